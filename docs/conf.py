@@ -187,6 +187,9 @@ def _local_links(app, name, source):
         ("../CONTRIBUTING.md", "contributing.md"),
         ("../README.md", "start.md"),
         ("../examples/README.rst", "gallery/index.rst"),
+        # What the site writes itself. In a checkout the links lead to the sources of these pages.
+        ("../src/fewlabels/__init__.py", "api.rst"),
+        ("../src/fewlabels/cli/", "command-line-options.md"),
     ):
         source[0] = source[0].replace(f"]({there}", f"]({here}")
 

@@ -3,7 +3,7 @@
 import math
 import time
 
-# Seconds beyond which nobody waits; numbers of Python have no end, those of clocks do.
+# Seconds beyond which nobody waits; Python's numbers have no end, clocks' numbers do.
 _A_LIFE = 1e10
 
 
@@ -33,7 +33,7 @@ class Deadline:
         return self.left() <= 0.0
 
     def part(self, share):
-        """One after this share of the seconds left, whose cuts are those of this one."""
+        """One after this share of the seconds left, which shares its cuts with this one."""
         part = Deadline(share * self.left() if self.is_near else None)
         part.cut = self.cut
         return part

@@ -147,7 +147,7 @@ def n_workers():
 def run_in_order(calls, n_calls=None):
     """Yields the results of functions without arguments, one after the other.
 
-    Where the caller has chosen a backend of joblib (``joblib.parallel_config``), such as that of a
+    Where the caller has chosen a backend of joblib (``joblib.parallel_config``), such as one of a
     Dask cluster, its workers call them. Where it is known how many there are, each may get some
     at once, which share what they have in common; else calls are taken as workers become free.
     """

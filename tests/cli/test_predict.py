@@ -86,7 +86,10 @@ def test_unknown_and_blank_categories_are_no_error(run, tmp_path, table, model):
     result = run("predict", model, data, "-o", out, "--json")
     assert result.code == 0
     assert "don't occur in the training rows" in result.err
-    assert json.loads(result.out)["unseen_categories"] == {"colour": 120, "ok": 120}
+    assert "'ultraviolet' (120) in 'colour', blanks (120) in 'ok'" in result.err
+    told = json.loads(result.out)
+    assert told["unseen_categories"] == {"colour": 120, "ok": 120}
+    assert told["unseen_values"] == {"colour": {"ultraviolet": 120}, "ok": {"": 120}}
     assert (read_csv(out)["label"] == "outside").all()
 
 

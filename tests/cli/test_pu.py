@@ -334,11 +334,21 @@ def test_prior_among_all_rows_in_words(run, pile_csv, estimated):
     assert result.out.startswith(f"{share:.3g} of all rows are positive\n")
     for words in (
         f"90 % CI     {low:.3g} to {high:.3g}",
+        "assumes     the labelled rows are a random sample of the positives",
         "method      " + estimated["method"],
         "40 rows labelled 'fraud'",
         "200 rows, blank",
     ):
         assert words in result.out, words
+
+
+@pytest.mark.parametrize("option", [(), ("--positive", "a")])
+def test_prior_of_three_classes_names_another_way(run, tmp_path, option):
+    (tmp_path / "d.csv").write_text("x,t\n1,a\n2,b\n3,c\n4,\n")
+    result = run("prior", tmp_path / "d.csv", "--target", "t", *option)
+    assert result.code == 2
+    assert "'a' (1), 'b' (1), 'c' (1) and 1 blank" in result.err
+    assert "use 'fewlabels fit' with --class-ratio estimate" in result.err
 
 
 def test_methods(run, pile_csv, estimated):

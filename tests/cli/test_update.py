@@ -229,7 +229,7 @@ def test_missing_numbers_and_unknown_categories(run, model, tmp_path, frame):
     assert "48 rows added" in result.out
     assert "2 rows with missing numbers skipped" in result.err
     assert "some categories don't occur in the training rows" in result.err
-    assert "48 in 'shop'" in result.err
+    assert "'west' (48) in 'shop'" in result.err
     training = load_model(model)[2]["training"]
     assert (training["rows"], training["rows_read"]) == (148, 150)
 

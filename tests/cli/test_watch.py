@@ -239,3 +239,28 @@ def test_rows_without_a_score_are_passed_over(folder, run, tmp_path):
 def test_a_device_may_be_the_output(folder, run):
     result = run("watch", folder / "model", folder / "calm.csv", "-o", os.devnull)
     assert result.code == 0, result.err
+
+
+def test_rows_of_the_page_show_the_columns_that_changed(run, tmp_path):
+    def numbers(n, seed, site):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame(rng.normal(size=(n, 6)), columns=list("abcdef"))
+        return rows.assign(site=rng.choice(["north", "south"], n, p=site))
+
+    fit_table(
+        numbers(300, 0, [0.95, 0.05]), machine="svdd", time_budget=0, report=False,
+        baselines=False,
+    ).save(tmp_path / "model")  # fmt: skip
+    numbers(200, 1, [0.95, 0.05]).to_csv(tmp_path / "before.csv", index=False)
+    calm, changed = numbers(100, 2, [0.95, 0.05]), numbers(300, 3, [0.05, 0.95])
+    pd.concat([calm, changed]).to_csv(tmp_path / "rows.csv", index=False)
+    found = run(
+        "watch", tmp_path / "model", tmp_path / "rows.csv", "--calibration",
+        tmp_path / "before.csv", "--report", tmp_path / "page.html", "-o", tmp_path / "o.jsonl",
+    )  # fmt: skip
+    assert found.code == 3, found.err
+    page = (tmp_path / "page.html").read_text()
+    rows = page[page.index("Rows since the change") :]
+    heads = re.findall(r"<th[^>]*>([^<]+)</th>", rows)
+    assert "site" in heads and len(heads) == 8
+    assert "south" in rows

@@ -18,6 +18,7 @@ from fewlabels.jobs.scoring import score
 from fewlabels.jobs.table import fit_table
 from fewlabels.jobs.training import cost, large
 from fewlabels.jobs.training.train import train_file
+from fewlabels.jobs.updating import update
 
 
 @pytest.fixture
@@ -232,16 +233,19 @@ def test_what_a_fit_of_all_rows_takes(machine, n_rows, rng, monkeypatch):
     found = cost.expected_cost(machine, X[:20_000], n_rows)
     exact = len(clone(machine).fit(X).support_)
     assert 0.5 < found.support_vectors / exact < 2.0
-    assert found.seconds > 0.0 and "support vectors, about" in found.words()
+    assert found.seconds > 0.0 and "support vectors)" in found.words()
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(80.0, "80 s"), (100.0, "2 min"), (8000.0, "2 h"), (9e5, "10 days"), (1e9, "30 years")],
-)
+    [
+        (0.3, "less than a second"), (80.0, "about 80 s"), (100.0, "about 2 min"),
+        (8000.0, "about 2 h"), (9e5, "about 10 days"), (1e9, "about 30 years"),
+    ],
+)  # fmt: skip
 def test_costs_in_words(seconds, words):
     told = cost.Cost(1234.0, seconds).words()
-    assert told == f"about 1,000 support vectors, about {words}"
+    assert told == f"{words} (about 1,000 support vectors)"
 
 
 @pytest.mark.parametrize("given", [{}, {"gamma": 5.0, "C": 0.1}])
@@ -253,15 +257,22 @@ def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
         tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,
         time_budget=2, baselines=False, **given,
     )["training"]  # fmt: skip
+    with pytest.raises(UserError, match=r"read in pieces.*no model can store") as refused:
+        update(tmp_path / "model", tmp_path / "rows.npy")
+    assert "rows=True" in str(refused.value) and "fits in memory" in str(refused.value)
     notes = told["notes"][1:]
     if given:
-        assert any(note.startswith("all rows take about") for note in notes)
+        assert any(note.startswith("a fit to all rows takes ") for note in notes)
         assert told["support_vectors"] > 3000
     else:
         assert any(
             note.startswith("settings are defaults, because the chosen ones") for note in notes
         )
-        assert told["settings"].startswith("defaults, which take") and told["tuning"] is None
+        assert re.match(
+            r"defaults, which take .+ \(about [\d,]+ support vectors\) for all rows$",
+            told["settings"],
+        )
+        assert told["tuning"] is None
         assert told["support_vectors"] < 1000
 
 

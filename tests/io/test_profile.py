@@ -55,6 +55,16 @@ LEFT_OUT = {
     "iso dates": ("a", ["2024-02-03", "2024-02-04 10:00:00", ""] * 20, "dates"),
     "german dates": ("a", ["3.2.2024", "14.12.2023"] * 30, "dates"),
     "american dates": ("a", ["2/13/2024 1:30 PM"] * N, "dates"),
+    "dates in two formats": (
+        "a",
+        ["2024-02-03", "3.2.2024", "4.2.2024 10:00"] * 20,
+        "dates in several formats",
+    ),
+    "different dates and texts": (
+        "a",
+        [f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(2 * N)] + ["unknown"] * 3,
+        f"{2 * N} dates, and texts such as 'unknown'",
+    ),
     "typed dates": ("a", [datetime.date(2024, 1, 1)] * N, "dates"),
     "lists": ("a", [[1, 2]] * N, "list<"),
     "no name": (" ", MEASURED, "no name"),
@@ -200,7 +210,8 @@ def test_a_file_is_described(table):
     assert [*map(as_arguments, found.notes)] == [
         "6 missing numbers filled in with the median ('gap': 6), and marked with extra "
         "columns; missing='skip' drops these rows",
-        "columns left out: 'id' (counts the rows), 'when' (dates); keep=[COLUMN] keeps one",
+        "columns left out: 'id' (counts the rows), 'when' (dates); keep=[COLUMN] keeps one, "
+        "dates=[COLUMN] learns from weekday, month and hour",
         "taken as categories: 'shop_id' (the name suggests a running number); keep=[COLUMN] "
         "keeps the numbers",
     ]

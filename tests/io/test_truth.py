@@ -100,6 +100,7 @@ def test_from_file_to_scores_and_updates(tmp_path):
     more.to_csv(tmp_path / "more.csv", index=False)
     told = update(tmp_path / "m.fewlabels", tmp_path / "more.csv")
     assert told["unseen_categories"] == {"paid": 10}
+    assert told["unseen_values"] == {"paid": {"perhaps": 10}}
 
 
 def test_onnx():

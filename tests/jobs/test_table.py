@@ -277,3 +277,22 @@ def test_ctrl_c_in_the_report_keeps_the_model(monkeypatch, seed):
     found = fit_table(people(seed, None), time_budget=0)
     assert found.report is None and found._repr_html_() is None
     assert found.notes[-1] == "there is no report, as Ctrl-C ended it"
+
+
+def test_print_says_what_was_found_and_how_certain():
+    frame = people(3, ["ill", "well"])
+    text = repr(fit_table(frame, "state", **QUICK))
+    assert re.search(r"unlabelled rows predicted: 'ill' \d+ of 50 \(\d+", text)
+    assert re.search(r"accuracy: \d+\s%|held-out ROC AUC: 0\.\d\d \(99 % interval", text)
+    text = repr(fit_table(people(3, ["ill"]), "state", machine="pusvm", **QUICK))
+    assert re.search(r"unlabelled rows predicted 'ill': \d+ of 70", text)
+    assert re.search(r"class prior: \d.*, estimated \(90 % CI .*\), if the labelled rows", text)
+    text = repr(fit_table(people(3, None), machine="svdd", target_fpr=0.2, **QUICK))
+    assert re.search(r"training rows outside: \d+ of 90", text)
+    assert "expected outside: 20\N{NO-BREAK SPACE}% of new normal rows" in text
+
+
+def test_rates_of_the_report_are_printed_too():
+    found = fit_table(people(3, ["ill", "well"]), "state", time_budget=1, baselines=False)
+    expected = found.metadata["training"]["expected"]
+    assert "accuracy" in expected and "accuracy: " in repr(found)

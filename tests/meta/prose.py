@@ -89,6 +89,19 @@ def _docstrings(tree):
                 yield id(first.value)
 
 
+def inner_docstrings():
+    """Places and texts of all docstrings, also of private things."""
+    for path in sorted((ROOT / "src" / "fewlabels").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(
+                node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+            ):
+                text = ast.get_docstring(node)
+                if text:
+                    name = getattr(node, "name", "module")
+                    yield f"{path.relative_to(ROOT).as_posix()}: {name}", _text(text)
+
+
 def docstrings():
     """Names and docstrings of everything public, without code."""
     import fewlabels

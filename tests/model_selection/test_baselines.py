@@ -23,7 +23,7 @@ from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import one_class as baselines_one_class
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
 from fewlabels.model_selection.comparison import run as baselines_run
-from fewlabels.model_selection.comparison.measured import _table
+from fewlabels.model_selection.comparison.measured import _table, why_none
 from fewlabels.model_selection.comparison.run import Scores, folds_in_words
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -167,7 +167,8 @@ def test_the_area_with_known_anomalies_is_that_of_scikit_learn(rng, monkeypatch)
         for held, _, other in seen[0].outputs[0].values()
     ]
     assert found.table["score"][0] == pytest.approx(np.mean(areas))
-    assert found.outcome == "unknown" and "No baseline could be compared" in found.verdict
+    assert found.outcome == "unknown"
+    assert "No baseline could be compared: no other method takes these rows." in found.verdict
 
 
 def test_the_area_is_that_of_held_out_positive_against_unlabelled_rows(pu):
@@ -220,6 +221,18 @@ def table_of(*lines):
     return pd.DataFrame(
         lines, columns=["name", "difference", "standard_error", "low", "high", "ahead", "clear"]
     )
+
+
+def test_reasons_why_no_baseline_was_compared():
+    methods = [Method(name, None) for name in ("ours", "one", "two", "three")]
+    scores = Scores(methods)
+    time_out = "finished before the time budget ended the comparison"
+    assert why_none(scores, "time budget") == f"none {time_out}"
+    scores.failures[2] = "failed: singular matrix."
+    expected = f"two failed: singular matrix, and 2 never {time_out}"
+    assert why_none(scores, "time budget") == expected
+    scores.failures[1:] = ["failed: no"] * 3
+    assert why_none(scores, "") == "one failed: no (2 others failed, too)"
 
 
 @pytest.mark.parametrize(

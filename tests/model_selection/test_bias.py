@@ -27,6 +27,11 @@ def test_more_bias_leaves_fewer_decisions(rng):
     first = found.first_to_change(3)
     assert len(first) == min(3, int(np.isfinite(found.changes_at).sum()))
     assert np.all(np.diff(found.changes_at[first]) >= 0)
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(y == 0))
+    robust = found.rows[found.robust_positives]
+    assert len(robust) and np.all(base.predict(X[robust]) == 1)
+    others = base.decision_function(X[found.rows[first]])
+    np.testing.assert_array_equal(others, base.decision_function(X[y == 0][first]))
 
 
 def test_a_row_that_changes_is_counted_from_its_bound_on(rng):
@@ -44,7 +49,7 @@ def test_pipelines_and_other_rows(rng):
     new = rng.normal(size=(30, 3)) + 1.0
     model = make_pipeline(StandardScaler(), PUSVM(0.4))
     found = bias_sensitivity(model, X, y, [2.0], X_eval=new)
-    assert found.base.shape == (30,)
+    assert found.base.shape == (30,) and found.rows.tolist() == list(range(30))
     np.testing.assert_array_equal(found.base, model.fit(X, y).predict(new) == 1)
 
 

@@ -52,6 +52,18 @@ def _without(contents):
     return dataclasses.replace(contents, findings=contents.findings._replace(bias=None))
 
 
+def test_rows_that_allow_no_bound_are_named(positive_parts, contents, monkeypatch):
+    def refused(*arguments):
+        raise ValueError("too few different rows.")
+
+    monkeypatch.setattr("fewlabels.report.sensitivity.bias_sensitivity", refused)
+    found = sensitivity(fit_of(positive_parts), "p")
+    assert found.table is None and found.ranking is None
+    findings = contents.findings._replace(bias=found)
+    text = bias(dataclasses.replace(contents, findings=findings))
+    assert "If the labels aren" in text and "(too few different rows)" in text
+
+
 def test_no_time_no_section(positive_parts):
     parts = {**positive_parts, "deadline": Deadline(0.2)}
     contents = collect(**parts)

@@ -5,6 +5,7 @@ import numpy as np
 from fewlabels import PUSVM
 from fewlabels._deadline import Deadline
 from fewlabels.report.evidence.held_out import cross_fit_positive
+from fewlabels.report.evidence.testing import labels_test
 
 
 def test_no_machine_is_trained_that_would_end_too_late():
@@ -19,3 +20,13 @@ def test_no_machine_is_trained_that_would_end_too_late():
     # A short one is trained in any case, and so is one without a deadline.
     assert cross_fit_positive(machine, X, y, Deadline(0.0), 0.01).folds == 1
     assert cross_fit_positive(machine, X, y, Deadline(), 30.0).folds == 5
+
+
+def test_a_test_of_the_labels_that_has_no_time_is_named(rng):
+    X = np.concatenate([rng.normal(2.0, 1.0, (60, 2)), rng.normal(0.0, 2.0, (200, 2))])
+    y = np.repeat([1, 0], [40, 220])
+    model, late = PUSVM(prior=0.1).fit(X, y), Deadline(0.01)
+    assert labels_test(model, X, y, late) is None
+    assert late.cut == ["no test whether the labelled rows are a random sample"]
+    early = Deadline(60.0)
+    assert labels_test(model, X, y, early) is not None and not early.cut

@@ -9,7 +9,7 @@ from .library import lib
 def product_values(P, Q, differs, coef, nodes, weights, first_nodes, tiny, tol, out):
     """Add Shapley values, summed over backgrounds, to ``out``, one per player.
 
-    ``P`` are factors of the row, shape (n_players, n_terms), ``Q`` those of the background rows,
+    ``P`` are factors of the row, shape (n_players, n_terms), ``Q`` of the background rows,
     one more axis first; ``differs`` says where these are not the same. Row n of ``nodes`` and
     ``weights`` holds the rule with n nodes on [0, 1]: ``first_nodes`` are taken to begin with, and
     twice as many until values change by at most ``tol``. Terms below ``tiny`` are left out.

@@ -80,7 +80,7 @@ class Lines:
         lib.fl_path_flip(*self._at, i)
 
     def mirror(self, i, first):
-        """Turn the penalty in the lines from ``first`` on into that of the other sign."""
+        """Turn the penalty in the lines from ``first`` on into the one of the other sign."""
         lib.fl_path_mirror(*self._at, i, first)
 
     def segment_end(self, i, region, direction):

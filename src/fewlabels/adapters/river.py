@@ -84,7 +84,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         self.window_labeled = window_labeled
         self.consolidate = consolidate
         self.model = None
-        self._columns = {}  # by name; column 0 is that of names which no row has
+        self._columns = {}  # by name; column 0 is for names that no row has
         self._classes = []
 
     @property
@@ -137,7 +137,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
 
     def _with_columns(self, values):
         """Width of rows, with columns for all names and room for some more."""
-        # In an order that does not depend on that of the dict.
+        # In an order that does not depend on the dict's.
         for name in sorted(values.keys() - self._columns.keys(), key=lambda n: (str(n), repr(n))):
             self._columns[name] = 1 + len(self._columns)
         needed = 1 + len(self._columns)

@@ -109,7 +109,7 @@ class ArrayBackend:
         return array
 
     def order(self, values):
-        """Places in ascending order of values; those of equal values keep theirs."""
+        """Places in ascending order of values; equal values keep their order."""
         return self.xp.argsort(values, stable=True)
 
     def running(self, values):

@@ -9,7 +9,7 @@ from ..problem.slopes import PiecewiseLinear
 class ArrayPenalty(PiecewiseLinear):
     """The ``Penalty`` of n variables, each array of which is here, or a number for them all.
 
-    The names are those of ``Penalty``, and so is what they mean.
+    The names and their meanings are as in ``Penalty``.
     """
 
     def __init__(self, backend, n, arrays):
@@ -28,7 +28,7 @@ class ArrayPenalty(PiecewiseLinear):
         return self.xp.broadcast_to(values, (self.n,))
 
     def take(self, rows):
-        """Those of some of the variables."""
+        """The penalty of some of the variables."""
         return ArrayPenalty(
             self.backend, rows.shape[0], [self.backend.take(a, rows) for a in self.arrays()]
         )

@@ -55,7 +55,7 @@ class Distance:
         return -_nearest(self.rows, self.k).kneighbors(X)[0][:, -1]
 
     def left_out(self):
-        """That of the rows, each as if it were not there."""
+        """The score of each of the rows, as if it were not there."""
         nearest = _nearest(self.rows, min(self.k, self.rows.shape[0] - 1))
         return -nearest.kneighbors()[0][:, -1]
 

@@ -161,7 +161,7 @@ def label_shift_em(probabilities, source_shares, *, sample_weight=None):
     probabilities : array-like of shape (n_samples, n_classes)
         Probabilities of the classes by a calibrated classifier.
     source_shares : array-like of shape (n_classes,)
-        Shares of the classes for which it is calibrated, such as those of its training rows, > 0.
+        Shares of the classes for which it is calibrated, such as its training rows' shares, > 0.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, >= 0.
 
@@ -282,7 +282,7 @@ def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200,
 
 
 def _sampled(rows, place, rng):
-    """The rows, or a random sample of those of a kind that there are many of, in their order."""
+    """The rows, or a random sample of each kind that has many, in their order."""
     kept = []
     for number in np.unique(place[rows]):
         some = rows[place[rows] == number]
@@ -296,7 +296,7 @@ def _sampled(rows, place, rng):
 def _log_votes(X, place, fold, rng):
     """Logarithms of shares of votes of forests that have not seen a row's label.
 
-    Those of labelled rows, their classes, and those of unlabelled rows by each of the forests,
+    First for labelled rows, then their classes, then for unlabelled rows by each forest, in
     shape (n_forests, n_unlabelled, n_classes). Each forest has scored labels and unlabelled rows
     alike, so within a class the scores of both have the same distribution.
     """

@@ -62,7 +62,10 @@ def _described(model, metadata):
 def _search(tuning):
     if not tuning:
         return None
-    tried = f"{tuning['candidates']:,} settings tried in {tuning['fits']:,} fits"
+    n, scored = tuning["candidates"], tuning.get("scored", tuning["candidates"])
+    of_all = f"{n:,}" if scored == n else f"{scored:,} of {n:,}"
+    fits = f"{tuning['fits']:,} fit{'' if tuning['fits'] == 1 else 's'}"
+    tried = f"{of_all} settings tried in {fits}"
     return f"{tried}, ended by {tuning['stopped']}" if tuning.get("stopped") else tried
 
 

@@ -1,4 +1,4 @@
-"""Options of the command line: those of a schema, and those that several commands have."""
+"""Options of the command line: from a schema, and options that several commands have."""
 
 import dataclasses
 import inspect
@@ -31,7 +31,7 @@ _FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 class Group(tuple):
     """The annotation of a parameter that gets options by name, as far as they are given.
 
-    The options are those of :class:`FitOptions` with these names. ``helps`` are other help texts
+    The options are fields of :class:`FitOptions` with these names. ``helps`` are other help texts
     for some of them, and ``callbacks`` check what is typed.
     """
 

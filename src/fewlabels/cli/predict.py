@@ -145,7 +145,8 @@ def _discoveries(summary):
     if "fdr" not in summary:
         return None
     found = show.share(summary["discoveries"], summary["rows"])
-    return f"{found}, on average at most {show.percent(summary['fdr'])} of them normal"
+    rate = show.percent(summary["fdr"])
+    return f"{found}; averaged over training sets and files, at most {rate} of them are normal"
 
 
 def _disagreements(labeled):
@@ -180,7 +181,7 @@ def _notes(summary):
     if summary["filled"]:
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:
-        notes.append(unseen_words(summary["unseen_categories"]))
+        notes.append(unseen_words(summary["unseen_categories"], summary["unseen_values"]))
     if summary["texts_without_known_words"]:
         notes.append(wordless_words(summary["texts_without_known_words"]))
     return notes

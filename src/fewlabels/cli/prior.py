@@ -20,6 +20,7 @@ from .options import (
 )
 from .terminal import progress, show
 from .terminal.say import say
+from .terminal.summary import RANDOM_SAMPLE
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 PriorQuiet = Annotated[
@@ -103,6 +104,7 @@ def prior(
     marked = show.mark(summary["unlabeled"])
     show.lines([
         (f"{level} CI", show.interval(*ends)),
+        ("assumes", RANDOM_SAMPLE),
         ("method", summary["method"]),
         ("positive", f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}"),
         ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),

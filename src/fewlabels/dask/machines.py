@@ -124,7 +124,7 @@ class DaskSVDD(OnCluster, SVDD):
     Parameters
     ----------
     client : distributed.Client or None, default=None
-        The cluster; None takes the default client. All other parameters are those of
+        The cluster; None takes the default client. All other parameters are as in
         :class:`fewlabels.SVDD`, ``kernel`` being "rbf", "poly" or "linear".
 
     Examples
@@ -159,7 +159,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
     Parameters
     ----------
     client : distributed.Client or None, default=None
-        The cluster; None takes the default client. All other parameters are those of
+        The cluster; None takes the default client. All other parameters are as in
         :class:`fewlabels.OneClassSVM`, ``kernel`` being "rbf", "poly" or "linear".
     """
 
@@ -182,7 +182,7 @@ class DaskPUSVM(OnCluster, PUSVM):
     Parameters
     ----------
     client : distributed.Client or None, default=None
-        The cluster; None takes the default client. All other parameters are those of
+        The cluster; None takes the default client. All other parameters are as in
         :class:`fewlabels.PUSVM`, ``kernel`` being "rbf", "poly" or "linear".
     """
 
@@ -213,7 +213,7 @@ class DaskS3VM(OnCluster, S3VM):
     kernel : "linear"
         No other is possible.
     client : distributed.Client or None, default=None
-        The cluster; None takes the default client. All other parameters are those of
+        The cluster; None takes the default client. All other parameters are as in
         :class:`fewlabels.S3VM`.
     """
 

@@ -121,7 +121,7 @@ class KernelMachine(Updates, KernelParameters):
     def _rows_to_score(self, X):
         """Rows such as the function takes."""
         check_is_fitted(self)
-        # The kind of rows is that of the last function, however old: an update need not know more.
+        # The last function says the kind of rows, however old: an update need not know more.
         function = (self._late.last("solution") or self._found).function
         X = check_rows(self, X, reset=False)
         if function.kernels[0].is_matrix and X.shape[1] != self.shape_fit_[0]:

@@ -368,7 +368,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
         The k-th row since ``fit`` takes the k-th random number of a generator seeded by
         ``random_state`` (None means 0; a RandomState is drawn from directly). The same calls give
-        the same p-values again, rows scored one at a time get those of a single call, and updates
+        the same p-values again, rows scored one at a time get a single call's values, and updates
         don't restart the sequence; another ``random_state`` does. Copies and loaded models
         continue where the original was: give copies that score different rows other seeds if
         their p-values are to be combined.

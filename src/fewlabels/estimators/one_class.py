@@ -89,8 +89,8 @@ class OneClassSVM(OneClassMachine):
     support_, support_vectors_, duality_gap_, fit_status_, gamma_
         As of :class:`SVDD`.
     dual_coef_ : ndarray or CSR of shape (1, n_SV)
-        alpha of the support vectors; they sum to ``nu`` times the sum of weights. Those of
-        confirmed anomalies are negative.
+        alpha of the support vectors; they sum to ``nu`` times the sum of weights.
+        Confirmed anomalies have negative ones.
     coef_ : ndarray or CSR of shape (1, n_features)
         Weights of the linear kernel.
     intercept_ : ndarray of shape (1,)

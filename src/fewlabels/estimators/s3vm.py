@@ -154,7 +154,7 @@ class S3VM(UpdatableS3VM):
         support vectors.
     dual_coef_, coef_, intercept_
         As of :class:`PUSVM`; of more than two classes of shapes (n_classes, n_SV), (n_classes,
-        n_features) and (n_classes,). Support vectors are those of any class.
+        n_features) and (n_classes,). A row that supports any class is a support vector.
     objective_ : float, or ndarray of shape (n_classes,)
         Value of (1).
     objectives_ : list of float, or a list of these
@@ -487,7 +487,7 @@ class S3VM(UpdatableS3VM):
     def _with_intercept(self, solution, sample):
         """The ``Solution`` with its intercept where the classes are equally probable.
 
-        Without a constraint f follows the labels' class ratio, and probabilities follow that of
+        Without a constraint f follows the labels' class ratio, and probabilities the ratio of
         the unlabelled rows, their mean. The intercept moves so that both agree on the classes.
         """
         if not self._moves_intercept or not np.any(sample.y == 0):

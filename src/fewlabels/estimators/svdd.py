@@ -120,7 +120,7 @@ class SVDD(OneClassMachine):
         Support vectors; empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV)
         alpha of the support vectors; they sum to 1: the centre is ``sum_i alpha_i phi(x_i)``.
-        Those of confirmed anomalies are negative.
+        Confirmed anomalies have negative ones.
     radius_ : float
         Radius R of the ball, in feature space.
     offset_ : float

@@ -76,7 +76,7 @@ class SVDDEnsemble(OneClassMachine):
     gamma : {"neighbors", "scale", "auto"} or float, default="neighbors"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "neighbors" is
         :func:`fewlabels.model_selection.neighbor_gamma` of the rows left in each bag. "scale"
-        and "auto" are those of :class:`SVDD`, for all bags.
+        and "auto" are as in :class:`SVDD`, for all bags.
     C : float, default=0.1
         Cost of slack in a bag, > 0.
     degree, coef0
@@ -110,7 +110,7 @@ class SVDDEnsemble(OneClassMachine):
         These rows; empty for a precomputed kernel.
     calibration_scores_ : ndarray of shape (n_calibration,)
         Scores of training rows, each by the bags that don't contain it, in ascending order; for
-        more than 5000 rows, those of a sample.
+        more than 5000 rows, a sample's values.
     n_iter_ : int
         Pair steps of all bags.
     history_ : list of dict
@@ -245,7 +245,7 @@ class SVDDEnsemble(OneClassMachine):
         return self._with_threshold()
 
     def _bagged(self, X, weight, seed, callback=None, known=()):
-        """The ``BagsSolution`` of rows, those of weight 0 left out."""
+        """The ``BagsSolution`` of rows, without rows of weight 0."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
             n_bags=self.n_bags, size=self.bag_size, C=float(self.C),

@@ -135,7 +135,7 @@ class BaggedFunction:
 class BagsSolution(Solution):
     """The ``Solution`` of bags of one class; its function gives ``score_samples``.
 
-    ``scores`` are those of training rows, ascending, each by the bags that it is not in.
+    ``scores`` belong to training rows, ascending, each by the bags that it is not in.
     """
 
     scores: np.ndarray

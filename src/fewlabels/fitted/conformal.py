@@ -77,7 +77,7 @@ class Conformal:
         return (at_most + 1) / (len(self.scores) + 1)
 
     def smoothed(self, score, uniform, keys=None):
-        """The same where ``uniform`` numbers break ties, even that of a row with itself.
+        """The same where ``uniform`` numbers break ties, even the tie of a row with itself.
 
         ``keys`` identify the rows.
         """

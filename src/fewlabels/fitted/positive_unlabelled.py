@@ -17,7 +17,7 @@ class PUFit(Solution):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUSVMFit(PUFit):
-    """That of a PUSVM, with the weight of its norm and the intercept of least risk.
+    """The solution of a PUSVM, with the weight of its norm and the intercept of least risk.
 
     ``objectives`` are those after each convex step of the ramp loss. ``held_out`` are scores and
     weights of the positive rows, as if these had not been trained on, and of the unlabelled
@@ -32,6 +32,6 @@ class PUSVMFit(PUFit):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUEnsembleFit(PUFit):
-    """That of a PUEnsemble, with its curve from decisions to probabilities."""
+    """The solution of a PUEnsemble, with its curve from decisions to probabilities."""
 
     curve: TwoSidedCurve

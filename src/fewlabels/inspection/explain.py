@@ -47,14 +47,14 @@ def explain(
     model : fitted estimator, Pipeline that ends in one, or search with ``best_estimator_``
         With ``decision_function``.
     X : {array-like, sparse} of shape (n_rows, n_columns) or DataFrame
-        Rows to explain, as ``model.predict`` takes them. Contributions are those of its columns.
+        Rows to explain, as ``model.predict`` takes them. Its columns get the contributions.
     background : {array-like, sparse} of shape (n_background, n_columns), default=None
         Rows to compare with, such as a sample of the training rows. None takes 50 of the training
         rows that the model holds, fewer with more than 100 columns: time grows with both.
     columns : sequence of str, default=None
         Names of the columns of X; by default from the DataFrame or the model, else x0, x1, ...
     groups : dict of str to list of columns, default=None
-        Columns that count as one, such as those of a category that was encoded beforehand.
+        Columns that count as one, such as the 0/1 columns of an encoded category.
         Columns by name or position. The others count separately.
     n_samples : int, default=100
         Orders per row, each also taken backwards, where values are sampled; >= 2. At least two
@@ -62,8 +62,8 @@ def explain(
     random_state : int, RandomState or None, default=None
         Seed of the background and of the orders; None means 0.
     of : class label, default=None
-        Of a model of several classes, the class whose decision is explained; None for that of
-        each row's largest decision.
+        Of a model of several classes, the class whose decision is explained; None for the
+        class with each row's largest decision.
 
     Returns
     -------

@@ -23,7 +23,7 @@ class Explanation:
     decision : ndarray of shape (n_rows,)
         ``decision_function`` of the rows.
     base : float or ndarray of shape (n_rows,)
-        Its mean over the background rows; of several classes that of each row's class.
+        Its mean over the background rows; for several classes, the mean of each row's class.
     method : {"exact", "permutations"}
         How the contributions were found.
     values : DataFrame of shape (n_rows, n_columns)

@@ -1,4 +1,4 @@
-"""The files that are read as one table: those of a folder, or of a pattern."""
+"""The files of a folder, or of a pattern, that are read as one table."""
 
 import glob
 from itertools import takewhile

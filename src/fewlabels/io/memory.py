@@ -1,4 +1,4 @@
-"""Rows that are in memory already, read as those of a file are."""
+"""Rows that are in memory already, read as a file's rows are."""
 
 import os
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ WITH_HEADER = frozenset({"csv", "tsv", "xlsx"})
 _ENCODED = frozenset({"csv", "tsv", "jsonl"})
 _OF_TABLES = frozenset({"xlsx", "sqlite", "duckdb"})
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
-# longer name at first; a report's name is that of its model and an extension.
+# longer name at first; a report is named like its model, with an extension.
 _LONGEST_NAME = 200
 _LONGEST_PATH = 4000
 SEPARATORS = {"csv": ",", "tsv": "\t"}

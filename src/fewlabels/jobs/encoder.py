@@ -50,7 +50,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         of one unit, which is where rows are all of one length, or most columns reach the same
         largest value.
     text_weight : "auto" or float, default="auto"
-        Variance of all columns of texts together in terms of that of all other columns. "auto"
+        Variance of all text columns together, as a multiple of all other columns' variance. "auto"
         takes the one of six by which rows held out are separated best from other classes, and
         leaves out numbers, categories or texts without which they are separated better; 1 without
         ``y``.

@@ -10,6 +10,7 @@ from ..io.background import ahead
 from ..io.paths import SEPARATORS
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.columns import blank, is_text, numbers
+from ..io.tables.tally import Unseen
 from ..io.tables.target import value_key
 from ..io.tables.training import is_delimited
 from ..tasks.classification import CLASSIFICATION
@@ -59,7 +60,7 @@ class Pieces:
     def __init__(self, scorer, data, tally, observer):
         self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
         self.n_rows = 0
-        self.counts, self.unseen = Counter(), Counter()
+        self.counts, self.unseen = Counter(), Unseen()
         self.known = KnownLabels(scorer.metadata)
 
     def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
@@ -88,8 +89,7 @@ class Pieces:
                         self.known.count(chunk.target, labels)
                     self.counts.update(answer.count(scores))
                     self.n_rows += len(scores)
-                    for name, categories in scorer.known.items():
-                        self.unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
+                    self.unseen.add(chunk.rows, scorer.known)
                 self.observer.rows(self.n_rows, chunk.share)
 
 
@@ -103,7 +103,7 @@ def written_as(data, form):
 def rows_with(chunk, arrays, columns, schema, form):
     """What the function that writes tables is called with: a piece as read, and new columns.
 
-    ``columns`` are the names of the columns of the file, ``form`` is that of what is written.
+    ``columns`` are the names of the file's columns, ``form`` is the format to write.
     """
     if chunk.lines is not None:
         return pa.table(arrays), chunk.lines, columns

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from ..class_prior import METHODS, estimate_prior
-from ..io.errors import UserError, listing, quoted
+from ..io.errors import UserError, listing, plural, quoted
 from ..io.memory import source_of
 from ..io.tables.training import read_training
 from ..options.fit import ENCODING
@@ -66,6 +66,7 @@ def prior(
         data, target=target, drop=asked.drop, categorical=asked.categorical, keep=asked.keep,
         text=asked.text, merge_case=asked.merge_case, dates=asked.dates,
     )  # fmt: skip
+    _check_classes(file.labels)
     roles = choose_roles(file, "pusvm", asked)
     _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)
     # As a fit gives them to the estimator, so that both find the same prior.
@@ -95,3 +96,15 @@ def prior(
         "seconds": time.perf_counter() - started,
         "notes": [observer.words(note) for note in found.notes + text_notes + messages],
     }
+
+
+def _check_classes(labels):
+    """Refuse several classes and unlabelled rows, whose shares another job estimates."""
+    if len(labels.names) + (labels.n_blank > 0) < 3:
+        return
+    blanks = f" and {plural(labels.n_blank, 'blank')}" if labels.n_blank else ""
+    raise UserError(
+        f"{labels.where} has {labels.shown()}{blanks}, but a prior is the share of one class: "
+        "blank the cells of all other classes, or use 'fewlabels fit' with "
+        f"{ref('class_ratio', 'estimate')} for all shares among the unlabelled rows."
+    )

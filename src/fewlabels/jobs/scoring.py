@@ -149,7 +149,8 @@ def score_file(
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
         "notes": pieces.tally.remarks,
-        "unseen_categories": {name: n for name, n in pieces.unseen.items() if n},
+        "unseen_categories": pieces.unseen.rows,
+        "unseen_values": pieces.unseen.most_frequent,
         "texts_without_known_words": {name: n for name, n in scorer.wordless.items() if n},
         "seconds": time.perf_counter() - started,
     }

@@ -14,11 +14,13 @@ from ..io.tables.schema import Schema
 from ..options.documentation import takes
 from ..options.fit import FitOptions
 from ..report import Contents, collect, write_report
+from ..report.page import words
 from ..report.page.html import page
 from .observer import Observer, listening
 from .scoring import score
+from .tasks import steps_of
 from .tasks.values import Choice
-from .training.outputs import check_model_output, check_report_output
+from .training.outputs import by_term, check_model_output, check_report_output, expected_of
 from .training.parameters import options_of
 from .training.train import learn
 from .updating import current_metadata
@@ -122,13 +124,30 @@ class TableFit:
     def __repr__(self):
         training = self.metadata["training"]
         lines = [f"{sentence}." for sentence in cautions(training)]
-        lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
+        lines += steps_of(self.metadata["machine"]).in_words(training)
+        lines += _measured(training)
         if self.comparison is not None:
             lines.append(self.comparison.verdict)
+        lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 
     def _repr_html_(self):
         return None if self.report is None else self.report._repr_html_()
+
+
+def _measured(training):
+    """Error rates in words, and without any the ROC AUC of the test against chance."""
+    expected, signal = training.get("expected") or {}, training.get("signal") or {}
+    for name, rate in expected.items():
+        ends = (
+            "" if rate["low"] is None else f" (90 % CI {words.span((rate['low'], rate['high']))})"
+        )
+        yield f"{name}: {words.percent(rate['value'])}{ends}"
+    if not expected and signal.get("found"):
+        yield (
+            f"held-out ROC AUC: {signal['area']:.2f} (99 % interval {signal['low']:.2f} to "
+            f"{signal['high']:.2f}; chance is 0.5)"
+        )
 
 
 def load(path):
@@ -226,12 +245,15 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice
+    report = _report(training, observer) if asked.report else None
+    if report is None:
+        training.metadata["training"]["expected"] = expected_of(training)
     return TableFit(
         model=training.pipeline,
         choice=choice._replace(why=observer.words(choice.why)),
         profile=pd.DataFrame(columns, columns=names),
         comparison=training.comparison,
-        report=_report(training, observer) if asked.report else None,
+        report=report,
         metadata=training.metadata,
         schema=training.prepared.schema,
     )
@@ -248,4 +270,5 @@ def _report(training, observer):
         notes.append("there is no report, as Ctrl-C ended it")
         return None
     notes += [observer.words(note) for note in messages]
+    training.metadata["training"]["expected"] = by_term(contents.findings.rates)
     return Report(contents)

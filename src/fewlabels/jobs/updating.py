@@ -1,7 +1,6 @@
 """From a model and more rows to an updated model."""
 
 import time
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.paths import input_format
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
-from ..io.tables.tally import Tally, filled_words, unseen_words
+from ..io.tables.tally import Tally, Unseen, filled_words, unseen_words
 from ..io.tables.target import value_key
 from ..options.words import ref
 from ..tasks.machines import MACHINES
@@ -86,7 +85,7 @@ def update(
         unchanged = _stamp(model)
         pipeline, schema, metadata = load_model(model)
         machine = pipeline[-1]
-        _check_machine(model, metadata["machine"], machine, consolidate)
+        _check_machine(model, metadata, machine, consolidate)
         _check_new(new_classes, metadata)
         more = MoreRows(
             pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows,
@@ -112,7 +111,8 @@ def update(
         "machine": metadata["machine"],
         **_counts(metadata["training"], training, more),
         **went,
-        "unseen_categories": more.unseen,
+        "unseen_categories": more.unseen.rows,
+        "unseen_values": more.unseen.most_frequent,
         "new_words": more.new_words,
         "bytes": Path(output).stat().st_size,
         "seconds": time.perf_counter() - started,
@@ -133,22 +133,34 @@ def _counts(before, training, more):
     }
 
 
-def _check_machine(model, name, machine, consolidate):
+def without_rows(model, metadata):
+    """A sentence on a model file that doesn't store its rows, and what to do."""
+    option = (
+        f"without {ref('rows', False)}"
+        if MACHINES[metadata["machine"]].keeps_rows
+        else f"with {ref('rows', True)}"
+    )
+    if metadata["training"].get("in_pieces"):
+        return (
+            f"{model} was fitted to a table that was read in pieces, whose rows no model can "
+            "store, so it can't be updated; fit a new model to the old and the new rows, or fit "
+            f"one {option} to a part of them that fits in memory."
+        )
+    return (
+        f"{model} doesn't store its training rows, so it can't be updated; fit it again {option}."
+    )
+
+
+def _check_machine(model, metadata, machine, consolidate):
     """Refuse a model that cannot be updated as asked."""
+    name = metadata["machine"]
     if not hasattr(machine, "partial_fit"):
         raise UserError(
             f"{model} is a model of type {name}, which can't be updated; fit a new model to all "
             "rows."
         )
     if not machine.holds_rows_:
-        how = (
-            f"without {ref('rows', False)}"
-            if MACHINES[name].keeps_rows
-            else f"with {ref('rows', True)}"
-        )
-        raise UserError(
-            f"{model} doesn't store its training rows, so it can't be updated; fit it again {how}."
-        )
+        raise UserError(without_rows(model, metadata))
     if consolidate and not hasattr(machine, "consolidate"):
         raise UserError(
             f"A model of type {name} has a single solution, so there is nothing to consolidate; "
@@ -333,7 +345,7 @@ def _stamp(path):
 class MoreRows:
     """The rows to add: checked as a whole first, then encoded piece by piece.
 
-    Labels are those of ``target``, else of the model's target where the data have it, or none with
+    Labels come from ``target``, else from the model's target where the data have it, or none with
     ``no_labels``. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that
     will be added, ``labels`` their labels; ``filled``, ``unseen`` and ``new_words`` count by
     column the missing numbers that the model fills in, and the rows with categories and the words
@@ -360,16 +372,14 @@ class MoreRows:
             self.target = None
         self.n_rows = self.n_read = 0
         texts = text_encoders(pipeline[0], schema)
-        unseen, new_words = Counter(), {name: set() for name in texts}
+        self.unseen, new_words = Unseen(), {name: set() for name in texts}
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
             self.n_read += len(keep)
-            for name, categories in known.items():
-                unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
+            self.unseen.add(chunk.rows, known)
             for name, encoder in texts.items():
                 new_words[name] |= encoder.new_words(chunk.rows[name])
         self.new_words = {name: len(words) for name, words in new_words.items()}
-        self.unseen = {name: count for name, count in unseen.items() if count}
         self._check()
         self._check_new()
         self.notes = self._notes()
@@ -406,8 +416,8 @@ class MoreRows:
 
     def _notes(self):
         notes = [*self.tally.remarks]
-        if self.unseen:
-            notes.append(unseen_words(self.unseen))
+        if self.unseen.rows:
+            notes.append(unseen_words(self.unseen.rows, self.unseen.most_frequent))
         for name, count in self.new_words.items():
             if count:
                 words = f"{plural(count, 'new word')} in {quoted(name)}"

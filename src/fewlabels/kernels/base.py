@@ -76,7 +76,7 @@ class Kernel(ABC):
 
     @classmethod
     def of(cls, **parameters: Any) -> Kernel:
-        """The kernel with those of ``parameters`` that it takes."""
+        """The kernel with the ``parameters`` that it takes."""
         return cls(**{name: parameters[name] for name in cls.takes})
 
     @abstractmethod
@@ -88,7 +88,7 @@ class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
 
     ``of_distance`` says whether the terms hold the squared norms, so that z is minus half the
-    squared distance of prepared rows; else the column term is ``coef0``. ``degree`` is that of
+    squared distance of prepared rows; else the column term is ``coef0``. ``degree`` belongs to
     ``Map.POWER``.
     """
 

@@ -257,7 +257,7 @@ class Isolation(BaseEstimator):
     def among(self, X, copies, places, seed, first=1):
         """``Cells`` with centres among some of the ``Copies`` of rows, and where these are.
 
-        ``first`` is the number of the first sample among those of the same copies and seed. The
+        ``first`` is the number of the first sample with the same copies and seed. The
         second result has the place of each centre in ``places``, shape (n_draws, n_points).
         """
         pool = copies.at(places)

@@ -147,7 +147,7 @@ class Manifold(BaseEstimator):
         The kernel that is deformed.
     n_landmarks : int or "auto", default="auto"
         Where there are more distinct rows than this, K is replaced by its approximation from so
-        many of them, drawn at random, while the graph remains that of all; the kernel is then one
+        many of them, drawn at random, while the graph still has all; the kernel is then one
         of so many features. "auto" means all up to 3000 rows, and up to 1000 of more.
     share : float, default=1.0
         Share of the deformed kernel, > 0; the rest is the base kernel as it is, scaled to a mean

@@ -38,7 +38,7 @@ def resolve_gamma(gamma, X, weight):
 
 
 def _variance_of_entries(X, weight):
-    """Variance of all entries together, those of a sparse row that aren't stored too."""
+    """Variance of all entries together, including entries that a sparse row doesn't store."""
     n, d = X.shape
     share = np.full(n, 1.0 / (n * d)) if weight is None else weight / weight.sum() / d
     if not sp.issparse(X):
@@ -76,7 +76,7 @@ def distance_gamma(X, weight=None):
     whose distances vary as much. With thousands of them all distances are alike: a kernel of
     width D would give every row a coordinate of its own, and rows would learn nothing from
     each other. The rule makes the kernel nearly linear there. More than ``2 d``, which columns
-    of random signs come to, are not believed: rows at equal distances, as those of a simplex,
+    of random signs come to, are not believed: rows at equal distances, as in a simplex,
     have ``d_eff`` infinite. D is measured within columns; ``X.var()``, which gamma="scale" uses,
     counts columns of different means as spread.
 

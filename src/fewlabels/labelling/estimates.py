@@ -39,7 +39,7 @@ def share_of(hits, n, n_trained=np.inf):
 
     ``n_trained``: of errors by models that were each fitted to so many labels. What another
     draw of these would change adds 1 / n_trained to 1 / n in the variance (Nadeau and Bengio
-    2003), so the interval is that of as many rows less.
+    2003), so the interval is as for so many rows less.
     """
     weight = 1.0 / (1.0 + n / n_trained)
     return Share(int(hits), int(n), *counted_interval(weight * hits, weight * n, LEVEL))
@@ -63,7 +63,7 @@ def positives_at(scores, candidates, sample_scores, sample_positive, n_rows, rat
 
     The random sample tells how many rows of other classes lie above each score: its negatives
     there, and one more, so that few rows are no proof, times ``n_rows`` over the sample's size.
-    ``sample_scores`` are those of models without the row.
+    ``sample_scores`` come from models without the row.
     """
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
     n = len(sample_scores)
@@ -89,7 +89,7 @@ class Advice(NamedTuple):
 def advice_on(changed, n_random, error):
     """Whether twenty more labels are likely to be worth their time.
 
-    ``changed`` is the share of predictions that differs from those of twenty answers ago (None:
+    ``changed`` is the share of predictions that differs from twenty answers ago (None:
     not known), ``error`` a ``Share`` over random rows.
     """
     if changed is None or n_random < _NEEDED:

@@ -40,7 +40,7 @@ class Learner:
     taken back, and ``plan`` is heavier. One of the first two may run at a time, and one of
     ``plan`` next to it; all other calls are one at a time.
 
-    ``decisions`` are those of all rows, for each of the ``classes`` (codes), or (n,) where there
+    ``decisions`` are for all rows and each of the ``classes`` (codes), or (n,) where there
     is one number a row: of two classes positive for the second, of one for it, of none for rows
     that are like most.
 

@@ -16,7 +16,7 @@ class Labelling:
     session : Session
         What is labelled.
     index : pandas.Index, default=None
-        That of its rows; by default their numbers.
+        The index of its rows; by default their numbers.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ class SessionRows:
         return cells
 
     def _cells(self, row, names):
-        """Names and cells of a row as text; those of a type at once, as each call costs."""
+        """Names and cells of a row as text; all cells of a type at once, as each call costs."""
         one, alike, found = self.table.slice(row, 1), {}, {}
         for name in names:
             alike.setdefault(one.column(name).type, []).append(name)

@@ -7,7 +7,7 @@ _WORDS = "P(labelled | positive, x), greater than 0 and at most 1"
 
 
 def read_propensity(propensity, positive):
-    """Propensities of all rows; those of rows without a label aren't used and may be missing.
+    """Propensities of all rows; rows without a label don't use theirs, which may be missing.
 
     Parameters
     ----------

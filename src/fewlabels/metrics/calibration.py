@@ -23,7 +23,7 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        True labels, two values at most; for positive-unlabelled data those of rows where both
+        True labels, two values at most; for positive-unlabelled data the labels of rows where both
         classes are known.
     p : array-like of shape (n_samples,)
         Probabilities of the positive class, in [0, 1].

@@ -15,7 +15,7 @@ def benjamini_hochberg(p_values, q=0.1):
     All rows whose p-value is at most the largest ``p_(k)`` with ``p_(k) <= k q / m``, of the m
     p-values in ascending order. On average over data, the share of normal rows among the rows
     reported is then at most ``q`` (the false discovery rate) if the p-values of normal rows are
-    valid and independent, or positively dependent: those of ``p_values`` with
+    valid and independent, or positively dependent, as ``p_values`` returns them with
     ``calibration="split"`` are (Bates et al. 2023), although all share the calibration rows.
 
     Parameters

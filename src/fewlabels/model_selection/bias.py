@@ -30,19 +30,28 @@ class BiasSensitivity:
         Which rows are positive without bias.
     changes_at : ndarray of shape (n_rows,)
         The smallest bound at which the row's class may be another one; infinity if it never is.
+    rows : ndarray of int of shape (n_rows,)
+        Positions of the compared rows: in X, whose unlabelled rows they are, or in X_eval. None
+        in results of versions before 0.2.
     """
 
     table: pd.DataFrame
     base: np.ndarray
     changes_at: np.ndarray
+    rows: np.ndarray | None = None
 
     @property
     def robust_positives(self):
-        """Mask of the rows that are positive under every bound, shape (n_rows,)."""
+        """Mask of the compared rows that are positive under every bound, shape (n_rows,).
+
+        ``found.rows[found.robust_positives]`` are their positions.
+        """
         return self.base & np.isinf(self.changes_at)
 
     def first_to_change(self, n=10):
-        """Rows whose class changes at the smallest bounds.
+        """Compared rows whose class changes at the smallest bounds.
+
+        ``found.rows[found.first_to_change()]`` are their positions.
 
         Parameters
         ----------
@@ -52,7 +61,7 @@ class BiasSensitivity:
         Returns
         -------
         ndarray of int of shape (n_changing,)
-            Places of the rows, those that change first in front.
+            Places among the compared rows, those that change first in front.
         """
         order = np.argsort(self.changes_at, kind="stable")[:n]
         return order[np.isfinite(self.changes_at[order])]
@@ -83,7 +92,8 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
     Returns
     -------
     BiasSensitivity
-        The ``table``, ``robust_positives`` and ``first_to_change``.
+        The ``table``, ``robust_positives`` and ``first_to_change``, and the positions of the
+        compared ``rows``.
 
     Raises
     ------
@@ -115,9 +125,9 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
     if not np.all((bounds >= 1.0) & np.isfinite(bounds)):
         raise ValueError(f"bias={bias!r} is not allowed; pass finite numbers >= 1.")
     positive, classes = split_labels(y, model.pos_label)
-    compared = X_eval
+    places, compared = np.flatnonzero(~positive), X_eval
     if X_eval is None:
-        compared = _safe_indexing(rows, np.flatnonzero(~positive))
+        compared = _safe_indexing(rows, places)
     base = clone(model).set_params(bias=1.0).fit(rows, y)
     if isinstance(model.prior, Real):
         ranges = np.full((len(bounds), 2), float(model.prior))
@@ -139,7 +149,8 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
         counts = [int(low.sum()), int(np.sum(~high)), int(np.sum(high & ~low))]
         lines.append([bound, *priors, *counts])
     names = ["bias", "prior_low", "prior_high", "positive", "negative", "undecided"]
-    return BiasSensitivity(pd.DataFrame(lines, columns=names), answer, changes_at)
+    places = places if X_eval is None else np.arange(len(answer))
+    return BiasSensitivity(pd.DataFrame(lines, columns=names), answer, changes_at, places)
 
 
 def _parts(estimator, X, y, X_eval):

@@ -99,7 +99,7 @@ def permutation_test(scores, kinds, parts, planned, labels, random_state=0):
 def _interval(area, error, n_own, n_others):
     """Areas that the test doesn't reject; ``error`` is the standard error at 0.5.
 
-    Elsewhere it changes as that of an exponential model does (Hanley and McNeil 1982).
+    Elsewhere it changes as in an exponential model (Hanley and McNeil 1982).
     """
     half = norm.ppf(0.5 + CONFIDENCE / 2.0) * error
 

@@ -69,10 +69,10 @@ class Blocks:
 
 
 def weigh_columns(X, y, blocks, random_state=0):
-    """Choose the variance of texts in terms of that of all other columns, and what to leave out.
+    """Choose the variance of texts relative to all other columns, and what to leave out.
 
     Rows of every class of ``y`` are separated from the others (negative: without a label) by
-    the regression of :mod:`fewlabels.model_selection.signal`, each pair by that of all other rows.
+    the regression of :mod:`fewlabels.model_selection.signal`, fitted to all rows but the pair.
     Blocks of other columns may be left out together, then single texts. None where no pair can be
     held out.
     """

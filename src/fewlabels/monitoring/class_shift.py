@@ -63,7 +63,7 @@ class Labelled:
 def labelled(scores, labels, prior=None):
     """Calibration scores by class, from labels with two different values.
 
-    ``prior`` is that of a model of positive and unlabelled rows, None for other models.
+    ``prior`` is the prior of a model of positive and unlabelled rows, None for other models.
     """
     y = column_or_1d(labels)
     if len(y) != len(scores):

@@ -320,7 +320,7 @@ def _rbf(graph, function, x, exact):
     for block, exponent in exponents:
         for k in np.flatnonzero(coef[:, block].any(axis=1)):
             scaled = exponent if ratios[k] == 1 else graph.add("Mul", exponent, dtype(ratios[k]))
-            if tail:  # values are that of the nearest vector times what does not end
+            if tail:  # values are the nearest vector's times what does not end
                 nearest = graph.add("ReduceMax", scaled, np.array([1]), keepdims=1)
                 scaled = graph.add("Sub", scaled, nearest)
                 nearest = graph.cast(nearest, np.float64)
@@ -351,7 +351,7 @@ def _exponents(graph, vectors, gamma, x, exact):
     far = np.float64(_FARTHEST[dtype])
     moved = graph.add("Mul", graph.add("Sub", x, center), scale)
     moved = graph.add("Clip", moved, -far, far)
-    if dtype is np.float32:  # the norm is that of the rounded row
+    if dtype is np.float32:  # the norm of the rounded row
         moved = graph.cast(graph.cast(moved, dtype), np.float64)
     norm = graph.row_sums(graph.add("Mul", moved, moved))
     rows = graph.add("Concat", moved, graph.add("Mul", norm, np.float64(-0.5)), axis=1)

@@ -12,7 +12,7 @@ def register_with_skl2onnx() -> None:
     """Tell skl2onnx how to convert the models of this library.
 
     Needed for pipelines with transformers that :func:`to_onnx` has no form for; after it
-    ``skl2onnx.to_onnx(pipeline, X[:1])`` works. The outputs are those of :func:`to_onnx`.
+    ``skl2onnx.to_onnx(pipeline, X[:1])`` works. The outputs are as in :func:`to_onnx`.
 
     Raises
     ------

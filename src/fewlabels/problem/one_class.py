@@ -2,7 +2,7 @@
 
 Rows may have the mark "anomaly": confirmed anomalies (Tax & Duin 2004, section 2.2). Their
 variables lie in ``[-C_anomaly w_i, 0]``. With squared slack there is no lower end, but the ridge
-``1 / (2 C_anomaly w_i)``. Slopes, kernel and total are those of normal rows. Only normal rows
+``1 / (2 C_anomaly w_i)``. Slopes, kernel and total are as for normal rows. Only normal rows
 count towards the mass.
 """
 
@@ -175,7 +175,7 @@ class OneClass(OneClassFormulation):
 
     ``min_a a'Ka/2``, ``sum a = 1``, ``0 <= a_i <= w_i / (nu sum(w))``. In LIBSVM's
     ``b = nu sum(w) a``, which are in [0, w_i], only the total moves with the number of rows.
-    Those of anomalies are in [-C_anomaly w_i, 0].
+    Variables of anomalies are in [-C_anomaly w_i, 0].
     """
 
     nu: float  # bound on the share of margin errors, in (0, 1]

@@ -64,7 +64,7 @@ class Penalty(PiecewiseLinear):
         return cls(lower, lower, upper, slope, slope)
 
     def appended(self, other):
-        """These variables, and then those of another penalty."""
+        """These variables, and then the variables of another penalty."""
         pairs = zip(self.arrays(), other.arrays(), strict=True)
         return Penalty(*(np.concatenate(pair) for pair in pairs))
 

@@ -109,7 +109,7 @@ class SemiSupervised:
 
 
 def with_target(penalty, target):
-    """Penalties with that of a balancing constraint's virtual row, if there is a target."""
+    """Penalties, with one for a balancing constraint's virtual row if there is a target."""
     if target is None:
         return penalty
     return penalty.appended(Penalty.linear(-np.inf, np.inf, -target, 1))

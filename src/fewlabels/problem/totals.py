@@ -11,7 +11,7 @@ import numpy as np
 
 
 def merged(parts, **how):
-    """Named numbers of several parts as those of all: added exactly, unless told how."""
+    """Named numbers of several parts as numbers of all: added exactly, unless said how."""
     if len(parts) == 1:
         return parts[0]
     kind = type(parts[0])

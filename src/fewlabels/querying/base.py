@@ -15,7 +15,7 @@ class Question:
     """Rows, their labels, what a fitted ``clf`` says of them, and the candidates (positions).
 
     ``decisions`` has shape (n,), positive for the second class, or (n, n_classes); None before
-    there is a model. ``classes`` are those of its columns.
+    there is a model. ``classes`` names its columns.
     """
 
     X: Any
@@ -156,7 +156,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def utilities(self, question) -> np.ndarray:
-        """The utility of every row; those of candidates count."""
+        """The utility of every row; only candidates' utilities count."""
 
 
 def decisions_of(clf, X):

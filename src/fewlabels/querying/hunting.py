@@ -53,7 +53,7 @@ class LikelyWrong(Strategy):
     ----------
     n_folds : int or None, default=None
         None: a copy of the model forgets each candidate exactly, is queried, and gets it back, by
-        ``forget`` and ``partial_fit``. Its ranking is as good as that of fits, but it contradicts
+        ``forget`` and ``partial_fit``. It ranks as well as new fits do, but it contradicts
         fewer wrong labels: a semi-supervised model stays near the minimum that the label led
         to. A number: that many fits from scratch, each without its share of the labels, which
         contradict more of them (utility > 0).

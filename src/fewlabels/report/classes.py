@@ -30,7 +30,7 @@ def find(fit):
     held = fit.held or cross_fit_classes(
         fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline, training["seconds"]
     )
-    rates, notes = _rates(held, y, names, fit.comparison)
+    rates, notes = rates_of(held, y, names, fit.comparison)
     n_labelled = int(np.sum(y >= 0))
     headline = (
         f"The model used {words.rows(n_labelled)} with a label to classify "
@@ -84,7 +84,8 @@ def _margins(scores):
     return two[:, 1] - two[:, 0]
 
 
-def _rates(held, y, names, comparison):
+def rates_of(held, y, names, comparison):
+    """Accuracy and recalls by the ``HeldOut`` scores of labels ``y``, and remarks."""
     if held.reason:
         return [], [f"The accuracy is unknown: {held.reason}"]
     truth, answers = y[held.rows], class_of(held.scores)

@@ -62,11 +62,12 @@ class Ranking:
 class Sensitivity(NamedTuple):
     """How decisions depend on a bound on selection bias.
 
-    ``table`` has a row per bound, as that of ``fewlabels.model_selection.BiasSensitivity``,
+    ``table`` has a row per bound, as in ``fewlabels.model_selection.BiasSensitivity``,
     ``text`` says how it came about, and ``ranking`` lists the rows that change first, if any.
+    Without a table, ``text`` says why there is none.
     """
 
-    table: pd.DataFrame
+    table: pd.DataFrame | None
     text: str
     ranking: Ranking | None
 

@@ -12,7 +12,7 @@ _LISTED = 10
 def doubtful(fit, held, names):
     """A list of rows whose label held-out scores contradict, the most contradicted first.
 
-    ``names`` are those of labels by their code. No list where nothing is contradicted.
+    ``names`` maps codes of labels to names. No list where nothing is contradicted.
     """
     given = fit.y[held.rows]
     labelled = np.flatnonzero(np.isin(given, list(names)))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..estimators.pu import PUSVM
 from ..model_selection import bias_sensitivity
+from ..options.words import template
 from .contents import Ranking, Sensitivity
 from .page import words
 
@@ -14,6 +15,7 @@ BOUNDS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
 # Labelled and unlabelled rows that take part, and rows listed.
 _MOST_LABELLED, _MOST_UNLABELLED, _LISTED = 500, 1500, 10
 _FEWEST_LABELLED = 10
+_UNKNOWN = "It is unknown which decisions would change if the labels weren't random"
 # Seconds per row, if a fit of the model says nothing else.
 _SECONDS_PER_ROW = 2e-3
 
@@ -42,8 +44,10 @@ def sensitivity(fit, name):
         warnings.simplefilter("ignore")
         try:
             found = bias_sensitivity(model, fit.X[rows], y, BOUNDS)
-        except ValueError:  # few different rows
-            return None
+        except ValueError as error:  # few different rows
+            why = template(error).rstrip(".")
+            text = f"{_UNKNOWN}: with a bound, no model could be fitted ({why})."
+            return Sensitivity(None, text, None)
     text = _text(name, len(rows) if part < 1.0 else None, is_own)
     return Sensitivity(found.table, text, _ranking(fit, others, found, name))
 

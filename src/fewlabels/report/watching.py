@@ -7,7 +7,7 @@ from .page.elements import Html, facts, joined, section, table, tag
 from .page.html import document
 from .page.series import bars, line, pair
 
-_FEATURES, _PICTURES, _WORDS, _BINS = 30, 6, 12, 20
+_FEATURES, _PICTURES, _WORDS, _BINS, _COLUMNS = 30, 6, 12, 20, 5
 
 
 def write_watch_report(path, summary, points, monitor):
@@ -161,7 +161,7 @@ def _value(feature, shown):
 
 def _rows(change, monitor):
     cells = monitor.kept_rows.assemble(change.rows)
-    names = list(getattr(cells, "columns", ()))[:5]
+    names = _columns(change, list(getattr(cells, "columns", ())))
     if not change.rows:
         return None
     body = [
@@ -173,6 +173,14 @@ def _rows(change, monitor):
     caption = "Rows since the change that differ most from earlier ones."
     drawn = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])
     return section("rows", "Rows", drawn)
+
+
+def _columns(change, names):
+    """The columns to show: changed ones first, then changed pairs, then the others."""
+    changed = [feature.name for feature in change.features if feature.changed]
+    paired = [name for pair in change.pairs for name in pair.names]
+    first = [name for name in (*changed, *paired) if name in names]
+    return list(dict.fromkeys([*first, *names]))[:_COLUMNS]
 
 
 def _cell(value):

@@ -51,7 +51,7 @@ def check_powers(kernel, X):
 
 
 def check_width(kernel, X):
-    """Refuse a kernel so narrow that of most distinct rows no digit of its values is right."""
+    """Refuse a kernel so narrow that no digit of its values is right for most distinct rows."""
     entries = X.data if sp.issparse(X) else X.ravel()
     together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
     if _digits_left(kernel, together, X):

@@ -31,7 +31,7 @@ class MemorySource(RowSource):
     everything: np.ndarray  # all rows, or a CSR array
     weight: np.ndarray | None  # of the rows that count; None when they are all 1
     kept: np.ndarray | None  # indices of these, the rows of positive weight; None for all
-    is_matrix: bool = False  # rows are those of a kernel matrix
+    is_matrix: bool = False  # the rows of a kernel matrix
     anomalies: np.ndarray | None = None  # mask of all rows; None without confirmed anomalies
     held_out: HeldOut | None = None  # of a split, whose rows do not count
     X: np.ndarray = field(init=False)  # the rows that count; of a matrix, their columns

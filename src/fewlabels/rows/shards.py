@@ -47,7 +47,7 @@ class Shard(ABC):
         return self.first + row
 
     def own(self, ids):
-        """Places of those of some numbers in ascending order that are here."""
+        """Places of the rows that are here among some numbers in ascending order."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
         return ids[low:high] - self.first
 

@@ -70,7 +70,7 @@ class MergedProblem:
 
 
 def _of_a_kind(problem, copies):
-    """Those of the copies whose penalties have the same slopes, and breakpoints in one ratio."""
+    """The copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
     slopes = [p.slope_left] if p.slope_left is p.slope_right else [p.slope_left, p.slope_right]
     marks = [p.is_from_above, p.upper <= 0.0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # Rows that are solved whole: in one working set, and with an exact finish of as many variables.
-# Of those of which only a share has to be evaluated, the larger number. Kernel values of so many
+# Where only a share has to be evaluated, the larger number. Kernel values of so many
 # rows are float64: it costs milliseconds.
 WHOLE, WHOLE_IF_FEW_ARE_MET, MOST_MET = 1024, 2048, 0.3
 

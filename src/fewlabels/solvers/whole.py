@@ -24,7 +24,7 @@ _STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
 _BUDGET, _MOST_BETWEEN = 60.0, 512
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
 _NO_HURRY = 5.0
-# Q of few rows is evaluated at once, as is that of a start that uses more than some share.
+# Q of few rows is evaluated at once, and also if the start uses more than some share.
 _FEW_ROWS, _MOST_USED = 300, 0.3
 # Rows of Q that are evaluated together, at most.
 _MOST_WANTED = 32
@@ -69,7 +69,7 @@ def solve_whole(problem, a, settings, record):
 class Met:
     """The rows of Q that steps have met, each evaluated with some that they may meet next.
 
-    Row p of ``Q`` is that of variable ``here[p]``, and ``place`` says p. ``whole``: all of Q is
+    Row p of ``Q`` belongs to variable ``here[p]``, and ``place`` says p. ``whole``: all of Q is
     there from the beginning, in its order.
     """
 

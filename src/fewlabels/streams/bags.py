@@ -9,7 +9,7 @@ from .rows import HeldRows, PlainState
 class BagStream(PlainState):
     """HeldRows with "weight", and how often they have changed (``version``).
 
-    There is no path to follow: bags are those of a fit to the rows that are there.
+    There is no path to follow: bags are as in a fit to the present rows.
     """
 
     cache_size, n_jobs = 200e6, 1

@@ -36,7 +36,7 @@ class ConvexStream(SavedStream):
 
     ``rows`` are HeldRows with "weight". Where they have a mark "calibrates", marked rows keep
     their weight but take no part; for the mark "anomaly" see ``AnomalyMarks``. ``start`` are the
-    variables of all rows and the multiplier of a solution, those of the model, which took
+    variables of all rows and the multiplier of the model's solution, which took
     ``n_steps`` and has a ``history``; ``shift`` is taken from all rows before the kernel sees
     them. ``version`` goes up with everything that may change the solution; ``done``: the path has
     caught up with the rows. ``on_path`` are the places of the rows on the path (before it begins,
@@ -50,7 +50,7 @@ class ConvexStream(SavedStream):
         self.kernel, self.shift, self.rows = kernel, shift, rows
         self.marks = AnomalyMarks(rows)
         self.version, self.done = 0, True
-        self._start = start  # the machine's, until a path has begun: then that of the path
+        self._start = start  # the machine's, until a path has begun: then the path's
         self._steps_before, self._history_before = n_steps, list(history)
         self.path, self.mass = None, None
         self.on_path, self.of, self.heads = None, None, None
@@ -435,7 +435,7 @@ class ConvexStream(SavedStream):
         self.path = None
 
     def _variables(self):
-        """The variables of the rows on the path, those of equal rows shared out."""
+        """The variables of the rows on the path, shared out among equal rows."""
         a, of = self.path.a, self.of
         if len(a) < len(of):
             rows = self.marks.at(self.on_path)

@@ -21,7 +21,7 @@ class PUStream(ConvexStream):
     """``ConvexStream`` of a ``DoubleHinge``; rows have the mark "positive".
 
     Positive rows are not on the path: when they come or go, the similarities of the others move,
-    and lambda with ``lam="auto"``. A row's "sum" is that of its kernel values with the positive
+    and lambda with ``lam="auto"``. A row's "sum" adds its kernel values with the positive
     rows, times their weights, and its "similarity" the mean. Where rows have a "factor", the
     weights of the positive ones are multiplied by it.
     """

@@ -295,7 +295,7 @@ class S3VMStream(PlainState):
         }  # fmt: skip
 
     def __setstate__(self, state):
-        # Streams of two classes were saved without parts, those of several without options.
+        # Streams of two classes were saved without parts, of several classes without options.
         parts = state.get("parts", [state])
         self.names = state.get("names")
         parameters = parts[0]["parameters"]

@@ -1,7 +1,7 @@
 """Bags of rows of one class, a small ball around most of the rows of each, and one scale for all.
 
 Which rows are in a bag follows from their values: every row has a number for every bag, and those
-with the lowest are in. So the bags of rows that come and go are those of a fit to all that are
+with the lowest are in. So the bags of rows that come and go are as in a fit to all that are
 there, in whatever order they came, and a row more or less changes few bags.
 """
 
@@ -42,7 +42,7 @@ _HALF = 0.5
 # Trimmed and other bags agree if more than this share of the most anomalous rows are the same;
 # with fewer rows than so many they can't be compared.
 _AGREEMENT, _FEWEST = 0.7, 20
-# The samples of the isolation kernel are numbered from here, those of bags from 0.
+# The samples of the isolation kernel are numbered from here, samples of bags from 0.
 _DRAWS_FROM = 2**32
 # What tol = 1 means, as a share of the rows' variance in feature space.
 _SHARE = 0.01

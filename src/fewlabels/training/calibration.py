@@ -158,8 +158,8 @@ def left_out_decisions(stream, places, function):
 def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewest=1):
     """Places of normal rows of a stream at its end, and scores by the model of all others.
 
-    On no model's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
-    that of K(x, x), and below ``tail`` scores are in log scale. With a deadline those of as many
+    On no model's scale; ``score`` scores rows that have no part, ``self_weight`` is
+    the weight of K(x, x), and below ``tail`` scores are in log scale. With a deadline as many
     rows as there is time for, drawn at random, and not less than ``fewest``.
     """
     places = normal_places(stream)

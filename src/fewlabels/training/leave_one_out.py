@@ -60,7 +60,7 @@ def _values_without(stream, places, tell):
 
     The path has equal rows as one, and without one of them that weighs less. A row with a variable
     of zero, or one that fits into what is left of its row, has no part in its own model. Without
-    any other one the solution is that of a linear system; where that finds none, the row's penalty
+    any other one the solution solves a linear system; where that has none, the row's penalty
     changes along a copy of the path. Equal rows of one weight have equal values.
     """
     if not len(places):

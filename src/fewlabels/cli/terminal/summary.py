@@ -11,7 +11,8 @@ from . import show
 # What a caution may begin with to be the name of its line.
 _LONGEST_NAME = 10
 # What an estimated prior, and precision and recall with it, rest on.
-_RANDOM_SAMPLE = "the labelled rows are a random sample of the positives (if not, pass --prior)"
+RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
+_OR_PRIOR = f"{RANDOM_SAMPLE} (if not, pass --prior)"
 
 
 def answer_lines(summary):
@@ -107,7 +108,7 @@ def _positive_answer(training):
     return [
         ("predicted positive", found),
         ("class prior", _prior(training)),
-        ("assumes", _RANDOM_SAMPLE if assumes else None),
+        ("assumes", _OR_PRIOR if assumes else None),
     ]
 
 

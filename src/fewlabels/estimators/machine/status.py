@@ -30,7 +30,7 @@ def report_status(name, result, tol, gap, deadline):
     gap : float
         The duality gap; NaN where the kernel makes the problem not convex.
     deadline : Deadline
-        That of the call, with what it has cut short.
+        The deadline of the call, with what it has cut short.
     """
     for message in _warnings_about(name, result, tol, gap, deadline.cut):
         warn(message, ConvergenceWarning)

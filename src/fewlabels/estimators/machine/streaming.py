@@ -29,7 +29,7 @@ class Updates(FittedValues):
     ``Solution`` where the stream stands.
     """
 
-    # Parameters that an operation needs to be those of the fit, and what they were.
+    # Parameters that must be as at the fit for an operation, and what they were.
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict = {}  # noqa: RUF012
     _read_new: Any = None

@@ -91,7 +91,7 @@ class Certifier:
         return self.solution(gram, X, list(coefs), biases, numbers, label, run, shift)
 
     def certificate_of(self, found, function, rows, label):
-        """Its ``Certificate``; ``label`` are those of all rows."""
+        """Its ``Certificate``; ``label`` are the labels of all rows."""
         decision = np.empty((len(label), len(found)))
         decision[rows.indices] = self.moved(np.column_stack([one.f for one in found]))
         if rows.kept is not None:

@@ -18,7 +18,7 @@ _LOWER = 1e-9
 
 
 def read_strategies(strategies, solver, n_rows):
-    """The strategies that ``consolidate`` was given, or those of a solver."""
+    """The strategies that ``consolidate`` was given, or a solver's strategies."""
     if strategies is None:
         strategies = _OF_SOLVER.get(solver, ("batch",))
         return strategies[:-1] if solver == "auto" and n_rows > _FEW_ROWS else strategies
@@ -43,7 +43,7 @@ class Consolidation:
     def improve(self, values, strategies):
         """Let every path go to the best minimum that strategies find; whether one is better.
 
-        ``values`` are those of (1) for each path now.
+        ``values`` are the values of (1) for each path now.
         """
         better = [
             self._improve(place, path, value, strategies)

@@ -36,7 +36,7 @@ MANY = 64
 
 
 def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
-    """An empty growing kernel matrix for rows such as those of ``X``, in a cache of some bytes.
+    """An empty growing kernel matrix for rows such as ``X``, in a cache of some bytes.
 
     The rows are not added; they decide the storage, and the centre of an RBF kernel.
     """

@@ -36,7 +36,7 @@ class BorderedGram(WrappedGram):
 
     @property
     def copies(self):
-        """Those of the inner operator; the virtual row is one of its own."""
+        """The copies of the inner operator; the virtual row is one of its own."""
         copies = self.inner.copies
         if copies is None or self.n == self.inner.n:
             return copies

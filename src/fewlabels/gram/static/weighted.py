@@ -69,7 +69,7 @@ class SumGram(GramOperator):
 
     @property
     def copies(self):
-        """Those of the members, which are over the same rows."""
+        """The copies of the members, which are over the same rows."""
         return self.members[0].copies
 
     def diagonal(self):

@@ -52,7 +52,7 @@ class RowMap:
     @property
     def value_error(self):
         """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""
-        # In float64 the norms round as well; those of float32 rows are summed in float64.
+        # In float64 the norms round as well; norms of float32 rows are summed in float64.
         last_place = 4.5e-16 if self.dtype == np.float64 else 1.2e-7
         return self.error_units * last_place
 

@@ -63,7 +63,7 @@ def stacked(rows, background):
 
 
 def picked(together, whose):
-    """Rows whose column k is that of row ``whose[:, k]``."""
+    """Rows whose column k comes from row ``whose[:, k]``."""
     if isinstance(together, pd.DataFrame):
         return pd.DataFrame(
             {

@@ -33,7 +33,7 @@ def sampled_values(function, rows, background, group, n_groups, n_samples, rando
             part = slice(first, min(first + at_a_time, n_samples))
             changes[part] = _changes(function, rows, i, background, whose[part], group, rng)
         values[i] = changes.mean(axis=0)
-        # Only orders are sampled: the spread is that of the pairs with the same background row.
+        # Only orders are sampled: the spread is between pairs with the same background row.
         pairs = changes[np.argsort(whose, kind="stable")].reshape(m, -1, n_groups)
         errors[i] = np.sqrt(pairs.var(axis=1, ddof=1).mean(axis=0) / n_samples)
     return values, errors

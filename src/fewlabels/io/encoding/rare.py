@@ -41,7 +41,7 @@ class RareCategories(RareColumns):
 
     A row of a rare category lacks the one of a frequent category, which no weight below makes up
     for. Where at least three categories of a column are rare, such a row has the weight w in its
-    own 0/1 column and 1 - w in that of the most frequent category. Every row of the fit has
+    own 0/1 column and 1 - w in the most frequent category's column. Every row of the fit has
     exactly one category of each column.
     """
 

@@ -25,7 +25,7 @@ def blocks(path, encoding, row_end, part=None):
 
 
 def located_blocks(path, encoding, row_end, part=None):
-    """The same with where each begins, also those of nothing but blanks."""
+    """The same with where each begins, also lines of nothing but blanks."""
     decode = None
     if codecs.lookup(encoding).name != "utf-8":
         decode = codecs.getincrementaldecoder(encoding)().decode

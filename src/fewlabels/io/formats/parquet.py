@@ -88,7 +88,7 @@ def texts(metadata):
 def check_cells(source, files, rows, groups=None):
     """Refuse files, of which there is the metadata, whose cells would fill memory.
 
-    At most ``rows`` are read at a time (None: all), but for those of lists; of some row ``groups``
+    At most ``rows`` are read at a time (None: all), except for lists; of some row ``groups``
     where these are given.
     """
     whole, at_a_time = 0, 0

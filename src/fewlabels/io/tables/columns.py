@@ -207,18 +207,27 @@ def _parse_each(column):
     return values, np.array(bad, dtype=np.intp)
 
 
-def are_dates(cells):
-    """Whether a column holds dates: typed ones, or texts that are written as such."""
+def are_dates(cells, mixed=False):
+    """Whether a column holds dates: typed ones, or texts that are written as such.
+
+    ``mixed``: some with the year first and others with the year last are dates, too.
+    """
     kind = cells.type
     if pt.is_date(kind) or pt.is_timestamp(kind):
         return True
     if not is_text(kind):
         return False
     values = trimmed(cells).drop_null()
+    patterns = [f"{_YEAR_FIRST}|{_YEAR_LAST}"] if mixed else [_YEAR_FIRST, _YEAR_LAST]
     return bool(len(values)) and any(
-        pc.all(pc.match_substring_regex(values, pattern)).as_py()
-        for pattern in (_YEAR_FIRST, _YEAR_LAST)
+        pc.all(pc.match_substring_regex(values, pattern)).as_py() for pattern in patterns
     )
+
+
+def not_dates(texts):
+    """The texts that aren't written as dates."""
+    found = pc.match_substring_regex(trimmed(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
+    return texts.filter(pc.invert(found.fill_null(False)))
 
 
 def days(cells, name="", source=""):

@@ -29,7 +29,8 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f"drop it with {ref('drop', [name])}."
             )
-        if name in kept and asked.get(name) != "text" and are_dates(cells):
+        as_asked = asked.get(name)
+        if name in kept and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
             kind = "date"
         else:
             _check_type(cells.type, name, source)

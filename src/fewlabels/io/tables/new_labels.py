@@ -17,8 +17,8 @@ class NewLabels:
     """Reads the target of further rows as the training target was read.
 
     ``metadata`` is what the model says about itself; the names of the file and the column are for
-    messages. ``more`` are classes that it does not have yet. Counts rows by class, those of
-    unknown class, and of classes not learned from.
+    messages. ``more`` are classes that it does not have yet. Counts rows by class, rows of
+    unknown class, and rows of classes not learned from.
     """
 
     def __init__(self, metadata, source, column, more=()):

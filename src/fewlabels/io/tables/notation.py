@@ -61,7 +61,7 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
     """How numbers are written in those columns that are not just plain numbers, by name.
 
     A column counts as numbers where all of its cells do, with one unit. Where "1,234" may be two
-    numbers the other cells of the column decide, then those of other columns, then what is
+    numbers the other cells of the column decide, then cells of other columns, then what is
     ``known`` of it (by name), then what is ``likely``. ``decimal`` is the mark that the user says.
     """
     known = known or {}

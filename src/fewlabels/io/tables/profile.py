@@ -19,6 +19,7 @@ from .columns import (
     is_number,
     is_supported,
     is_text,
+    not_dates,
     number_counts,
     numbers,
     plain,
@@ -47,6 +48,8 @@ _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?")
 _NUMBERING = "the name suggests a running number"
 # Why texts are learnt from, and why they are not.
 _SENTENCES, _DIFFERENT = "sentences", " different texts"
+# Why dates are left out.
+_DATES, _MIXED_DATES = "dates", "dates in several formats"
 _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 
 
@@ -151,6 +154,8 @@ def notes_on(verdicts):
         advice = f"{ref('keep', some=['COLUMN'])} keeps one"
         if any(v.why.endswith(_DIFFERENT) and v.kind == "left out" for v in verdicts.values()):
             advice += f", {ref('text', some=['COLUMN'])} learns from its words"
+        if any(v.why in (_DATES, _MIXED_DATES) for v in verdicts.values()):
+            advice += f", {ref('dates', some=['COLUMN'])} learns from weekday, month and hour"
         notes.append(f"{noun} left out: {words}; {advice}")
     if taken:
         numbering = any(v == Verdict("category", _NUMBERING) for v in verdicts.values())
@@ -190,6 +195,8 @@ def _judge(name, seen, kind):
         shown = quoted(seen.values[0], _SHOWN_LENGTH)
         remark = f"numbers such as {shown} in mixed notations"
         return Verdict("left out" if why else "category", remark)
+    if why != _SENTENCES and (remark := _mostly_dates(seen)):
+        return Verdict("left out" if why else "category", remark)
     if why:
         return Verdict("text" if why == _SENTENCES else "left out", why)
     numbering = seen.kind == "number" and is_identifier_name(name)
@@ -205,12 +212,29 @@ def _reason(name, seen, kind):
     if not seen.filled:
         return "blank"
     if seen.kind in ("date", "other"):
-        return "dates" if seen.kind == "date" else f"{kind} values"
+        return _reason_of_dates(seen) if seen.kind == "date" else f"{kind} values"
     if len(seen.values) == 1 and not seen.missing:
         return "constant"
     if seen.kind == "number":
         return _number_reason(name, seen)
     return _text_reason(name, seen) if seen.kind == "text" else None
+
+
+def _reason_of_dates(seen):
+    typed = seen.values.dtype.kind == "f"
+    return _DATES if typed or are_dates(pa.array(seen.values)) else _MIXED_DATES
+
+
+def _mostly_dates(seen):
+    """What to say of many categories that are dates, but for a few; None of others."""
+    n = len(seen.values)
+    if seen.kind != "text" or n <= MANY_CATEGORIES:
+        return None
+    others = not_dates(pa.array(seen.values, pa.large_string()))
+    if 2 * len(others) > n:
+        return None
+    example = quoted(others[0].as_py(), _SHOWN_LENGTH)
+    return f"{n - len(others)} dates, and texts such as {example}; without these, it holds dates"
 
 
 def _number_reason(name, seen):
@@ -288,7 +312,7 @@ def see(cells):
         order = np.argsort(parsed)
         return Seen("number", parsed[order], counts[order], missing)
     texts = filled.to_numpy(zero_copy_only=False)
-    if are_dates(filled):
+    if are_dates(filled, mixed=True):
         return Seen("date", texts, counts, missing)
     mixed = 0 < 2 * int(counts[bad].sum()) <= int(counts.sum())
     return Seen("mixed" if mixed else "text", texts, counts, missing)

@@ -1,10 +1,14 @@
 """Counting the cells that cannot be used, so that one message can tell them all."""
 
+from collections import Counter
+
 import numpy as np
 
 from ...options.words import ref
 from ..errors import UserError, plural, quoted
 
+# Unknown categories of a column that a message names, and that are counted one by one.
+_NAMED, _HELD = 5, 1000
 # Squares of larger numbers, and sums of squares, could overflow.
 _LARGEST = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
 
@@ -80,12 +84,53 @@ def filled_words(filled):
     return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
 
 
-def unseen_words(unseen):
-    """What to say of categories that the model does not know, by column."""
-    counts = ", ".join(f"{count} in {quoted(name)}" for name, count in unseen.items())
+class Unseen:
+    """Categories that a model does not know; ``rows`` counts by column the rows that have one."""
+
+    def __init__(self):
+        self.rows, self._counts = {}, {}
+
+    def add(self, rows, known):
+        """Count the cells of a data frame; ``known`` are the categories of the model by column."""
+        for name, categories in known.items():
+            is_new = ~rows[name].isin(categories)
+            if is_new.any():
+                self._count(name, rows[name][is_new].value_counts().to_dict())
+
+    def join(self, other):
+        """Take over what was counted in other rows."""
+        for name, counts in other._counts.items():
+            self._count(name, counts, other.rows[name])
+
+    def _count(self, name, values, n_rows=None):
+        n_rows = sum(values.values()) if n_rows is None else n_rows
+        self.rows[name] = self.rows.get(name, 0) + n_rows
+        counts = self._counts.setdefault(name, Counter())
+        for value, n in values.items():
+            # A column of names may have a new one in every row: most of them aren't held.
+            if value in counts or len(counts) < _HELD:
+                counts[value] += n
+
+    @property
+    def most_frequent(self):
+        """The most frequent ones by column, with their rows."""
+        return {name: dict(counts.most_common(_NAMED)) for name, counts in self._counts.items()}
+
+
+def unseen_words(rows, most_frequent):
+    """What to say of categories that the model does not know, as ``Unseen`` has counted them."""
+    columns = []
+    for name, total in rows.items():
+        named = most_frequent.get(name, {})
+        shown = ", ".join(
+            f"{quoted(value, 40) if value else 'blanks'} ({n})" for value, n in named.items()
+        )
+        others = total - sum(named.values())
+        more = f" and others ({others})" if others else ""
+        columns.append(f"{shown}{more} in {quoted(name)}")
     return (
-        "some categories don't occur in the training rows and count as none of those that do "
-        f"(rows: {counts})"
+        "some categories don't occur in the training rows and count as none of those that do: "
+        f"{', '.join(columns)}; rows are in brackets"
     )
 
 

@@ -204,7 +204,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
     numbers = [_number(name) for name in labels.names]
     keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers
     order = sorted(range(len(keys)), key=lambda k: keys[k])
-    place = np.full(len(order) + 1, -1)  # the last one is that of blanks
+    place = np.full(len(order) + 1, -1)  # the last one is for blanks
     place[order] = np.arange(len(order))
     y = place[labels.index].astype(np.int8 if len(order) < 100 else np.int64)
     classes = [labels.names[k] for k in order]

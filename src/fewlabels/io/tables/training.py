@@ -149,7 +149,7 @@ def read_training(
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
-    arguments are those of :func:`fewlabels.fit_table`.
+    arguments are as in :func:`fewlabels.fit_table`.
     """
     form = input_format(path)
     path = path if isinstance(path, InMemory) else as_source(path)

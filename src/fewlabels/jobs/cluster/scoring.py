@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ...io.errors import UserError
 from ...io.tables.chunks import input_columns
-from ...io.tables.tally import Tally
+from ...io.tables.tally import Tally, Unseen
 from ..observer import Observer
 from ..pieces import KnownLabels, Pieces
 from .files import told_by_workers
@@ -23,7 +23,7 @@ class PiecesOfFiles:
         self.client, self.scorer, self.files = client, scorer, files
         self.tally, self.observer = tally, observer
         self.n_rows = 0
-        self.counts, self.unseen = Counter(), Counter()
+        self.counts, self.unseen = Counter(), Unseen()
         self.known = KnownLabels(scorer.metadata)
 
     def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
@@ -46,7 +46,7 @@ class PiecesOfFiles:
     def _count(self, n_rows, counts, unseen, known, wordless, filled, remarks):
         self.n_rows += n_rows
         self.counts.update(counts)
-        self.unseen.update(unseen)
+        self.unseen.join(unseen)
         self.known.update(known)
         self.scorer.wordless.update(wordless)
         for name, n in filled.items():

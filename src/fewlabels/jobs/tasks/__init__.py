@@ -2,8 +2,8 @@
 
 ``roles`` says which rows of a file are learnt from and as what, ``choose`` picks the method,
 ``for_rows`` turns settings in the user's words into settings for these rows,
-``why_tuned`` says how settings were chosen, ``figures`` go into the model file, and
-``answer`` says what scores mean.
+``why_tuned`` says how settings were chosen, ``figures`` go into the model file,
+``in_words`` says in lines what they say of the rows, and ``answer`` says what scores mean.
 """
 
 from ...tasks.classification import CLASSIFICATION

@@ -22,21 +22,23 @@ class Cost(NamedTuple):
     seconds: float
 
     def words(self):
-        """In words that promise no more than they can."""
+        """The time, and why it takes that long, in words that promise no more than they can."""
+        vectors = f"(about {float(f'{self.support_vectors:.1g}'):,.0f} support vectors)"
+        if self.seconds < 1.0:
+            return f"less than a second {vectors}"
         amount = self.seconds
         for unit, following in _UNITS:  # noqa: B007
             if amount < 1.5 * following:
                 break
             amount /= following
-        vectors = float(f"{self.support_vectors:.1g}")
-        return f"about {vectors:,.0f} support vectors, about {float(f'{amount:.1g}'):,.0f} {unit}"
+        return f"about {float(f'{amount:.1g}'):,.0f} {unit} {vectors}"
 
 
 def expected_cost(estimator, X, n_rows):
     """The ``Cost`` of fitting a model of one class to so many rows such as a sample X.
 
-    Support vectors grow by a power of the number of rows, which two fits tell; the time is that of
-    the kernel values between them and all rows.
+    Support vectors grow by a power of the number of rows, which two fits show; the time follows
+    from the kernel values between them and all rows.
     """
     sizes = [min(size, X.shape[0]) for size in (_FEW, _MORE)]
     order = np.random.default_rng(0).permutation(X.shape[0])

@@ -247,14 +247,17 @@ def _affordable(training, estimator, n_rows, most, observer):
         if other.seconds < 0.1 * cost.seconds:
             facts = training.metadata["training"]
             instead = f"settings are defaults, because the chosen ones would take {cost.words()}"
-            facts |= {"settings": f"defaults, which take {other.words()}", "tuning": None}
+            facts |= {
+                "settings": f"defaults, which take {other.words()} for all rows",
+                "tuning": None,
+            }
             facts["notes"] = [instead, *facts["notes"]]
             fitted = training.fitted._replace(tuning=None)
             training, estimator, cost = replace(training, fitted=fitted), plain, other
     words = f": {cost.words()}"
     if cost.seconds > most:
         facts = training.metadata["training"]
-        facts["notes"] = [f"all rows take {cost.words()}", *facts["notes"]]
+        facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
     return training, estimator, words
 
 
@@ -373,6 +376,7 @@ def described_as_large(training, n_rows, note, n_used=None, counts=None):
     metadata = dict(training.metadata)
     facts = dict(metadata["training"])
     facts |= {"data": Path(str(training.prepared.file.path)).name, "rows_read": n_rows}
+    facts["in_pieces"] = True
     facts["notes"] = [note, *facts["notes"]]
     if n_used is not None:
         estimator, machine = training.fitted.estimator, training.prepared.choice.machine

@@ -21,13 +21,29 @@ def write_report_of(path, model, **parts):
         with listening() as messages:
             contents = collect(model_path=model, **parts)
             write_report(path, contents)
-            parts["metadata"]["training"]["expected"] = _expected(contents.findings.rates)
+            parts["metadata"]["training"]["expected"] = by_term(contents.findings.rates)
     except KeyboardInterrupt:
         raise Interrupted(f"The model {model} is written, but not its report.") from None
     return messages
 
 
-def _expected(rates):
+def expected_of(training):
+    """The error rates of a training without a report, as ``by_term`` has them.
+
+    These are rates that its tests have measured anyway: for positive and unlabelled rows, whose
+    rates take more fits, there are none.
+    """
+    held = training.tests and training.tests.held
+    classes = training.metadata["training"].get("classes")
+    if not held or not classes or training.tests.silences:
+        return {}
+    from ...report.classes import rates_of
+
+    found, _ = rates_of(held, training.prepared.found.y, classes, training.comparison)
+    return by_term(found)
+
+
+def by_term(rates):
     """Rates by their usual names, such as "precision", with the ends of their intervals."""
     return {
         rate.term: {

@@ -58,7 +58,7 @@ def check_for_pieces(options):
 
 
 def _of_label_file(options):
-    """The same, the target being that of a file of labels, if there is one."""
+    """The same, with the target of a file of labels, if there is one."""
     if options.labels is None:
         return options
     target = read_answers(options.labels).about["target"]

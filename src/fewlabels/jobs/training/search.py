@@ -10,6 +10,7 @@ from ...tasks.machines import MACHINES, task_of
 from ...tasks.one_class import ONE_CLASS
 from ..tasks import steps_of
 from ..tasks.one_class import of_every_bag
+from ..tasks.values import scored
 
 # What a search would choose, and what is shown of the settings, in this order.
 CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
@@ -88,7 +89,8 @@ def tuning_facts(tuning):
         return None
     return {
         "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
-        "reason": tuning.reason, "candidates": len(tuning.candidates), "fits": tuning.fits,
+        "reason": tuning.reason, "candidates": len(tuning.candidates),
+        "scored": len(scored(tuning)), "fits": tuning.fits,
         "seconds": tuning.seconds, "stopped": tuning.stopped,
         "unlabeled_rows": tuning.unlabeled_rows and tuning.unlabeled_rows._asdict(),
     }  # fmt: skip

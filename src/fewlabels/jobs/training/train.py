@@ -39,7 +39,7 @@ from .delivery import deliver, instead_of, why_kept
 from .figures import described
 from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
-from .outputs import check_model_output, check_report_output, write_report_of
+from .outputs import check_model_output, check_report_output, expected_of, write_report_of
 from .parameters import (
     check_for_pieces,
     different_rows,
@@ -228,7 +228,7 @@ def train_file(
 ):
     """Learn from a table, and write the model and its report.
 
-    ``data`` and ``options`` are those of :func:`fewlabels.fit_table`.
+    ``data`` and ``options`` as in :func:`fewlabels.fit_table`.
 
     Parameters
     ----------
@@ -275,6 +275,8 @@ def train_file(
             report, model, words=observer.words, command=command, **parts
         )
         facts["budget"]["reporting"] = time.perf_counter() - since
+    else:
+        facts["expected"] = expected_of(training)
     facts["seconds_in_all"] = time.perf_counter() - started
     return training.metadata
 

@@ -17,6 +17,7 @@ from ...io.errors import UserError
 from ...io.models.files import load_model, save_model
 from ...monitoring.ranks import uniform_numbers
 from ...options.words import ref
+from ..updating import without_rows
 
 _HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
 LEAST = 100
@@ -101,7 +102,4 @@ def check_follows(model, metadata, machine):
             f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
         )
     if not machine.holds_rows_:
-        raise UserError(
-            f"{model} doesn't store its training rows, so {ref('adapt')} can't update it; fit it "
-            f"again with {ref('rows', True)}."
-        )
+        raise UserError(f"{ref('adapt')} updates the model, but {without_rows(model, metadata)}")

@@ -111,10 +111,14 @@ def differences_of(names, scores, errors, n_folds):
     return table.sort_values("difference", ignore_index=True, kind="stable")
 
 
-def judged(differences, score, shown):
-    """Outcome, verdict and the baselines that are better; ``shown`` formats scores."""
+def judged(differences, score, shown, why_none=""):
+    """Outcome, verdict and the baselines that are better; ``shown`` formats scores.
+
+    ``why_none`` says why no baseline could be compared, if there is none.
+    """
     if differences.empty:
-        return "unknown", "No baseline could be compared.", []
+        because = f": {why_none}" if why_none else ""
+        return "unknown", f"No baseline could be compared{because}.", []
     better = differences[differences["ahead"] & differences["clear"]]
     beaten = differences[~differences["ahead"] & differences["clear"]]
     tied = len(differences) - len(better) - len(beaten)

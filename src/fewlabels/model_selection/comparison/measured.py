@@ -71,13 +71,16 @@ class Measured:
         names = [scores.methods[k].name for k in scores.running]
         table = _table(scores, self.is_scored)
         if not names:
-            verdict = f"Nothing could be compared before {search.stopped} ended the comparison."
+            ended = _ENDED_BY.get(search.stopped, search.stopped)
+            verdict = f"Nothing could be compared before {ended} ended the comparison."
             return self._told(search, verdict, scores, table=table)
         if not self.is_scored:
-            verdict = _without_anomalies(scores.agreement)
+            verdict = _without_anomalies(scores.agreement, why_none(scores, search.stopped))
             return self._told(search, verdict, scores, table=table)
         differences = self._differences(scores)
-        outcome, verdict, worse_than = judged(differences, float(scores.mean[0]), self.shown)
+        outcome, verdict, worse_than = judged(
+            differences, float(scores.mean[0]), self.shown, why_none(scores, search.stopped)
+        )
         clearly = differences["name"][differences["ahead"] & differences["clear"]]
         machines = {method.name: method.machine for method in scores.methods}
         return self._told(
@@ -128,13 +131,33 @@ class Measured:
         )  # fmt: skip
 
 
-def _without_anomalies(agreement):
-    """What can be said when nothing ranks the detectors."""
+# What may end a comparison, in a sentence.
+_ENDED_BY = {"time budget": "the time budget", "Ctrl-C": "Ctrl-C"}
+
+
+def why_none(scores, stopped):
+    """Why no baseline of ``Scores`` ran, in words: the first error of a method, or ``stopped``."""
+    failures = scores.failures[1:]
+    if not failures:
+        return "no other method takes these rows"
+    unfinished = failures.count("")
+    in_time = f"finished before {_ENDED_BY.get(stopped, 'its end')} ended the comparison"
+    if unfinished == len(failures):
+        return f"none {in_time}"
+    place = next(k for k, why in enumerate(failures) if why)
+    first = f"{scores.methods[1 + place].name} {failures[place].rstrip('.')}"
+    others = len(failures) - unfinished - 1
+    more = f" ({others} other{'s' * (others > 1)} failed, too)" if others else ""
+    return first + more + (f", and {unfinished} never {in_time}" if unfinished else "")
+
+
+def _without_anomalies(agreement, why):
+    """What can be said when nothing ranks the detectors; ``why`` no other detector ran."""
     others = agreement.iloc[1:]
     verdict = "Without known anomalies, detectors can't be ranked"
     others = others.dropna()
     if others.empty:
-        return f"{verdict}; no other detector could be compared."
+        return f"{verdict}, and no other detector could be compared: {why}."
     nearest = others.loc[others["rank_correlation"].idxmax()]
     farthest = others.loc[others["rank_correlation"].idxmin()]
     return (

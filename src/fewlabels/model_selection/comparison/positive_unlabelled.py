@@ -104,7 +104,7 @@ def placements(decision, is_positive):
 
 
 def _prior_of(machine, rows, positive, classes):
-    """The prior given, or that of a fitted model, or estimated once."""
+    """The prior given, or a fitted model's, or estimated once."""
     if isinstance(machine.prior, Real):
         return float(machine.prior)
     if hasattr(machine, "prior_"):

@@ -25,7 +25,7 @@ class Scores:
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
     ``error``, and for proportions their intervals, ``ends``; ``rows`` were held out. ``protocol``
     says how the scores were made, and ``caution`` what they do not show. If further folds were not
-    needed, ``enough`` says why. ``agreement`` and ``disagreements`` are those of a
+    needed, ``enough`` says why. ``agreement`` and ``disagreements`` are as in a
     ``BaselineComparison``.
     """
 

@@ -288,10 +288,15 @@ def _decided(candidates, trial):
             f"{table['gain_error'][best]:.3f} above the default for such tables, over {over}."
         )
     else:
+        compared = int((table["folds"][others] > 0).sum())
         reason = (
             "The features have different units, so the default for such tables is used: a kernel "
-            f"of trees, trained on the labelled rows only. None of {len(candidates) - 1} others "
-            f"was better by {_CLEAR:g} standard errors over {over}."
+            "of trees, trained on the labelled rows only. "
+        )
+        reason += (
+            f"None of {compared} others was better by {_CLEAR:g} standard errors over {over}."
+            if compared
+            else "No other settings were compared."
         )
     return Plan(chosen.parameters, reason, table, CURVE), best
 

@@ -224,7 +224,7 @@ class _Trial:
 
 
 def deformed_values(values, X, graph):
-    """Values over the rows X of a ``Manifold`` of power 2, from those of its base kernel."""
+    """Values over the rows X of a ``Manifold`` of power 2, from its base kernel's values."""
     laplacian, r = graph_laplacian(X, graph.n_neighbors), graph.r
     smooth = laplacian @ values
     lower = r * (laplacian @ smooth.T)

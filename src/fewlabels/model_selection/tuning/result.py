@@ -99,7 +99,7 @@ class TuningResult:
         ended = f", ended by {self.stopped}" if self.stopped else ""
         return (
             f"{settings or 'settings as given'} ({len(self.candidates)} candidates, {self.fits} "
-            f"fits, {self.seconds:.1f} s{ended}). {self.reason}"
+            f"fit{'s' * (self.fits != 1)}, {self.seconds:.1f} s{ended}). {self.reason}"
         )
 
     def __getstate__(self):

@@ -48,7 +48,7 @@ def tune(
     * ``PUSVM`` (``lam`` and ``gamma``), ``PUEnsemble`` (``gamma``): the held-out ROC AUC of
       positive against unlabelled rows minus the non-negative risk.
       With ``PUEnsemble(kernel="auto")`` the candidates are the mixture, trees and Gaussian
-      kernels of three widths. Another kernel than that of "auto" must be better by more than a
+      kernels of three widths. Another kernel than "auto" takes must be better by more than a
       standard error, over at least three folds.
     * ``S3VM`` (``kernel``, ``gamma``, ``C``, ``C_star``, ``balance``, ``class_ratio``): accuracy
       on held-out labels. On a table of features (4 to 128 columns in units of their own), unless

@@ -20,6 +20,7 @@ _FOUND, _HIGH = 0.5, 0.75
 # The test of the labels: rows of either kind that it needs, its draws, seconds per row and those
 # of the largest sample.
 _FEWEST_LABELS, _DRAWS, _SECONDS_PER_ROW, _MOST_SECONDS = 20, 99, 1.5e-3, 3.0
+_NOT_TESTED = "no test whether the labelled rows are a random sample"
 # Fewer positive unlabelled rows than this are none.
 _NONE = 0.75
 # So does one whose interval reaches from none to a small share, if the threshold finds no more
@@ -89,8 +90,10 @@ def labels_test(estimator, X, y, deadline):
     labelled = y == 1
     few = min(np.sum(labelled), np.sum(~labelled)) < _FEWEST_LABELS
     weighed = getattr(estimator, "propensity_weights_", None) is not None
-    seconds = min(_MOST_SECONDS, _SECONDS_PER_ROW * len(y))
-    if few or weighed or deadline.left() < seconds:
+    if few or weighed:
+        return None
+    if deadline.left() < min(_MOST_SECONDS, _SECONDS_PER_ROW * len(y)):
+        deadline.cut.append(_NOT_TESTED)
         return None
     prior = estimator.prior if isinstance(estimator.prior, Real) else "estimate"
     return labelled_at_random_test(X, labelled, prior=prior, n_draws=_DRAWS)

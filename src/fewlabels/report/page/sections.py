@@ -201,10 +201,15 @@ def rates(contents):
     )
 
 
+_NOT_RANDOM = "If the labels aren't random"
+
+
 def bias(contents):
     found = contents.findings.bias
     if found is None:
         return None
+    if found.table is None:
+        return section("bias", _NOT_RANDOM, tag("p", found.text))
     total = int(found.table.iloc[0][["positive", "negative"]].sum())
     rows = []
     for line in found.table.itertuples(index=False):
@@ -220,7 +225,7 @@ def bias(contents):
         ))  # fmt: skip
     return section(
         "bias",
-        "If the labels aren't random",
+        _NOT_RANDOM,
         tag("p", found.text),
         pictures.legend(
             ("above", "always marked"), ("open", "undecided"), ("below", "never marked"),

@@ -89,7 +89,7 @@ class NumpyBackend:
         return array
 
     def order(self, values):
-        """Places in ascending order of values; those of equal values keep theirs."""
+        """Places in ascending order of values; equal values keep their order."""
         return np.argsort(values, kind="stable")
 
     def running(self, values):

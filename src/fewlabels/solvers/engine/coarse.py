@@ -23,7 +23,7 @@ def sample_of(rows, seed):
     share = (rows.n - n_kept) / max(1, sum(counts) - n_kept)
     firsts = [sum(counts[:k]) for k in range(len(counts))]
     sample = rows.sampled(share, firsts)
-    # Where intervals differ, those of the sample may not reach the total.
+    # Where intervals differ, the sample's intervals may not reach the total.
     extent = sample.facts.extent
     sample.total = min(max(rows.total, extent.lowest), extent.highest)
     return sample

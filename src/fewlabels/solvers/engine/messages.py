@@ -91,7 +91,7 @@ class SpreadOf(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Rows with the lowest keys, those of lower number first among equals."""
+    """Rows with the lowest keys, lower numbers first among equals."""
 
     ids: np.ndarray
     keys: np.ndarray

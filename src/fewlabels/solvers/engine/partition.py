@@ -83,7 +83,7 @@ class Partition:
         self.is_sound, self._totals, self._line = sound, None, None
 
     def _put(self, a):
-        """Move variables: the ridge's part of the gradient follows, that of K does not."""
+        """Move variables: the ridge's part of the gradient follows, K's part does not."""
         self._totals = self._line = None
         self.g = self.g + self.ridge * (a - self.a)
         self.a = a

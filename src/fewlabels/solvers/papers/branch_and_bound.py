@@ -66,7 +66,7 @@ def branch_and_bound(
 ):  # fmt: skip
     """Search for solutions that are better than ``value`` by a share ``rtol`` of it: the best.
 
-    Limits are on convex problems (overrun by those of one split at most), on nodes kept to be
+    Limits are on convex problems (overrun by one split's problems at most), on nodes kept to be
     split later and on seconds. ``callback(entry of the history)`` returning True stops the search.
     """
     run = _Run(relaxation, value, rtol, callback)

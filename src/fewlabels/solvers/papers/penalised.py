@@ -43,8 +43,8 @@ class PenalisedResult(Result):
     ``a`` is the solver's vector as the paper returns it: it sums to ``total`` only up to the
     penalty (to 0.2 % for rho = 200) and may hold tiny or negative entries where the solution has
     zeros. ``gradient`` and ``multiplier`` belong to it, ``penalised_objective`` is its value of
-    (11), with the constant ``rho total^2``. ``objective``, ``duality_gap`` and ``violation`` are
-    those of ``feasible``, since only a feasible point has a certificate: entries that (16)
+    (11), with the constant ``rho total^2``. ``objective``, ``duality_gap`` and ``violation``
+    belong to ``feasible``, since only a feasible point has a certificate: entries that (16)
     classifies as zero (``w_i > gamma a_i``) are zero, the others are scaled to sum to ``total``.
     """
 

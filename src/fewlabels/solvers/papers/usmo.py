@@ -55,8 +55,8 @@ def solve_usmo(
 ):
     """Solve the positive-unlabelled problem with the double hinge loss by USMO.
 
-    ``problem`` is that of ``DoubleHinge``, or any of its shape; ``start`` a feasible point or
-    Result, such as that of ``usmo_start`` (None fills one variable after the other); ``tol`` the
+    ``problem`` is a ``DoubleHinge``'s, or any of its shape; ``start`` a feasible point or
+    Result, such as ``usmo_start`` returns (None fills one variable after the other); ``tol`` the
     paper's tau. ``max_iter`` limits pair steps (-1: no limit), ``cache_size`` the bytes for kernel
     rows, of which at least four are held. ``callback(entry)`` is called after every scan;
     returning True stops.

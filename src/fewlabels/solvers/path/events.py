@@ -143,7 +143,7 @@ class Events:
         size, largest = lines.size_of_step(used, factor.corner)
         if not math.isfinite(size + shift):
             raise ArithmeticError("the path has lost its direction")
-        # Rounding in GAMMA: the directions of free rows balance each other to that of shift.
+        # Rounding in GAMMA: the directions of free rows balance each other up to shift's.
         least, noise = _ROUNDING * (abs(shift) + largest * size), _ROUNDING * size
         limit, paced = 1.0 if left else st.FAR, left if clock.penalties_move else 0.0
         eta, code, which = lines.next_event(n, used, len(free), paced, limit, least, noise)

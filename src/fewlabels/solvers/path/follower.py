@@ -233,7 +233,7 @@ class PathFollower:
         multiplier, virtual : float
             Multiplier of the equality, variable of the virtual row.
         signs : ndarray of int of shape (n,), optional
-            Signs of rows with the symmetric hinge; 0 elsewhere. Missing, those of ``a``.
+            Signs of rows with the symmetric hinge; 0 elsewhere. Missing, the signs of ``a``.
         """
         if len(self):
             raise ValueError(f"load needs an empty path; this one has {len(self)} rows.")
@@ -304,8 +304,8 @@ class PathFollower:
         """``OneLess`` of the present rows, from their solution; see there.
 
         For penalties without kinks, which have no sign of their own to flip. With ``rows``
-        everything given, ``ridge`` included, is that of present rows with these numbers, of which
-        some may occur twice.
+        everything given, ``ridge`` included, belongs to present rows with these numbers, some of
+        which may occur twice.
         """
         present, gram = self._state.present, self._state.gram
         if rows is None:

@@ -187,7 +187,7 @@ class OneLess:
         push = jump @ self._block(jumping, free)
         base = -B @ push - w * jump.sum()
         base_shift = (w @ push) - jump.sum() / c
-        # ... to forces on those of them that leave, and to rows that join.
+        # ... to forces on rows that leave, and to rows that join.
         Q_joining = self._block(joining, free)
         answer = B @ Q_joining.T + w[:, None]
         z, e = len(leaving), len(joining)

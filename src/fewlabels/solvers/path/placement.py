@@ -79,7 +79,7 @@ class Placement:
             self.moving, _REACHED, RESIDUE * state.largest_a, state.tol(_ON)
         )
         if state.is_seen(missing):  # h goes with the variables
-            rates = F[st.D].take(moving)  # at breakpoints that move, those of the rows held there
+            rates = F[st.D].take(moving)  # at moving breakpoints, of rows held there
             F[st.D, moving] = F[st.A].take(moving) - before
             state.add_product(moving, F[st.H, : state.n])
             F[st.D, moving] = rates

@@ -16,7 +16,7 @@ _FEW = 64
 
 
 class State:
-    """Rows and their numbers. Slopes, h and shift are those of the problem divided by ``scale``.
+    """Rows and their numbers. Slopes, h and shift are the problem's, divided by ``scale``.
 
     ``F`` and ``S`` hold floats and integers of every row, see ``_core.path``: ``n`` rows, absent
     ones and, as row 0 if ``bordered``, the virtual row of the balancing constraint included.

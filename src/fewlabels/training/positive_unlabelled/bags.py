@@ -25,10 +25,10 @@ class DistinctPURows:
 
     Equal rows are one row of their weights' sum, so that a row is out of a bag only if no copy is
     inside. ``index`` says where each first occurs, ``n_positive`` how many are positive,
-    ``weight`` their weights by class, which sum to the length of ``drawn``, ``total_weight`` those
-    given. ``drawn`` are rows of either kind, each as often as its weight says (what all weights of
-    a class have in common left out); ``place`` says which row each unlabelled one is. ``chance``
-    are those of the drawn positive rows to be in a bag, if they have factors.
+    ``weight`` their weights by class, which sum to the length of ``drawn``, ``total_weight`` the
+    weights given. ``drawn`` are rows of either kind, each as often as its weight says (what all
+    weights of a class have in common left out); ``place`` says which row each unlabelled one is.
+    ``chance`` has the drawn positive rows' chances to be in a bag, if they have factors.
     """
 
     def __init__(self, data, rows):

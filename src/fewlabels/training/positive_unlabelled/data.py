@@ -180,10 +180,10 @@ class PUSettings:
 class PUSolution:
     """f(x) = sum_i coef_i K(x_i, x) + bias, with the bias that minimises the risk.
 
-    ``f`` are values at the unlabelled rows, without bias; ``penalty`` is that of their
+    ``f`` are values at the unlabelled rows, without bias; ``penalty`` belongs to their
     coefficients, sign reversed; ``objective`` and ``gap`` the regularised risk (4) and a bound on
-    its distance to the optimum; ``result`` the (last) convex problem's; ``objectives`` those of
-    the ramp loss by step.
+    its distance to the optimum; ``result`` the (last) convex problem's; ``objectives`` the ramp
+    loss's objectives by step.
     """
 
     coef: np.ndarray

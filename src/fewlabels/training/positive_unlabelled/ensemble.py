@@ -18,7 +18,7 @@ from .scores import Scored, fit_logistic
 # Costs of the grid, with several kernels and with one.
 _COSTS = (1.0, 10.0)
 _COSTS_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
-# Members are weighted by softmax(AUC / _SHARPNESS); those of less weight are left out.
+# Members are weighted by softmax(AUC / _SHARPNESS); lighter ones are left out.
 _SHARPNESS = 0.01
 _NEGLIGIBLE = 1e-3
 # Cost of the second stage.

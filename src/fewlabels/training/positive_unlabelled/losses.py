@@ -13,7 +13,7 @@ from ...solvers.decomposition import warm_start
 from ..steps import Steps
 from .data import PUSolution
 
-# Rounding of the value of (4) from that of its dual, relative to the terms that cancel there; as a
+# Rounding of the value of (4) from its dual's value, relative to the terms that cancel; as a
 # share of the prior, which (4) is of the size of, it is small.
 _ROUNDING, _SMALL = 1.4e-14, 1e-9
 # LIBSVM's default, which the paper's initialisation uses.

@@ -58,8 +58,8 @@ class LeftOutCurves:
     def curve(self, scores, sample, kind, function, shares=None):
         """The curve from these decisions to probabilities, of a ``kind``.
 
-        ``shares`` are those of the classes that functions are for among the unlabelled rows, about
-        which ``function`` decides; None for those of the labels.
+        ``shares`` of the classes are among the unlabelled rows, about which ``function`` decides;
+        None for the labels' shares.
         """
         known, free = np.isfinite(scores[:, 0]), np.flatnonzero(sample.y == 0)
         label, weight = sample.y[known], sample.weight[known]
