@@ -236,6 +236,20 @@ def test_pages_are_short(repository):
     assert {name: n for name, n in words.items() if n > 1800} == {}
 
 
+def test_lines_of_documents_are_wrapped(repository):
+    long = []
+    for document in [*repository.glob("*.md"), *repository.glob("*/*.md")]:
+        if document.name in GENERATED:
+            continue
+        text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.S | re.M)
+        long += [
+            f"{document.name}: {line}"
+            for line in text.split("\n")
+            if len(line) > 100 and "](" not in line and not line.startswith(("|", "    "))
+        ]
+    assert not long, "\n".join(long)
+
+
 def test_links_between_documents_lead_somewhere(repository):
     for document in [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]:
         text = document.read_text(encoding="utf-8")
