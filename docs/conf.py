@@ -59,6 +59,8 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 
 _HERE = Path(__file__).parent
+# Mean number of characters per cell from which a column is running text.
+_PROSE = 20
 
 
 def _inline_math(self, node):
@@ -194,6 +196,17 @@ def _local_links(app, name, source):
         source[0] = source[0].replace(f"]({there}", f"]({here}")
 
 
+def _mark_prose(app, tree, name):
+    """Mark tables with columns of running text, which need room on narrow screens."""
+    from docutils import nodes
+
+    for table in tree.findall(nodes.table):
+        rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+        texts = [[len(cell.astext()) for cell in column] for column in zip(*rows, strict=False)]
+        if any(sum(column) > _PROSE * len(column) for column in texts):
+            table["classes"].append("prose")
+
+
 def _skip(app, what, name, obj, skip, options):
     """Leave out what scikit-learn adds to every estimator and explains itself."""
     module = getattr(obj, "__module__", None) or ""
@@ -208,5 +221,6 @@ def setup(app):
     )
     app.connect("source-read", _local_links)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-resolved", _mark_prose)
     _write_reference()
     _write_command_line()

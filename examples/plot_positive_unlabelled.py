@@ -11,6 +11,8 @@ prior. The data come with scikit-learn, and the true labels are used only to che
 # Get the data
 # ------------
 
+import warnings
+
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -72,7 +74,10 @@ plt.show()
 # tumours are labelled. The estimated prior collapses, and its interval doesn't show it.
 
 large = malignant & (X[:, 23] > np.quantile(X[malignant, 23], 0.7))
-biased = make_pipeline(StandardScaler(), PUSVM()).fit(X, large)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    biased = make_pipeline(StandardScaler(), PUSVM()).fit(X, large)
+print(f"Warning: {caught[0].message}")
 print(f"prior {biased[-1].prior_:.3f}, truth {(malignant & ~large).sum() / (~large).sum():.2f}")
 
 # %%

@@ -261,6 +261,6 @@ def test_rows_of_the_page_show_the_columns_that_changed(run, tmp_path):
     assert found.code == 3, found.err
     page = (tmp_path / "page.html").read_text()
     rows = page[page.index("Rows since the change") :]
-    heads = re.findall(r"<th[^>]*>([^<]+)</th>", rows)
-    assert "site" in heads and len(heads) == 8
-    assert "south" in rows
+    heads = re.findall(r"<th[^>]*>([^<]+)</th>", rows)[:8]
+    assert heads[:4] == ["Row", "Score", "P-value", "site"]
+    assert {*heads[4:]} < {*"abcdef"} and "south" in rows
