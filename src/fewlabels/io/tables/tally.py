@@ -85,10 +85,14 @@ def filled_words(filled):
 
 
 class Unseen:
-    """Categories that a model does not know; ``rows`` counts by column the rows that have one."""
+    """Categories that a model does not know, and the rows that have one.
+
+    ``rows`` has their number by column, and ``counts`` their numbers by category, of the first
+    categories of a column.
+    """
 
     def __init__(self):
-        self.rows, self._counts = {}, {}
+        self.rows, self.counts = {}, {}
 
     def add(self, rows, known):
         """Count the cells of a data frame; ``known`` are the categories of the model by column."""
@@ -99,13 +103,13 @@ class Unseen:
 
     def join(self, other):
         """Take over what was counted in other rows."""
-        for name, counts in other._counts.items():
+        for name, counts in other.counts.items():
             self._count(name, counts, other.rows[name])
 
     def _count(self, name, values, n_rows=None):
         n_rows = sum(values.values()) if n_rows is None else n_rows
         self.rows[name] = self.rows.get(name, 0) + n_rows
-        counts = self._counts.setdefault(name, Counter())
+        counts = self.counts.setdefault(name, Counter())
         for value, n in values.items():
             # A column of names may have a new one in every row: most of them aren't held.
             if value in counts or len(counts) < _HELD:
@@ -114,7 +118,7 @@ class Unseen:
     @property
     def most_frequent(self):
         """The most frequent ones by column, with their rows."""
-        return {name: dict(counts.most_common(_NAMED)) for name, counts in self._counts.items()}
+        return {name: dict(counts.most_common(_NAMED)) for name, counts in self.counts.items()}
 
 
 def unseen_words(rows, most_frequent):
