@@ -24,7 +24,7 @@ class BoundedPUStream(SavedStream):
     So every update solves the problem afresh, from the solution before. ``start`` are the
     variables of all rows and the multiplier of a solution, which took ``n_steps`` and has a
     ``history``; ``shift`` is taken from all rows before the kernel sees them. ``version`` goes up
-    with everything that may change the solution. ``done``: the solution is that of the present
+    with everything that may change the solution. ``done``: the solution is for the present
     rows. ``on_path`` are the places of the rows that it has variables of, None for all.
     """
 
