@@ -162,7 +162,7 @@ class Partition:
 
     @question
     def spread(self, edges, ids, g):
-        """The SpreadOf the gradient over ascending ``edges``, that of the rows ``ids`` as given.
+        """The SpreadOf the gradient over ascending ``edges``, which is given at the rows ``ids``.
 
         Rows count as wide as their intervals are.
         """
@@ -311,7 +311,7 @@ class Partition:
     def debt(self, start, count, original):
         """Columns and changes of some of those that moved, by their order.
 
-        With ``original``, those of a sample go by the numbers of the rows it was drawn from.
+        With ``original``, rows of a sample go by the numbers of the rows it was drawn from.
         """
         moved, change = self._debt
         rows = moved[start : min(start + count, moved.shape[0])]

@@ -199,7 +199,7 @@ _INTERVALS, _GATHERED = 1024, 100_000
 
 
 def cut_of_rows(rows, ids, g, share, rounding):
-    """``quantile_cut`` of minus the gradient of ``Rows``, that of the rows ``ids`` being ``g``.
+    """``quantile_cut`` of minus the gradient of ``Rows``, which is ``g`` at the rows ``ids``.
 
     Rows weigh as much as their intervals are wide, and those without a width nothing.
     """
