@@ -333,10 +333,12 @@ def lowest(changes):
 def change_table(cells, about):
     rows = []
     for title, *pair in PAIRS:
-        for half, sets in (*HALVES, ("together", SETS)):
-            found = [change_of(cells, *pair, x, sets) for x in MECHANISMS[1:-1]]
-            rows.append([f"{title}, {len(found[0])} sets {half}", *map(mean_and_interval, found)])
-        rows.append([f"{title}, set that loses most", *map(lowest, found)])
+        found = [change_of(cells, *pair, x, SETS) for x in MECHANISMS[1:-1]]
+        halves = HALVES if title == PAIRS[0][0] else ()  # the page has little room
+        for half, sets in (*halves, ("together", SETS)):
+            some = [{name: c for name, c in changes.items() if name in sets} for changes in found]
+            rows.append([f"{title}, {len(some[0])} {half}", *map(mean_and_interval, some)])
+        rows += [["lowest of these", *map(lowest, found)]] if halves else []
     rows = [row for row in rows if any(cell is not None for cell in row[1:])]
     if rows:
         n_draws = min(draws_of(cells, method) for _, *pair in PAIRS for method in pair)
@@ -380,7 +382,7 @@ def test_table(cells, about):
                     for k, v in cells.known.items()
                     if k[0] == "test" and k[1] in sets and k[2] == mechanism and k[4] == what
                 ]  # fmt: skip
-                line.append(f"{sum(values)} of {len(values)}" if values else None)
+                line.append(f"{sum(values)}/{len(values)}" if values else None)
             if any(cell is not None for cell in line[1:]):
                 rows.append(line)
     if rows:
