@@ -20,6 +20,7 @@ os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported
 
 import numpy as np
 import sklearn
+from results import entry
 
 from fewlabels import SVDD, OneClassSVM
 
@@ -100,6 +101,34 @@ def line(found):
     )
 
 
+TITLES = {"ball": "SVDD", "one-class": "OneClassSVM"}
+
+
+def entry_of(results, facts, args):
+    """Seconds of both, for the results file."""
+    rows = [
+        [
+            f"`{TITLES[found['machine']]}`, {found['rows']:,} rows",
+            found["numpy"]["seconds"],
+            found["torch"]["seconds"],
+            found["numpy"]["seconds"] / found["torch"]["seconds"],
+            found["torch"]["support_vectors"],
+        ]
+        for found in results
+    ]
+    return entry(
+        "array-api",
+        ["NumPy, s", "torch, s", "ratio", "support vectors"],
+        rows,
+        unit="s",
+        label=f"fit, {args.columns} columns",
+        formats=["3g", "3g", ".1f", ","],
+        program=f"python benchmarks/array_api.py --device {args.device}",
+        hardware=f"{facts['device']}; {args.threads} cores for NumPy",
+        note=f"{args.dtype}, torch {facts['torch']}",
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 20_000])
@@ -132,6 +161,8 @@ def main():
         facts["device"] = torch.cuda.get_device_name()
     text = json.dumps({**facts, "threads": args.threads, "results": results}, indent=1)
     (args.out / "array_api.json").write_text(text + "\n", encoding="utf-8")
+    found = {"entries": [entry_of(results, facts, args)]}
+    (args.out / "array_api-entries.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ once what fewlabels.class_prior.estimate_prior finds. The rest is at the method'
                          takes up to a minute a fit, and is there only with --slow
   SVC, true labels       is given the classes of the unlabelled rows: a bound, not a peer
 
+``--first-draw N`` starts with draw N, such as one that no choice has seen. The entry of the
+results file is written beside the tables.
+
 Accuracy and F1 are those of a method's own decisions. "Cut at the prior" takes the test rows with
 the greatest scores, as many as the prior says, for positive: it compares rankings and forgives
 thresholds. Ranks are among ours and peers, 1 is best, mean over sets. Seconds: one fit each, after
@@ -50,6 +53,7 @@ from common import (
 from pu_bench.data import REAL_SETS, draw_real
 from pu_bench.measure import quality
 from pu_bench.methods import METHODS, Task
+from results import entry
 
 PRIORS = ["true", "estimated"]
 QUALITIES = {"accuracy": "accuracy", "accuracy_cut": "cut at the prior", "auc": "AUC", "f1": "F1"}
@@ -110,7 +114,7 @@ def run(names, methods, args, folder, path):
         records = json.loads(path.read_text())["sets"]
     report = {"machine": machine(), "sets": records}
     for number, name in enumerate(names, 1):
-        for seed in range(args.draws):
+        for seed in range(args.first_draw, args.first_draw + args.draws):
             draws = records.setdefault(name, {})
             done = draws.get(str(seed), {"methods": {}})
             missing = [m for m in methods if m not in done["methods"]]
@@ -236,10 +240,57 @@ def failures(records):
             for (method, reason), names in found.items()]  # fmt: skip
 
 
+# Of ours, only the default takes part in the ranks that documents show.
+TITLES = {
+    "PUEnsemble, default": "PUEnsemble()",
+    "PUEnsemble": "Gaussian kernels only",
+    "PUEnsemble, trees": "trees only",
+    "tuned forest, prior's cut": "random forest cut at the prior",
+}
+
+
+def default_entry(records, info):
+    """The default compared with others, for the results file; None if it wasn't measured."""
+    figures, complete = {}, complete_methods(records, "true")[1]
+    for kind in PRIORS:
+        _, methods, accuracy = table_of_means(records, kind, "accuracy")
+        auc = table_of_means(records, kind, "auc")[2]
+        ranked = [j for j in complete if METHODS[methods[j]].group == "peer"]
+        ranked += [j for j in complete if methods[j] == "PUEnsemble, default"]
+        rank = dict(zip(ranked, map(float, ranks(accuracy[:, ranked])), strict=True))
+        for j in complete:
+            figures.setdefault(methods[j], {})[kind] = (
+                accuracy[:, j].mean(), auc[:, j].mean(), rank.get(j)
+            )  # fmt: skip
+    if "PUEnsemble, default" not in figures:
+        return None
+    rows = [
+        [TITLES.get(method, method), *(float(found[kind][0]) for kind in PRIORS),
+         float(found["true"][1]), *(found[kind][2] for kind in PRIORS)]
+        for method, found in figures.items()
+        if METHODS[method].group == "peer" or method in TITLES
+    ]  # fmt: skip
+    rows.sort(key=lambda row: (row[0] not in TITLES.values(), -row[1]))
+    draws = sorted({seed for draws in records.values() for seed in draws})
+    return entry(
+        "pu-default",
+        ["accuracy, true prior", "accuracy, estimated prior", "ROC AUC", "rank, true prior",
+         "rank, estimated prior"],
+        rows, unit="accuracy, ROC AUC, mean rank by accuracy", label="method",
+        formats=[".3f", ".3f", ".3f", ".1f", ".1f"], program="python benchmarks/pu_peers.py",
+        hardware=f"{info['cores']} cores, {info['processor']}",
+        note=f"{len(records)} sets, draws {', '.join(draws)}; ranks are among PUEnsemble() and "
+        "the methods that aren't ours",
+    )  # fmt: skip
+
+
 def write_report(report, stem, out):
     records = {name: draws for name, draws in report["sets"].items() if draws}
     if not records:
         sys.exit("nothing was measured.")
+    found = default_entry(records, report["machine"])
+    if found:
+        write_json(out / f"{stem}-entries.json", {"entries": [found]})
     n_draws = sorted({len(draws) for draws in records.values()})
     picture = draw_dots(records, out / f"{stem}.png")
     text = [
@@ -316,6 +367,7 @@ def main():
     parser.add_argument("--methods", nargs="*", default=["*"], help="names or patterns")
     parser.add_argument("--slow", action="store_true", help="with the methods that take minutes")
     parser.add_argument("--draws", type=int, default=5, help="draws per set")
+    parser.add_argument("--first-draw", type=int, default=0, help="number of the first draw")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds for one draw")
     parser.add_argument("--resume", action="store_true", help="keep what the file has already")
     parser.add_argument("--report-only", action="store_true", help="tables and pictures again")

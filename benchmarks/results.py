@@ -26,6 +26,7 @@ DOCUMENTS = (
     "README.md",
     "docs/benchmarks.md",
     "docs/confirmed-anomalies.md",
+    "docs/gpu.md",
     "docs/monitoring.md",
     "docs/monitoring-results.md",
 )
