@@ -1,29 +1,28 @@
 """Semi-supervised support vector machine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from ..fitted import Late
 from ..kernels import Linear, SharedLeaves, Trees
-from ..labels.semi_supervised import read_shares, sides
+from ..labels.semi_supervised import sides
 from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
 from ..training.semi_supervised.data import S3VMData
-from ..training.semi_supervised.left_out import LeftOutCurves
 from ..training.semi_supervised.record import TrainingRecord
 from ..training.semi_supervised.trainer import Trainer
 from .calls import fitting
 from .kernel_machine import COMMON, KernelMachine, Outside
 from .semi_supervised import before_training, labels_alone, reading
+from .semi_supervised.calibrator import Calibrator
 from .semi_supervised.certifier import Certifier
 from .semi_supervised.updater import warn_of_training
 from .semi_supervised.updates import UpdatableS3VM
@@ -367,7 +366,7 @@ class S3VM(UpdatableS3VM):
             stream = self._make_stream(problems, rows, label, shift)
         if self.solver == "path":
             self._open_stream("fit", stream)
-            if self._moves_intercept and stream.ready and stream.done:
+            if self._calibrator().moves_intercept and stream.ready and stream.done:
                 self._with_intercept(self._found, self._sample_of_stream())
                 self._late = Late()
             return
@@ -435,16 +434,10 @@ class S3VM(UpdatableS3VM):
                 f"this {type(self).__name__} has neither training rows nor calibrated "
                 "probabilities; call predict_proba once before you save the model, or fit again."
             )
-        curves = self._curves()
-        scores = self._certifier().moved(curves.decisions(sample))
+        calibrator = self._calibrator()
+        scores = self._certifier().moved(calibrator.decisions(sample))
         self._late.put(_LEFT_OUT, self._version, scores)
-        balances = [problem.balance for problem in self._problems()]
-        shares = None if self.class_ratio_ is None else self.class_ratio_[-len(balances) :]
-        if shares is None and not isinstance(balances[0], bool) and -1.0 < balances[0] < 1.0:
-            # The shares of classes that these means stand for.
-            shares = 0.5 * (1.0 + np.array(balances))
-        curve = curves.curve(scores, sample, self.probability, self.function_, shares)
-        return replace(curve, agrees=True)
+        return calibrator.curve(scores, sample, self.probability, self.function_)
 
     def _sample_of_stream(self):
         stream = self._stream
@@ -458,43 +451,17 @@ class S3VM(UpdatableS3VM):
         places = stream.places
         return Sample(stream.rows(places), stream.label(places), stream.held["weight"][places])
 
-    def _curves(self):
+    def _calibrator(self):
+        # Forests grow without the labels of a fold.
+        graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
         columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
-        return LeftOutCurves(
-            self._of_fold, len(self.classes_), self._deadline, columns, self.n_jobs,
-            labels_alone=self.C_star == 0 and self.balance is False,
-        )  # fmt: skip
-
-    def _of_fold(self, numbers):
-        """An S3VM to fit to some rows, whose classes are ``numbers``."""
-        settings = {"solver": "auto", "unlabeled": None, "verbose": False}
-        if self.gamma_:
-            settings["gamma"] = self.gamma_
-        if isinstance(self.balance, Mapping):
-            shares = read_shares(self.balance, self.classes_)
-            settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
-        if self.class_ratio_ is not None:  # without a constraint it moves the intercept afterwards
-            settings["class_ratio"] = None if self.balance is False else self.class_ratio_
-        if self._deformed is not None and self._deformed.has_graph:  # forests grow without labels
-            settings["kernel"] = self._deformed
-        return clone(self).set_params(**settings)
-
-    @property
-    def _moves_intercept(self):
-        """Whether the class ratio moves the intercept, instead of the mean of f."""
-        return self.class_ratio_ is not None and self.balance is False
+        return Calibrator(self, self._problems(), graph, columns, self._deadline)
 
     def _with_intercept(self, solution, sample):
-        """The ``Solution`` with its intercept where the classes are equally probable.
-
-        Without a constraint f follows the labels' class ratio, and probabilities the ratio of
-        the unlabelled rows, their mean. The intercept moves so that both agree on the classes.
-        """
-        if not self._moves_intercept or not np.any(sample.y == 0):
+        """The ``Solution`` with its intercept where the classes are equally probable."""
+        function = solution.function
+        offset = self._calibrator().offset(function, sample)
+        if offset is None:
             return solution
-        function, shares, curves = solution.function, self.class_ratio_, self._curves()
-        shares = shares[-1:] if len(shares) == 2 else shares
-        curve = curves.curve(curves.decisions(sample), sample, "sigmoid", function, shares)
-        self._offset = curve.intercept / curve.slope
-        function = replace(function, bias=function.bias + self._offset)
-        return replace(solution, function=function)
+        self._offset = offset
+        return replace(solution, function=replace(function, bias=function.bias + offset))

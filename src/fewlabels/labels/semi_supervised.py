@@ -150,6 +150,11 @@ def read_shares(shares, classes, name="balance"):
     return np.array(values, dtype=float)
 
 
+def numbered_shares(shares, classes, numbers):
+    """A dict of shares by the ``numbers`` of the classes, from one by the classes."""
+    return dict(zip(numbers.tolist(), read_shares(shares, classes).tolist(), strict=True))
+
+
 def _is_mark(unlabeled):
     return unlabeled is not None and not (isinstance(unlabeled, Number) and np.isnan(unlabeled))
 

@@ -8,7 +8,7 @@ from sklearn.utils import _safe_indexing
 
 from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...estimators import S3VM
-from ...labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
+from ...labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
 from ..splitters import LabeledKFold
 from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
@@ -53,9 +53,8 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
     held = np.where(alone, np.nan, coded)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, held[kept])]
     if isinstance(getattr(machine, "balance", None), Mapping):
-        shares = read_shares(machine.balance, classes)
-        numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
-        machine = clone(machine).set_params(balance=numbered)
+        balance = numbered_shares(machine.balance, classes, np.arange(float(len(classes))))
+        machine = clone(machine).set_params(balance=balance)
     ratio = getattr(machine, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
         machine = clone(machine).set_params(class_ratio=read_ratio(ratio, classes))

@@ -14,7 +14,7 @@ from ..._threads import resolve_n_jobs
 from ...class_prior import label_shift
 from ...kernels import centered, kind_of, make_kernel
 from ...kernels.width import resolve_gamma, rule_for
-from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
+from ...labels.semi_supervised import numbered_shares, places_of, read_semi_labels
 from ...rows.grams import gram_over, shift_of
 from ..search import has_gamma
 from ..splitters import LabeledKFold
@@ -66,9 +66,8 @@ def tune_s3vm(estimator, X, y, weight, search):
             CURVE,
         )
     if isinstance(estimator.balance, Mapping):
-        shares = read_shares(estimator.balance, classes)
-        numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
-        estimator = clone(estimator).set_params(balance=numbered)
+        balance = numbered_shares(estimator.balance, classes, np.arange(float(len(classes))))
+        estimator = clone(estimator).set_params(balance=balance)
     if estimator.class_ratio is not None:  # estimated once, from all labels
         found = label_shift(
             X, y, estimator.class_ratio, n_bootstrap=2, unlabeled=estimator.unlabeled,
