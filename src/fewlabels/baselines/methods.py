@@ -18,6 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
+from ..tasks.machines import name_of
 from ..training.neighbors import rank_of_neighbor
 
 _NEIGHBOR = 10
@@ -221,10 +222,6 @@ FEW_LABELS_METHODS = {
 }  # fmt: skip
 
 
-# What baselines are compared with, by class, as a machine.
-_RIVALS = {"S3VM": "s3vm", "PUEnsemble": "pu-ensemble", "SVDDEnsemble": "svdd-ensemble"}
-
-
 def _methods(known, seed):
     return [
         Method(one.name, one.make(seed), one.trains_on, machine, fits=one.fits)
@@ -239,8 +236,8 @@ def beside(machine, methods, rival):
         machine.set_params(verbose=False)
         return [Method(type(machine).__name__, machine), *methods]
     others = [method for method in methods if method.machine != machine.method]
-    name = type(rival).__name__
-    return [Method(machine.title, machine), Method(name, rival, machine=_RIVALS[name]), *others]
+    ours = Method(type(rival).__name__, rival, machine=name_of(rival))
+    return [Method(machine.title, machine), ours, *others]
 
 
 def one_class_methods(seed):

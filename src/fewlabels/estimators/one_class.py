@@ -225,6 +225,7 @@ class OneClassSVM(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
+    cost_name = "nu"
     _FIXED = ("nu", "C_anomaly", *KernelMachine._FIXED)
 
     @property

@@ -350,6 +350,11 @@ class SVDD(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
+    @property
+    def cost_name(self):
+        """The parameter that sets the cost of slack."""
+        return "C" if self.slack == "squared" else "nu"
+
     _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelMachine._FIXED)
     radius_ = shown("radius")
 

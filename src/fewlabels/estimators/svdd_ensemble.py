@@ -191,6 +191,7 @@ class SVDDEnsemble(OneClassMachine):
     verbose: bool = False
     isolation: Any = "auto"
 
+    has_own_threshold = False
     _takes_anomalies = False
     # What other machines of one class have as parameters.
     max_steps: ClassVar[None] = None

@@ -13,7 +13,6 @@ from ..io.tables.columns import blank, is_text, numbers
 from ..io.tables.tally import Unseen
 from ..io.tables.target import value_key
 from ..io.tables.training import is_delimited
-from ..tasks.classification import CLASSIFICATION
 from ..tasks.machines import task_of
 from ..tasks.one_class import ONE_CLASS
 
@@ -28,7 +27,7 @@ class KnownLabels:
     def __init__(self, metadata):
         training, task = metadata["training"], task_of(metadata["machine"])
         self.column = None if task is ONE_CLASS else training.get("target")
-        names = training["classes"] if task is CLASSIFICATION else [training.get(task.key)]
+        names = task.class_names(training).values()
         self._merge_case = training.get("merge_case", False)
         self._name_of = {self._key(str(name)): str(name) for name in names if name is not None}
         self.rows, self.agreeing = Counter(), Counter()

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..estimators import SVDDEnsemble
 from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
@@ -73,7 +72,7 @@ def _headline(fit, outside, expected, blank):
 
 def _drawn_by(machine):
     """Which rows trained it, where some were left out."""
-    if isinstance(machine, SVDDEnsemble) and machine.trim:
+    if getattr(machine, "trim", 0.0):
         if machine.trim == "auto":
             return (
                 f" with {len(machine.bags_)} random samples. Samples drop their most distant rows "

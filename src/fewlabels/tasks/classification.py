@@ -15,14 +15,17 @@ class Classification(Task):
     key = "classes"
     rows = "two or more classes and other rows"
     methods: ClassVar[dict[str, Method]] = {
-        "s3vm": Method("S3VM", "semi-supervised support vector machine", keeps_rows=True),
+        "s3vm": Method(
+            "S3VM", "semi-supervised support vector machine", keeps_rows=True,
+            probability="sigmoid", takes_files=True,
+        ),
         "logistic": _simple("logistic regression, labels only"),
         "svm": _simple("SVM, labels only"),
         "extra-trees": _simple("extremely random trees, labels only"),
         "self-training": _simple("self-training"),
         "spreading": _simple("label spreading, nearest neighbours"),
         "tuned-spreading": _simple("label spreading, best of several graphs"),
-    }
+    }  # fmt: skip
     options = ("unlabeled",)
     columns = ("probability",)
     fits = 2.2
@@ -41,6 +44,9 @@ class Classification(Task):
             "improve it too.",
         ),
     )
+
+    def class_names(self, training):
+        return dict(enumerate(training["classes"]))
 
 
 CLASSIFICATION = Classification()

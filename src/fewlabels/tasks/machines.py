@@ -61,6 +61,12 @@ def machine_class(name):
     return getattr(import_module(f"{package}.{part}"), machine.estimator)
 
 
+def name_of(estimator):
+    """What the command line calls the method of an estimator that is no simple one."""
+    kind = type(estimator).__name__
+    return next(name for name in own_machines() if MACHINES[name].estimator == kind)
+
+
 def added_columns(name):
     """Names of the columns that may be added to a table that is scored."""
     return ["score", "label", *task_of(name).columns]

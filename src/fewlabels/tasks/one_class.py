@@ -15,9 +15,9 @@ class OneClass(Task):
     key = "normal"
     rows = "rows of one class"
     methods: ClassVar[dict[str, Method]] = {
-        "svdd": Method("SVDD", "support vector data description (SVDD)"),
+        "svdd": Method("SVDD", "support vector data description (SVDD)", takes_files=True),
         "svdd-ensemble": Method("SVDDEnsemble", "ensemble of small SVDD models"),
-        "one-class": Method("OneClassSVM", "one-class support vector machine"),
+        "one-class": Method("OneClassSVM", "one-class support vector machine", takes_files=True),
         "isolation-forest": _simple("isolation forest"),
         "neighbours": _simple("distance to the 10th neighbour"),
         "root-neighbours": _simple("distance to the root-n-th neighbour"),

@@ -7,13 +7,16 @@ class Method(NamedTuple):
     """A method by its name on the command line; models hold their rows where ``keeps_rows``.
 
     ``is_baseline``: whether it is a simple method, the name of which is the estimator's
-    ``method``.
+    ``method``. ``probability`` is the curve to probabilities that its models get, and
+    ``takes_files`` says whether it can learn from all rows of a file larger than memory.
     """
 
     estimator: str
     title: str
     keeps_rows: bool = False
     is_baseline: bool = False
+    probability: str | None = None
+    takes_files: bool = False
 
 
 class Task:
@@ -55,6 +58,13 @@ class Task:
     score: str
     score_format = "{:.3f}"
     terms: tuple[tuple[str, str], ...] = ()
+
+    def class_names(self, training):
+        """The names of known classes by their labels, from what a model file says of a training.
+
+        A class that had no name in the table has None.
+        """
+        return {self.unlabelled + 1: training.get(self.key)}
 
     def is_known(self, y):
         """Which rows have a known class, by their labels."""

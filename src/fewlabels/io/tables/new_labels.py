@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 
 from ...options.words import ref
-from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import task_of
 from ...tasks.one_class import ONE_CLASS
 from ..errors import UserError, listing, quoted
@@ -27,10 +26,8 @@ class NewLabels:
         task = task_of(metadata["machine"])
         self._one_class = task is ONE_CLASS
         self._unlabeled = task.unlabelled
-        if task is CLASSIFICATION:
-            self._names = dict(enumerate([*training["classes"], *more]))
-        else:
-            self._names = {self._unlabeled + 1: training[task.key]}
+        self._names = task.class_names(training)
+        self._names |= dict(enumerate(more, start=len(self._names)))
         named = {label: name for label, name in self._names.items() if name is not None}
         self._merge_case = training.get("merge_case", False)
         self._label_of = {self._key(name): label for label, name in named.items()}

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._deadline import Deadline
-from ...estimators import SVDDEnsemble
 from ...io.errors import UserError, plural
 from ...options.words import ref, template
 from ..observer import interruptible, listening
@@ -77,7 +76,7 @@ def fit_machine(
 
 def _is_only_noted(estimator, given):
     """Whether a threshold that no row misses is only noted: nobody requested its rate."""
-    return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
+    return "target_fpr" not in given and estimator.has_own_threshold
 
 
 def _tuned(estimator, X, y, search, seed, observer):

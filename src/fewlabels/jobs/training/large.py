@@ -28,7 +28,7 @@ from ...options.words import ref
 from ...rows.files import heard_by
 from ...rows.shards import sampled
 from ...tasks.classification import CLASSIFICATION
-from ...tasks.machines import machine_class, task_of
+from ...tasks.machines import MACHINES, machine_class, task_of
 from ...tasks.one_class import ONE_CLASS
 from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..observer import interruptible
@@ -50,8 +50,7 @@ _LONG = 3600.0
 # Rows are kept in single precision if what that loses is less than this share of how far they
 # differ.
 _LOST = 1e-6
-# Machines that learn from all rows of a file; others learn from samples in any case.
-_FROM_ALL = ("svdd", "one-class", "pusvm", "s3vm")
+# What learns from all rows of a file, for each task.
 _ON_ALL = {
     ONE_CLASS: f"{ref('machine', 'svdd')} and one-class train",
     POSITIVE_UNLABELLED: f"{ref('machine', 'pusvm')} trains",
@@ -302,9 +301,10 @@ def from_sample(training, drawn, data, options, why, observer):
     file = replace(training.prepared.file, path=data)
     training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
     machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
+    takes_files = MACHINES[machine].takes_files
     if "probability" in estimator.get_params():
         estimator.set_params(probability=None)
-    missing = what_is_missing(estimator) if machine in _FROM_ALL else "it trains on samples"
+    missing = what_is_missing(estimator) if takes_files else "it trains on samples"
     if not missing:
         return training, estimator
     note = (

@@ -12,13 +12,12 @@ from ...io.errors import UserError
 from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ...options.given import refuse_unknown
 from ...options.words import ref
-from ...tasks.machines import MACHINES, machines_with, task_of
+from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ...tasks.one_class import ONE_CLASS
 from ..selection import is_weighed, named
 from .choice import check_options
 
 # Curves from scores to probabilities, by machine: the better one on real sets.
-PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
 
 # Rows that are looked at first to see whether enough of them differ.
 _AT_FIRST = 1000
@@ -87,10 +86,11 @@ def machine_parameters(choice, given):
             f"the model is {choice.machine} ({choice.why}); omit the option or pass another "
             "kernel."
         )
-    if MACHINES[choice.machine].is_baseline:
+    method = MACHINES[choice.machine]
+    if method.is_baseline:
         parameters["method"] = choice.machine
-    if choice.machine in PROBABILITY:
-        parameters.setdefault("probability", PROBABILITY[choice.machine])
+    if method.probability is not None:
+        parameters.setdefault("probability", method.probability)
     if choice.machine == "one-class":
         parameters.setdefault("nu", ONE_CLASS_NU)
     elif "nu" in parameters:
@@ -129,7 +129,7 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
-    has_own = not (machine == "svdd-ensemble" or MACHINES[machine].is_baseline)
+    has_own = machine_class(machine).has_own_threshold
     if asked == "none" and not has_own:
         raise UserError(
             f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {machine} has "

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 from ...io.errors import UserError
 from ...options.words import ref
-from ...tasks.machines import MACHINES, task_of
+from ...tasks.machines import MACHINES, machines_with, task_of
 from ...tasks.one_class import ONE_CLASS
 from ..tasks import steps_of
 from ..tasks.one_class import of_every_bag
@@ -53,7 +53,7 @@ def plan_search(machine, given, time_budget, clean):
         search = Search(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
         return Search(time_budget, contaminated=not clean)
-    if clean and machine == "svdd-ensemble" and given.get("trim") is None:
+    if clean and machine in machines_with("trim") and given.get("trim") is None:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(
@@ -67,7 +67,8 @@ def odd_rows(machine, estimator, clean):
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
     if task_of(machine) is not ONE_CLASS:
         return None
-    trim = estimator.trim if machine == "svdd-ensemble" else 0.0
+    of_bags = hasattr(estimator, "trim")
+    trim = estimator.trim if of_bags else 0.0
     if hasattr(estimator, "tuning_"):
         from ...model_selection.tuning.result import trim_of
 
@@ -75,7 +76,7 @@ def odd_rows(machine, estimator, clean):
     if not trim:
         known = f"none ({ref('clean', True)}); " if clean else ""
         return f"{known}all rows are used for training"
-    if machine == "svdd-ensemble":
+    if of_bags:
         left_out = of_every_bag(trim)
     else:
         left_out = f"the most distant {100 * trim:g} % are dropped from training"
@@ -105,8 +106,10 @@ def why_settings(machine, estimator, tuning, search, names=None):
     parameters["kernel"] = getattr(estimator, "kernel_", parameters.get("kernel"))
     if parameters.get("kernel") == "linear":
         parameters.pop("gamma")
-    if machine == "svdd":
-        parameters.pop("nu" if parameters["slack"] == "squared" else "C")
+    if task_of(machine) is ONE_CLASS:
+        # Of two parameters that set the same cost, the one in use.
+        unused = {"C", "nu"} - {getattr(estimator, "cost_name", None)}
+        parameters = {name: value for name, value in parameters.items() if name not in unused}
     shown = [
         f"{name} {_number(parameters[name])}"
         for name in CHOSEN

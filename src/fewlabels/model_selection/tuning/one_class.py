@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
-from ...estimators import SVDD, SVDDEnsemble
+from ...estimators import SVDDEnsemble
 from ...training.neighbors import (
     farthest,
     gamma_of_reach,
@@ -24,7 +24,7 @@ from .search import Plan
 
 # The rule.
 _TRIM, _FACTOR = 0.4, 4.0
-_C, _NU = 0.1, 0.1
+_COSTS = {"C": 0.1, "nu": 0.1}
 _TARGET_FPR = 0.05
 # Rows beyond the kernel's reach, as a share of the target.
 _BEYOND = 0.5
@@ -106,8 +106,8 @@ def tune_one_class(estimator, X, weight, search, contaminated):
     far = farthest(neighbor_distances(rows), trim)
     narrow = neighbor_gamma(rows[~far], _FACTOR)
     gamma = min(narrow, gamma_of_reach(rows, far, beyond))
-    is_squared = isinstance(estimator, SVDD) and estimator.slack == "squared"
-    price, value = ("C", _C) if is_squared else ("nu", _NU)
+    price = estimator.cost_name
+    value = _COSTS[price]
     table = _table(estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search)
 
     n, n_core = len(far), int(np.sum(~far))

@@ -7,9 +7,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from ...estimators import PUSVM, S3VM, PUEnsemble
-from ...estimators.normal_rows import OneClassMachine
+from ...estimators.kernel_machine import KernelMachine
 from ...estimators.rows import check_parameters, check_weight
+from ...tasks.classification import CLASSIFICATION
+from ...tasks.one_class import ONE_CLASS
 from .feature_tables import is_for_tables, tune_table
 from .few_labels import tune_s3vm
 from .graph import tune_with_graph
@@ -18,8 +19,8 @@ from .positive_unlabelled import tune_pu
 from .result import TuningResult
 from .search import Search
 
-# Fits of an S3VM after the search: its own, and five for probabilities.
-_FITS_OF_S3VM = 6
+# Fits of a model of classes after the search: its own, and five for probabilities.
+_FITS_OF_CLASSES = 6
 
 
 def tune(
@@ -122,7 +123,7 @@ def tune_within(
     search = Search(time_budget, progress, random_state)
     search.expected = expected
     search.seconds_in_all = seconds_in_all
-    search.fits_to_come = _FITS_OF_S3VM if isinstance(estimator, S3VM) else 1
+    search.fits_to_come = _FITS_OF_CLASSES if estimator.task is CLASSIFICATION else 1
     return _of_pipeline(estimator, X, y, search, contaminated, None)
 
 
@@ -151,7 +152,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     if kept is not None:
         weight = np.bincount(kept, weight, rows.shape[0]).astype(float)
     name = type(estimator).__name__
-    if isinstance(estimator, OneClassMachine):
+    if estimator.task is ONE_CLASS:
         plan = tune_one_class(estimator, rows, weight, search, contaminated)
     elif y is None:
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
@@ -182,7 +183,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
 
 def _choice_of_labels(estimator, X, search):
     """The function that chooses settings by labels."""
-    if not isinstance(estimator, S3VM):
+    if estimator.task is not CLASSIFICATION:
         return tune_pu
     if is_for_tables(estimator, X):
         return tune_table
@@ -190,7 +191,7 @@ def _choice_of_labels(estimator, X, search):
 
 
 def _check_estimator(estimator, what):
-    if not isinstance(estimator, OneClassMachine | PUSVM | PUEnsemble | S3VM):
+    if not isinstance(estimator, KernelMachine):
         raise ValueError(
             "tune accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and S3VM, and "
             f"pipelines that end in one of them; {what} is {type(estimator).__name__}. For "

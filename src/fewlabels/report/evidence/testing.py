@@ -57,7 +57,7 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     rows a sample takes part. ``seconds`` is what a fit takes.
     """
     of_classes = estimator.task is CLASSIFICATION
-    labelled = y >= 0 if of_classes else y == 1
+    labelled = estimator.task.is_known(y)
     kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)
     X, y = (X[kept], y[kept]) if is_sample else (X, y)
