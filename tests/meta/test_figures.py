@@ -26,8 +26,8 @@ SETTINGS = {
     "docs/baselines.md": ["at 95 % (Bonferroni)"],
     "docs/benchmarks.md": [
         "with 24 GB", "most distant 40 %", "rates of 1, 5 and 10 %", "95 % interval contains",
-        "in 95 % of the draws", "with 95 % intervals", "rejects at 5 %", "How often 90 % intervals",
-        "the 90 % intervals",
+        "in 95 % of the draws", "with 95 % intervals", "rejects at 5 %",
+        "How often 90 % intervals", "the 90 % intervals",
         "ROC AUC of 0.7 or more",
     ],
     "docs/class-prior.md": ["resampled 500 times", "default's 90 % intervals"],
