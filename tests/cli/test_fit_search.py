@@ -76,7 +76,7 @@ def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls
     trained_on = "(--clean: no anomalies)" if clean else "without the most distant 40 %"
     assert trained_on in result.out
     assert "not tuned" not in result.out
-    assert "5 % of new normal rows expected outside, calibrated on 80 rows" in result.out
+    assert "5 % of new normal rows expected outside; calibrated on all 80 rows, each" in result.out
 
 
 def test_labels_decide_settings(run, few, pile, tmp_path):

@@ -74,7 +74,10 @@ def test_one_class_and_blanks(fitted, pu_model, pile):
     assert schema.names() == ["size", "age", "shop"]
     assert (metadata["machine"], metadata["format_version"]) == ("pusvm", 5)
     assert isinstance(machine, PUSVM)
-    assert training["choice"] == "'status' holds one class, 'fraud', and blanks"
+    assert training["choice"] == (
+        "'status' holds one class, 'fraud', and blanks; quicker than a pu-ensemble "
+        "(--time-budget 0)"
+    )
     assert (training["positive"], training["unlabeled"]) == ("fraud", "")
     assert (training["rows_labeled"], training["rows_unlabeled"]) == (N_LABELED, N - N_LABELED)
     assert training["prior"] == machine.prior_

@@ -16,7 +16,7 @@ from fewlabels.jobs.training.timing.affordable import (
     encodable_rows,
     pace_of,
 )
-from fewlabels.jobs.training.timing.budget import Budget
+from fewlabels.jobs.training.timing.budget import Budget, short_of_time
 from fewlabels.tasks.classification import CLASSIFICATION
 from fewlabels.tasks.one_class import ONE_CLASS
 from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
@@ -35,6 +35,19 @@ def test_shares_of_a_budget():
     late = Budget(60.0, reported=True, started=since(45.0))
     assert late.to_choose() < 4.0 and 5.0 < late.to_compare() < 6.1
     assert 14.0 < late.to_report().left() <= 15.0
+
+
+def test_labels_are_tested_before_methods_are_compared():
+    # The test of the largest sample takes up to two seconds, whatever the fit and its test took.
+    budget = Budget(20.0, reported=True, started=since(7.0))
+    assert 3.9 < budget.test_labels().left() <= 4.0
+    assert Budget(20.0, reported=True, started=since(16.0)).test_labels().left() <= 0.5
+    assert 1.9 < Budget(0.0).test_labels().left() <= 2.0
+
+
+def test_what_is_missing_without_a_budget_is_not_blamed_on_it():
+    assert short_of_time("no rates", 20.0).startswith("the time budget was too short: no rates")
+    assert "too short" not in short_of_time("no rates", 0.0)
 
 
 def test_a_budget_that_is_spent():

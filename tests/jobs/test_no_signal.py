@@ -13,7 +13,7 @@ from fewlabels.cli import app
 from fewlabels.io.models.contents import cautions
 from fewlabels.io.models.files import read_metadata
 from fewlabels.jobs.training import testing
-from fewlabels.jobs.training.testing import _contradiction_words
+from fewlabels.jobs.training.testing import contradiction_words
 from fewlabels.model_selection import LabelledAtRandomTest
 from fewlabels.model_selection.permutation import PermutationTest
 from fewlabels.report.evidence import testing as evidence
@@ -173,6 +173,9 @@ def test_obvious_labels_are_called_biased_if_the_prior_is_known():
     assert told["caution"].startswith(start) and "obvious ones" in told["caution"]
     assert repr(found).startswith(start) and repr(found.report).startswith(start)
     assert found.report.contents.findings.rates
+    sample = "the labelled rows are a random sample of the positives"
+    assert f"precision and recall assume that {sample}" in repr(found)
+    assert f", if {sample}." in found.report.contents.findings.headline
 
 
 def test_random_labels_are_not_called_biased():
@@ -215,10 +218,9 @@ def test_what_a_rejected_test_says(known):
 def test_which_priors_contradict_held_out_labels(interval, hits, contradicts):
     kinds = np.repeat([1, 0], [40, 360])
     scores = np.where(np.arange(400) < hits, 1.0, -1.0)
-    estimator = SimpleNamespace(prior_=0.02, prior_interval_=interval)
     held, signal = SimpleNamespace(scores=scores), SimpleNamespace(area=0.9)
-    found = _contradiction(estimator, held, kinds, signal)
+    found = _contradiction(0.02, interval, held, kinds, signal)
     assert found == ((hits, 40) if contradicts else None)
     if contradicts:
-        told = _contradiction_words(found, estimator, {"positive": "yes"})
+        told = contradiction_words(found, 0.02, {"positive": "yes"})
         assert f"would miss {40 - hits} of 40 held-out labelled rows" in told

@@ -240,11 +240,11 @@ def test_reasons_why_no_baseline_was_compared():
     [
         (
             [("a", -0.1, 0.02, -0.1, -0.1, True, True), ("b", 0.1, 1.0, -1.0, 1.2, False, False)],
-            "worse", ["a"], "Worse than a baseline: a is significantly better, 0.90 against 0.80",
+            "worse", ["a"], "Worse than a baseline: a is significantly better, area 0.90 against",
         ),
         (
             [("a", -0.1, 0.2, -0.5, 0.3, True, False), ("b", -0.05, 0.0, -0.1, 0.0, True, True)],
-            "worse", ["b"], "b is significantly better, 0.85 against 0.80",
+            "worse", ["b"], "b is significantly better, area 0.85 against 0.80",
         ),
         (
             [("a", -0.1, 0.2, -0.5, 0.3, True, False), ("b", 0.1, 0.01, 0.08, 0.12, False, True)],
@@ -256,17 +256,17 @@ def test_reasons_why_no_baseline_was_compared():
         ),
         (
             [("a", 0.1, 0.01, 0.08, 0.12, False, True), ("b", 0.2, 0.01, 0.18, 0.22, False, True)],
-            "better", [], "Better than 2 baselines; next is a: 0.70 against 0.80",
+            "better", [], "Better than 2 baselines; next is a, area 0.70 against 0.80, a",
         ),
         (
             [("a", -0.17, 0.4, -0.91, 0.57, True, False)],
-            "undecided", [], "0.97 against 0.80, but there are too few held-out rows to say",
+            "undecided", [], "0.97 against 0.80, but on so few rows and splits that any",
         ),
         ([], "unknown", [], "No baseline could be compared"),
     ],
 )  # fmt: skip
 def test_verdicts(lines, outcome, worse_than, words):
-    told = baselines_judge.judged(table_of(*lines), 0.8, lambda value: f"{value:.2f}")
+    told = baselines_judge.judged(table_of(*lines), 0.8, lambda value: f"{value:.2f}", "area")
     assert told[0] == outcome and told[2] == worse_than
     assert words in told[1]
     assert all(name in told[1] for name in worse_than)

@@ -81,22 +81,27 @@ def estimated_prior(X, positive, seed, n_jobs):
     return _checked(found, int(np.sum(~positive)))
 
 
-def _checked(found, n_unlabeled):
-    """The Prior of an estimate, with a warning where it says little."""
-    message = ""
+def doubts(found, n_unlabeled):
+    """What speaks against a ``PriorEstimate`` among the unlabelled rows; "" for nothing."""
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
-        message = (
+        return (
             f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
             "unlabelled row looks like a random draw of the positive ones. If some should be "
             "positive, the labelled positives are not a random sample of all positives; pass "
             f"{ref('prior', ...)}"
         )
-    elif found.high - found.low > _WIDE:
-        message = (
+    if found.high - found.low > _WIDE:
+        return (
             f"the class prior is uncertain: {found.prior:.3g}, {found.confidence:.0%} "
             f"interval [{found.low:.3g}, {found.high:.3g}]; pass {ref('prior', ...)} if you know "
             "the share of positives among the unlabelled rows, or label more rows."
         )
+    return ""
+
+
+def _checked(found, n_unlabeled):
+    """The Prior of an estimate, with a warning where it says little."""
+    message = doubts(found, n_unlabeled)
     if message:
         warn(message, UserWarning)
     return Prior(found.prior, (found.low, found.high))

@@ -173,6 +173,8 @@ def _notes(summary):
     from ..io.tables.tally import filled_words, unseen_words, wordless_words
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
+    notes += [f"{one} ('fewlabels inspect {summary['model']}' says more)"
+              for one in summary["reminders"]]  # fmt: skip
     notes += summary["notes"]
     if "no_signal" not in summary:
         notes += _disagreements(summary["labeled"])

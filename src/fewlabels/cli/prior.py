@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ..io.errors import quoted
+from ..io.models.contents import RANDOM_SAMPLE
 from ..options.fit import ENCODING
 from ..options.option import LIMITS
 from .options import (
@@ -20,7 +21,6 @@ from .options import (
 )
 from .terminal import progress, show
 from .terminal.say import say
-from .terminal.summary import RANDOM_SAMPLE
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 PriorQuiet = Annotated[
@@ -98,6 +98,8 @@ def prior(
     show.told(summary, json, quiet, summary["notes"])
     if json:
         return
+    if summary["caution"]:
+        say(f"Caution: {summary['caution']} ('fewlabels fit' has this option).")
     among = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
     say(f"{summary['prior']:.3g} of {among} are positive")
     level, ends = show.percent(summary["confidence"]), (summary["low"], summary["high"])

@@ -4,7 +4,8 @@ import time
 
 import numpy as np
 
-from ..class_prior import METHODS, estimate_prior
+from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
+from ..class_prior.finding import doubts
 from ..io.errors import UserError, listing, plural, quoted
 from ..io.memory import source_of
 from ..io.tables.training import read_training
@@ -74,21 +75,24 @@ def prior(
     try:
         with listening() as messages:
             result = estimate_prior(
-                X[order], found.y[order], method, confidence=confidence, convention=convention,
-                random_state=seed, n_jobs=n_jobs,
+                X[order], found.y[order], method, confidence=confidence, random_state=seed,
+                n_jobs=n_jobs,
             )  # fmt: skip
     except ValueError as error:
         raise UserError(error) from error
     n_positive = int(found.y.sum())
+    values = [result.prior, result.low, result.high]
+    caution = doubts(result, len(found.y) - n_positive).rstrip(".") or None
+    if convention == "pooled":
+        values = [pooled_from_unlabeled(v, n_positive, len(found.y) - n_positive) for v in values]
     return {
         "data": str(data),
         "target": target,
         **roles.facts,
-        "prior": finite(result.prior),
-        "low": finite(result.low),
-        "high": finite(result.high),
+        **dict(zip(("prior", "low", "high"), map(finite, values), strict=True)),
+        "caution": caution and observer.words(caution),
         "confidence": result.confidence,
-        "convention": result.convention,
+        "convention": convention,
         "method": result.method,
         "rows_read": file.n_rows,
         "rows_labeled": n_positive,

@@ -10,7 +10,7 @@ from ..io.atomic import replacing
 from ..io.background import behind
 from ..io.errors import UserError, listing
 from ..io.memory import source_of
-from ..io.models.contents import cautions, no_signal
+from ..io.models.contents import cautions, no_signal, reminders
 from ..io.paths import check_output, is_compressed, output_format
 from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
@@ -146,6 +146,7 @@ def score_file(
         },
         **discoveries,
         "cautions": cautions(scorer.metadata["training"]),
+        "reminders": reminders(scorer.metadata["training"]),
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
         "notes": pieces.tally.remarks,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..io.models.contents import cautions
+from ..io.models.contents import RANDOM_SAMPLE, assumption, cautions
 from ..io.models.files import load_model, save_model
 from ..io.tables.profile import Column
 from ..io.tables.schema import Schema
@@ -128,6 +128,8 @@ class TableFit:
         lines += _measured(training)
         if self.comparison is not None:
             lines.append(self.comparison.verdict)
+            caution = (training.get("baselines") or {}).get("caution")
+            lines += [f"{caution}."] if caution else []
         lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 
@@ -143,6 +145,8 @@ def _measured(training):
             "" if rate["low"] is None else f" (90 % CI {words.span((rate['low'], rate['high']))})"
         )
         yield f"{name}: {words.percent(rate['value'])}{ends}"
+    if expected and assumption(training):
+        yield f"precision and recall assume that {RANDOM_SAMPLE}"
     if not expected and signal.get("found"):
         yield (
             f"held-out ROC AUC: {signal['area']:.2f} (99 % interval {signal['low']:.2f} to "

@@ -52,11 +52,7 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     findings = _with_cautions(nothing.find(fit) or _FINDINGS[task](fit), training)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
-        cut = write.listing(fit.deadline.cut)
-        notes.append(
-            f"The time budget ran out, so the report has {cut}. A larger {ref('time_budget')} "
-            "adds them."
-        )
+        notes.append(_without(write.listing(fit.deadline.cut), training))
     if fit.is_sampled:
         notes.append(
             f"Scores and rows are from a random sample of {write.rows(len(fit.scored))}. "
@@ -90,6 +86,16 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     return rendered(contents, words)
 
 
+def _without(cut, training):
+    """What a report lacks, and why."""
+    if (training.get("budget") or {}).get("seconds") == 0:
+        return f"With {ref('time_budget', 0)}, the report has {cut}."
+    return (
+        f"The time budget ran out, so the report has {cut}. A larger {ref('time_budget')} adds "
+        "them."
+    )
+
+
 def _with_cautions(findings, training):
     """Findings whose headline begins with what speaks against the model."""
     first = " ".join(f"{sentence}." for sentence in cautions(training))
@@ -100,6 +106,8 @@ def _comparison(compared, facts):
     """What a report says of a comparison with other methods."""
     names = ("measure", "verdict", "outcome", "protocol", "agreement")
     kept_facts = {name: getattr(compared, name) for name in names}
+    if facts and facts.get("caution"):
+        kept_facts["verdict"] += f" {_sentence(facts['caution'])}"
     if facts and facts.get("instead"):
         kept_facts["verdict"] += f" {_sentence(facts['instead'])}"
     return {**kept_facts, "baselines": compared.table, "worse_than": list(compared.worse_than)}

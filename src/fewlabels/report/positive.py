@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..io.models.contents import RANDOM_SAMPLE
 from ..options.words import ref
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import cross_fit_positive, group_of, hide_labels
@@ -46,15 +47,17 @@ def find(fit):
         headline += (
             f" The expected precision is {words.percent(rates[0].value)} (90 % CI "
             f"{words.span(rates[0].interval)}), and the expected recall "
-            f"{words.percent(rates[1].value)} (90 % CI {words.span(rates[1].interval)})."
+            f"{words.percent(rates[1].value)} (90 % CI {words.span(rates[1].interval)})"
         )
+        is_random = not training.get("weighted_by_propensities")
+        headline += f", if {RANDOM_SAMPLE}." if is_random else "."
     if training.get("prior_contradiction"):
         return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
             f"These data leave the share of '{name}' among the unlabelled rows uncertain "
-            f"({words.span(prior.interval)}). It affects how many rows are marked, but hardly "
-            "the ranking."
+            f"({words.span(prior.interval)}). It affects how many rows are marked, and the "
+            "ranking less."
         )
     return Findings(
         headline=headline,

@@ -1,7 +1,7 @@
 """Lines for people about a model: the answer first, then how it was fitted."""
 
 from ...io.errors import quoted
-from ...io.models.contents import cautions
+from ...io.models.contents import assumption, cautions
 from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import task_of
 from ...tasks.one_class import ONE_CLASS
@@ -10,22 +10,18 @@ from . import show
 
 # What a caution may begin with to be the name of its line.
 _LONGEST_NAME = 10
-# What an estimated prior, and precision and recall with it, rest on.
-RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
-_OR_PRIOR = f"{RANDOM_SAMPLE} (if not, pass --prior)"
 
 
 def answer_lines(summary):
     """What was found and how certain it is: names and values, of metadata in any format."""
     training = summary["training"]
-    compared = training.get("baselines") or {}
     return [
         *(_caution(sentence) for sentence in cautions(training)),
         ("delivered", (training.get("delivered") or {}).get("sentence")),
         *_ANSWERS[task_of(summary["machine"])](training),
         *_expected(training),
-        ("comparison", compared.get("verdict")),
-        ("instead", compared.get("instead")),
+        ("assumes", _assumption(training)),
+        *_compared(training.get("baselines") or {}),
         ("converged", None if training["converged"] else "no, stopped early"),
     ]
 
@@ -76,6 +72,28 @@ def _expected(training):
         yield name, value
 
 
+def _compared(facts):
+    """What a comparison with other methods has found, and on which rows."""
+    measure, verdict = facts.get("measure") or "", facts.get("verdict")
+    is_scored = verdict and facts.get("table") and not measure.startswith("none")
+    return [
+        ("comparison", verdict),
+        ("", f"Measured: {measure}." if is_scored else None),
+        ("", f"{facts['caution']}." if facts.get("caution") else None),
+        ("instead", facts.get("instead")),
+    ]
+
+
+def _assumption(training):
+    """What the figures assume, and what to do if that is wrong."""
+    assumed = assumption(training)
+    if assumed is None:
+        return None
+    if (training.get("labels_at_random") or {}).get("rejected"):
+        return f"{assumed}, which the test rejects"
+    return f"{assumed} (if not, pass --prior)" if training["prior_estimated"] else assumed
+
+
 def _caution(sentence):
     """A line that begins with what is wrong."""
     start, colon, rest = sentence.partition(": ")
@@ -104,11 +122,9 @@ def _positive_answer(training):
     found = training["unlabeled_predicted_positive"]
     if found is not None:
         found = f"{show.share(found, unlabeled)} of the unlabelled rows"
-    assumes = training["prior_estimated"] and not training.get("weighted_by_propensities")
     return [
         ("predicted positive", found),
         ("class prior", _prior(training)),
-        ("assumes", _OR_PRIOR if assumes else None),
     ]
 
 
@@ -169,7 +185,10 @@ def _threshold(training):
     n = training["calibration_rows"]
     if n + 1 < 1 / rate:
         return f"flags no row: {n:,} rows are too few for a rate of {show.percent(rate)}"
-    return f"{show.percent(rate)} of new normal rows expected outside, calibrated on {n:,} rows"
+    rows = f"{n:,} rows held out from training"
+    if n == training["rows"]:
+        rows = f"all {n:,} rows, each scored as if it were new"
+    return f"{show.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
 
 
 def _held(training):

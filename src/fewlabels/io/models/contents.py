@@ -10,6 +10,9 @@ _DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.d
 # Parts of this package whose classes are what machines and their values are made of.
 _PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
 
+# What an estimated prior, and precision and recall in any case, rest on.
+RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
+
 
 def no_signal(training):
     """The headline of a training whose columns do not tell its labels; None for any other."""
@@ -25,6 +28,32 @@ def cautions(training):
         signal.get("caution"),
     )  # fmt: skip
     return [sentence for sentence in sentences if sentence]
+
+
+def reminders(training):
+    """What a later reader of a model should remember of its cautions, briefly."""
+    signal = training.get("signal") or {}
+    labels = training.get("labels_at_random") or {}
+    found = []
+    if labels.get("rejected"):
+        found.append("the labelled rows are not a random sample of the positives")
+    elif training.get("prior_contradiction"):
+        found.append("the estimated prior contradicts the labels, so too few rows may be positive")
+    if signal.get("caution"):
+        found.append("there were too few labels to tell whether the model beats chance")
+    return found
+
+
+def assumption(training):
+    """What the figures of a model of positive and unlabelled rows assume; None for no figures.
+
+    Propensities take the place of random labels. With a given prior only error rates need these.
+    """
+    if "prior_estimated" not in training or training.get("weighted_by_propensities"):
+        return None
+    if training["prior_estimated"]:
+        return RANDOM_SAMPLE
+    return f"{RANDOM_SAMPLE} (for precision and recall)" if training.get("expected") else None
 
 
 def trusted_types():

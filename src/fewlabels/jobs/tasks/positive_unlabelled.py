@@ -47,9 +47,25 @@ def choose(why, labels, positive, given, rows, time_budget):
         return Choice("pu-ensemble", why)
     n_rows, n_positive = len(labels.index), labels.counts[labels.find(positive, "positive")]
     seconds = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_positive**2)
-    if rows or given & _OF_PUSVM or seconds > _A_FIT * time_budget:
-        return Choice("pusvm", why)
-    return Choice("pu-ensemble", f"{why} (no updates: {ref('rows', True)} for a pusvm)")
+    because = ""
+    if rows:
+        because = f"{ref('rows', True)} needs a model that can be updated"
+    elif given & _OF_PUSVM:
+        because = f"{ref(min(given & _OF_PUSVM))} selects it"
+    elif not time_budget:
+        because = f"quicker than a pu-ensemble ({ref('time_budget', 0)})"
+    elif seconds > _A_FIT * time_budget:
+        because = (
+            f"a pu-ensemble, which is usually more accurate, would take {seconds:.2g} s per fit; "
+            f"raise {ref('time_budget')} or pass {ref('machine', 'pu-ensemble')} to use it"
+        )
+    if because:
+        return Choice("pusvm", f"{why}; {because}")
+    return Choice(
+        "pu-ensemble",
+        f"{why}; usually more accurate than a pusvm, but without updates (pass "
+        f"{ref('rows', True)} for a pusvm)",
+    )
 
 
 def why_tuned(tuning):

@@ -42,22 +42,31 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     return comparison, messages
 
 
-def comparison_facts(comparison, instead=None):
-    """What a model keeps of the comparison, plain values only.
-
-    ``instead`` says how to have the method that is clearly better, if there is one.
-    """
+def comparison_facts(comparison, training):
+    """What a model that says this of its ``training`` keeps of a comparison, plain values only."""
     if comparison is None:
         return None
     table = json.loads(comparison.table.to_json(orient="records"))
     return {
         "measure": comparison.measure,
         "verdict": comparison.verdict,
+        "caution": _on_doubtful_labels(comparison, training),
         "worse_than": list(comparison.worse_than),
         "offer": comparison.offer or None,
-        "instead": instead,
+        "instead": None,
         "table": table,
     }
+
+
+def _on_doubtful_labels(comparison, training):
+    """What to remember of scores on labels that the fit calls no random sample; None elsewhere."""
+    rejected = (training.get("labels_at_random") or {}).get("rejected")
+    if comparison.outcome == "unknown" or not (rejected or training.get("prior_contradiction")):
+        return None
+    return (
+        "All methods are scored on labelled rows that may not be a random sample, so another one "
+        "may rank the other positives best"
+    )
 
 
 def rows_of_others(file, roles):

@@ -70,7 +70,7 @@ def fit_machine(
             budget.hurry()
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
-    messages += _calibrate(estimator, X, observer, end)
+    messages += _calibrate(estimator, X, observer, end, budget)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
@@ -103,7 +103,7 @@ def _fit(estimator, X, y, observer, propensity):
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, observer, end):
+def _calibrate(estimator, X, observer, end, budget):
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
@@ -112,7 +112,7 @@ def _calibrate(estimator, X, observer, end):
         with listening() as messages:
             if end.is_near and hasattr(estimator, "curve_within"):
                 _, cut = estimator.curve_within(end.left())
-                messages.extend(map(short_of_time, cut))
+                messages.extend(short_of_time(what, budget.seconds) for what in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]

@@ -116,6 +116,9 @@ def why_settings(machine, estimator, tuning, search, names=None):
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
     source = search.why_not if tuning is None else steps_of(machine).why_tuned(tuning)
+    if parameters.get("C_star") == 0 and "C_star" in parameters:
+        shown = [one for one in shown if not one.startswith("C_star ")]
+        shown.append("trained on the labelled rows only (C_star 0)")
     words = ": ".join(filter(None, [", ".join(shown), source]))
     return words + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
 

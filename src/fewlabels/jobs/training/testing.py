@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ...io.errors import quoted
 from ...options.words import ref
+from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
 from ..tasks.values import Choice
 from .comparison import encoded_rows_of_others, rows_of_others
@@ -23,12 +24,17 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, deadline):
+def test_model(fitted, X, y, budget):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
-    from ...report.evidence.testing import tested
+    from ...report.evidence.testing import labels_test, tested
 
-    tests = tested(fitted.estimator, X, y, deadline, fitted.seconds)
-    notes = [short_of_time(cut) for cut in deadline.cut]
+    deadline = budget.test()
+    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
+    if fitted.estimator.task is POSITIVE_UNLABELLED and tests.signal and tests.signal.found:
+        deadline = budget.test_labels()
+        tests = tests._replace(labels=labels_test(fitted.estimator, X, y, deadline))
+        cut = cut + deadline.cut
+    notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
@@ -38,7 +44,15 @@ def tests_facts(tests, estimator, facts):
     """What a model keeps of its ``Tests``."""
     if tests is None:
         return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
-    contradiction = _contradiction_words(tests.contradiction, estimator, facts)
+    prior = getattr(estimator, "prior_", None)
+    contradiction = contradiction_words(tests.contradiction, prior, facts)
+    if contradiction is not None:
+        name = quoted(facts["positive"])
+        contradiction += (
+            f". Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
+            "top-ranked rows: the order depends on the prior less than the counts do. The report "
+            "omits everything that depends on it"
+        )
     labels = tests.labels
     at_random = None if labels is None else labels._asdict()
     if labels is not None and labels.rejected:
@@ -62,8 +76,8 @@ def _selection_words(labels, facts):
     )
     if labels.prior_is_known:
         return (
-            f"{found}, given a prior of {labels.prior:.2g}. Counts and error rates may be wrong, "
-            "but the ranking is hardly affected; pass "
+            f"{found}, given a prior of {labels.prior:.2g}. Precision and recall are probably "
+            f"{'too high' if labels.shift > 0.5 else 'wrong'}; the ranking suffers less. Pass "
             f"{ref('propensity', some='COLUMN')} if you know how likely rows were to be labelled"
         )
     return (
@@ -105,13 +119,13 @@ def _signal_facts(tests, facts):
     return kept
 
 
-def _contradiction_words(contradiction, estimator, facts):
-    """The sentence on a prior that contradicts the labelled rows; None where it doesn't."""
+def contradiction_words(contradiction, prior, facts):
+    """The sentences on a prior that contradicts the labelled rows; None where it doesn't."""
     if contradiction is None:
         return None
     hits, n = contradiction
     name = quoted(facts["positive"])
-    prior = f"{estimator.prior_:.2g} of the unlabelled rows"
+    prior = f"{prior:.2g} of the unlabelled rows"
     if n - hits >= _MANY * n:
         why = (
             f"if {prior} were {name}, the model would miss {n - hits} of {n} held-out labelled "
@@ -121,9 +135,7 @@ def _contradiction_words(contradiction, estimator, facts):
         why = f"{prior} is less than one row"
     return (
         f"The estimated prior contradicts the labels: {why}. The labelled rows may not be a "
-        f"random sample of {name}. Pass {ref('prior', some='SHARE')} if you know the share of "
-        f"{name}, or review the top-ranked rows, whose order hardly depends on the prior. The "
-        "report omits everything that depends on it"
+        f"random sample of {name}"
     )
 
 

@@ -445,7 +445,7 @@ def _trained(prepared, fitted, options, budget, observer):
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.step("testing the model against chance")
-        tests, messages = test_model(fitted, prepared.X, y, budget.test())
+        tests, messages = test_model(fitted, prepared.X, y, budget)
         fitted.messages.extend(messages)
     metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
@@ -465,7 +465,7 @@ def _compared(training, seconds, observer):
     )  # fmt: skip
     facts = training.metadata["training"]
     facts["notes"] += [observer.words(note) for note in unusable + said]
-    facts["baselines"] = comparison_facts(comparison)
+    facts["baselines"] = comparison_facts(comparison, facts)
     return replace(training, comparison=comparison)
 
 
@@ -492,7 +492,7 @@ def _delivered(training, options, kept, observer):
     delivered = _trained(prepared, found.fitted, options, training.budget, observer)
     delivered.metadata["training"] |= {
         "delivered": {**found.facts, "sentence": observer.words(found.facts["sentence"])},
-        "baselines": comparison_facts(comparison),
+        "baselines": comparison_facts(comparison, delivered.metadata["training"]),
         "budget": facts["budget"],
     }
     return replace(delivered, comparison=comparison)

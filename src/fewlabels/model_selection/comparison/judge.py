@@ -111,10 +111,11 @@ def differences_of(names, scores, errors, n_folds):
     return table.sort_values("difference", ignore_index=True, kind="stable")
 
 
-def judged(differences, score, shown, why_none=""):
-    """Outcome, verdict and the baselines that are better; ``shown`` formats scores.
+def judged(differences, score, shown, name, why_none=""):
+    """Outcome, verdict and the baselines that are better.
 
-    ``why_none`` says why no baseline could be compared, if there is none.
+    ``shown`` formats scores, which are called ``name``. ``why_none`` says why no baseline could be
+    compared, if there is none.
     """
     if differences.empty:
         because = f": {why_none}" if why_none else ""
@@ -123,7 +124,7 @@ def judged(differences, score, shown, why_none=""):
     beaten = differences[~differences["ahead"] & differences["clear"]]
     tied = len(differences) - len(better) - len(beaten)
     nearest = (better if len(better) else differences).iloc[0]
-    figures = _figures(nearest, score, shown)
+    figures = f"{name} {_figures(nearest, score, shown)}"
     names = list(better["name"])
     if names:
         others = ""
@@ -133,7 +134,7 @@ def judged(differences, score, shown, why_none=""):
         return "worse", f"Worse than a baseline: {better_one}.{others}", names
     if not tied:
         count = f"{len(differences)} baseline{'s' * (len(differences) != 1)}"
-        return "better", f"Better than {count}; next is {nearest['name']}: {figures}.", []
+        return "better", f"Better than {count}; next is {nearest['name']}, {figures}.", []
     tied_words = f"{tied} {'is' if tied == 1 else 'are'} statistically tied with it"
     if len(beaten):
         tied_words += f", and it is significantly better than {len(beaten)}"
@@ -149,10 +150,11 @@ def _figures(line, score, shown):
     both_scores = f"{shown(score - line['difference'])} against {shown(score)}"
     half = line["high"] - line["difference"]
     if not np.isfinite(half):
-        return both_scores
+        return f"{both_scores}, on a single split, which gives no interval"
     if half > _UNKNOWN:
-        return f"{both_scores}, but there are too few held-out rows to say by how much"
-    return f"{both_scores}, a difference of {shown(abs(line['difference']))} ± {shown(half)}"
+        return f"{both_scores}, but on so few rows and splits that any difference is possible"
+    difference = shown(abs(line["difference"]))
+    return f"{both_scores}, a difference of {difference} (95 % CI ± {shown(half)})"
 
 
 def _listed(names):

@@ -11,10 +11,12 @@ from .result import BaselineComparison
 from .run import Scores
 
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
+# What the score of each kind is called, and on which rows it is measured.
+_SCORES = {"classes": "accuracy", "pu": "ROC AUC", "one-class": "ROC AUC"}
 _MEASURES = {
-    "classes": "accuracy on held-out labelled rows",
-    "pu": "ROC AUC, held-out positives against held-out unlabelled rows",
-    "one-class": "ROC AUC, held-out rows against known anomalies",
+    "classes": f"{_SCORES['classes']} on held-out labelled rows",
+    "pu": f"{_SCORES['pu']}, held-out positives against held-out unlabelled rows",
+    "one-class": f"{_SCORES['one-class']}, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }
 
@@ -79,8 +81,9 @@ class Measured:
             return self._told(search, verdict, scores, table=table)
         differences = self._differences(scores)
         outcome, verdict, worse_than = judged(
-            differences, float(scores.mean[0]), self.shown, why_none(scores, search.stopped)
-        )
+            differences, float(scores.mean[0]), self.shown, _SCORES[self.kind],
+            why_none(scores, search.stopped),
+        )  # fmt: skip
         clearly = differences["name"][differences["ahead"] & differences["clear"]]
         machines = {method.name: method.machine for method in scores.methods}
         return self._told(

@@ -17,9 +17,10 @@ _MOST_LABELLED, MOST_ASKED = 1500, 20_000
 # An estimated prior contradicts labels if its threshold misses most of the held-out labelled rows
 # although these rank this high.
 _FOUND, _HIGH = 0.5, 0.75
-# The test of the labels: rows of either kind that it needs, its draws, seconds per row and those
-# of the largest sample.
-_FEWEST_LABELS, _DRAWS, _SECONDS_PER_ROW, _MOST_SECONDS = 20, 99, 1.5e-3, 3.0
+# The test of the labels: rows of either kind that it needs, its draws, and the seconds that it
+# takes in any case, per row and at most.
+_FEWEST_LABELS, _DRAWS = 20, 99
+_SECONDS, _SECONDS_PER_ROW, _MOST_SECONDS = 0.6, 6e-4, 1.8
 _NOT_TESTED = "no test whether the labelled rows are a random sample"
 # Fewer positive unlabelled rows than this are none.
 _NONE = 0.75
@@ -35,7 +36,7 @@ class Tests(NamedTuple):
     ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
-    ``LabelledAtRandomTest``, or None.
+    ``LabelledAtRandomTest``, or None; ``labels_test`` makes it.
     """
 
     signal: Any = None
@@ -77,9 +78,9 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     all_held = held if held.is_complete and not is_sample else None
     if of_classes:
         return Tests(signal, None, all_held)
-    labels = labels_test(estimator, X, y, deadline) if signal.found else None
-    contradiction = _contradiction(estimator, held, kinds, signal)
-    return Tests(signal, contradiction, all_held, labels=labels)
+    interval = getattr(estimator, "prior_interval_", None)
+    contradiction = _contradiction(estimator.prior_, interval, held, kinds, signal)
+    return Tests(signal, contradiction, all_held)
 
 
 def labels_test(estimator, X, y, deadline):
@@ -92,14 +93,14 @@ def labels_test(estimator, X, y, deadline):
     weighed = getattr(estimator, "propensity_weights_", None) is not None
     if few or weighed:
         return None
-    if deadline.left() < min(_MOST_SECONDS, _SECONDS_PER_ROW * len(y)):
+    if deadline.left() < min(_MOST_SECONDS, _SECONDS + _SECONDS_PER_ROW * len(y)):
         deadline.cut.append(_NOT_TESTED)
         return None
     prior = estimator.prior if isinstance(estimator.prior, Real) else "estimate"
     return labelled_at_random_test(X, labelled, prior=prior, n_draws=_DRAWS)
 
 
-def _contradiction(estimator, held, kinds, signal):
+def _contradiction(prior, interval, held, kinds, signal):
     """Labelled rows above the threshold, and all; None where the prior agrees with them.
 
     The threshold marks as many unlabelled rows as the prior says. Where that is none, or misses
@@ -107,11 +108,11 @@ def _contradiction(estimator, held, kinds, signal):
     rows are no random sample of all positives. Missing almost half of them is enough where the
     interval of the prior includes that there are none.
     """
-    own, interval = held.scores[kinds == 1], getattr(estimator, "prior_interval_", None)
+    own = held.scores[kinds == 1]
     hits, n, n_unlabelled = int(np.sum(own > 0)), len(own), np.sum(kinds == 0)
     if interval is None:
         return None
-    is_none = estimator.prior_ * n_unlabelled < _NONE
+    is_none = prior * n_unlabelled < _NONE
     misses_most = counted_interval(hits, n)[1] < _FOUND
     may_be_none = interval[0] * n_unlabelled < _NONE and interval[1] < _SMALL
     misses = misses_most or (may_be_none and hits <= _FOUND_OF_FEW * n)

@@ -8,8 +8,9 @@ from ....options.words import ref
 # Shares of what is left for the choice of settings, and until when the machine is fitted and has
 # probabilities: alone, and with a comparison to follow.
 _CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
-# Share of the budget for the test of the model against chance, at most.
-_TEST = 0.15
+# Share of the budget for the test of the model against chance, at most, and the share for the test
+# whether its labels are random, which also takes no more than a part of what is left.
+_TEST, _LABELS, _LABELS_LEFT = 0.15, 0.2, 0.5
 # What is kept for the report: a share of the budget, and these seconds if that is no more than
 # another share.
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
@@ -96,6 +97,12 @@ class Budget:
             return Deadline(_QUICK)
         return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
 
+    def test_labels(self):
+        """When the test whether labels are random should end; it comes before the comparison."""
+        if not self.seconds:
+            return Deadline(_QUICK)
+        return Deadline(min(_LABELS * self.seconds, _LABELS_LEFT * self._before_report))
+
     def to_compare(self):
         """Seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
@@ -114,6 +121,11 @@ class Budget:
         return Deadline(max(self._late, self.left))
 
 
-def short_of_time(cut):
-    """A note on what was cut short, in words, because the time budget was used up."""
+def short_of_time(cut, seconds):
+    """A note on what was cut short, in words, because a budget of so many seconds was used up.
+
+    Without a budget nobody expects it to be enough.
+    """
+    if not seconds:
+        return f"with {ref('time_budget', 0)}: {cut}"
     return f"the time budget was too short: {cut}; raise {ref('time_budget')}"
