@@ -207,3 +207,8 @@ def test_threads_wait_for_each_other(name, X):
         )
     else:
         assert machine.kkt_violation_ < 1e-6
+
+
+@pytest.mark.parametrize("model", [SVDD, OneClassSVM])
+def test_a_cache_of_any_size_is_taken(X, model):
+    assert model(cache_size=10**400).fit(X).objective_ == model().fit(X).objective_

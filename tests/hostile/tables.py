@@ -459,7 +459,7 @@ class Case:
         answer = shell.run("predict", model, data, "-o", out, within=place, writes=[out])
         # A table that has columns named like the answer's: 'fit' notes it, 'predict' asks for
         # a prefix instead of writing two columns of one name.
-        sentences = ("cannot be written as text", "pass --prefix NAME_ to write")
+        sentences = ("can't be written as text", "pass --prefix NAME_ to write")
         fine = self.command == "predict" or any(text in answer.err for text in sentences)
         require(answer.code != 2 or fine, f"fits, but: {answer.err[:300]}")
         if answer.code != 2:

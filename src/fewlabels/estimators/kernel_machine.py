@@ -104,10 +104,13 @@ class KernelMachine(Updates, KernelParameters):
             rtol=rtol,
             max_iter=self.max_iter,
             max_time=self._deadline.left(),
-            cache_size=self.cache_size * 1e6,
+            cache_size=self._cache_bytes,
             callback=self._reporter(callback),
             random_state=self._seed(),
         )
+
+    # An int may be too large for a float.
+    _cache_bytes = property(lambda self: 1e6 * min(self.cache_size, 1e300))
 
     def _reporter(self, callback):
         return reporter(type(self).__name__, callback, self.verbose)
@@ -132,7 +135,8 @@ class KernelMachine(Updates, KernelParameters):
         is_sparse = sp.issparse(function.vectors)
         if sp.issparse(X) and not is_sparse:
             raise ValueError(
-                f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense data; pass "
+                "dense rows, such as X.toarray()."
             )
         kernel = function.kernels[0]
         check_powers(kernel.plain, X)

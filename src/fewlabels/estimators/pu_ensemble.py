@@ -266,7 +266,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         distinct = DistinctPURows(rows.data, rows.X)
         engine = Settings(
             tol=self.tol,
-            cache_size=self.cache_size * 1e6,
+            cache_size=self._cache_bytes,
             callback=self._reporter(None),
             random_state=self._seed(),
         )

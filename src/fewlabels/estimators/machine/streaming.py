@@ -90,7 +90,7 @@ class Updates(FittedValues):
                     f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
                     "back, or fit again."
                 )
-        self._stream.cache_size = self.cache_size * 1e6
+        self._stream.cache_size = self._cache_bytes
         self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
         self._stream.deadline = self._deadline
         return self._stream

@@ -306,7 +306,7 @@ class UpdatableS3VM(TwoClassMachine):
     def _make_stream(self, problems, rows, label, shift):
         stream = S3VMStream(
             self._make_kernel(), problems, self.balance_update, rows.X, label, rows.weight, shift,
-            self.cache_size * 1e6, resolve_n_jobs(self.n_jobs),
+            self._cache_bytes, resolve_n_jobs(self.n_jobs),
             names=self.classes_.tolist() if len(problems) > 1 else None,
         )  # fmt: skip
         stream.deadline = self._deadline
