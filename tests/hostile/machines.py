@@ -169,6 +169,10 @@ class Case:
                 warnings.simplefilter("ignore")
                 twin = self.fit(self.machine(), self.plain, self._plain_labels())
             f, g = (m.decision_function(self.plain_for(m)) for m in (machine, twin))
+            if self.params.get("loss") == "ramp":  # rounding may lead to another local minimum
+                apart = abs(machine.objective_ - twin.objective_)
+                require(apart <= 1e-2 * abs(twin.objective_), "another minimum, not as good")
+                return
             tolerance = 1e-2 if self.kind is PUEnsemble else 1e-5
             require_close(f, g, tolerance, "another answer than for the plain rows")
 
@@ -520,22 +524,26 @@ def _kernels(case):
     def fails(A, B):
         raise UsersError("the kernel function of the user failed here")
 
+    def product(A, B):
+        values = A @ B.T
+        return values.toarray() if sp.issparse(values) else values
+
     callables = {
         "wrong shape": (lambda A, B: np.ones((2, 2)), REFUSED),
         "one number": (lambda A, B: 1.0, REFUSED),
         "None": (lambda A, B: None, REFUSED),
         "NaN": (lambda A, B: np.full((A.shape[0], B.shape[0]), np.nan), REFUSED),
         "infinite": (lambda A, B: np.full((A.shape[0], B.shape[0]), np.inf), REFUSED),
-        "complex": (lambda A, B: A @ B.T + 1j, REFUSED),
-        "texts": (lambda A, B: (A @ B.T).astype(str), ANY),
-        "lists": (lambda A, B: (A @ B.T).tolist(), ANY),
-        "integers": (lambda A, B: np.round(A @ B.T).astype(int), ANY),
-        "sparse": (lambda A, B: sp.csr_array(A @ B.T), ANY),
+        "complex": (lambda A, B: product(A, B) + 1j, REFUSED),
+        "texts": (lambda A, B: product(A, B).astype(str), ANY),
+        "lists": (lambda A, B: product(A, B).tolist(), ANY),
+        "integers": (lambda A, B: np.round(product(A, B)).astype(int), ANY),
+        "sparse": (lambda A, B: sp.csr_array(product(A, B)), ANY),
         "zero": (lambda A, B: np.zeros((A.shape[0], B.shape[0])), ANY),
         "constant": (lambda A, B: np.ones((A.shape[0], B.shape[0])), ANY),
-        "negative": (lambda A, B: -(A @ B.T), ANY),
-        "no inner product": (lambda A, B: np.sin(7 * A @ B.T), ANY),
-        "not symmetric": (lambda A, B: A @ B.T + A[:, :1], REFUSED),
+        "negative": (lambda A, B: -product(A, B), ANY),
+        "no inner product": (lambda A, B: np.sin(7 * product(A, B)), ANY),
+        "not symmetric": (lambda A, B: product(A, B) + product(A, A[:1]), REFUSED),
         "raises": (fails, REFUSED),
     }
     matrices = {

@@ -204,13 +204,13 @@ TEXTS = {
     "shuffled columns": _shuffled_columns,
     "many columns": _wide,
     "identifier": _column(lambda rng, i: f"part {i}", "id"),
-    "counter": _column(lambda rng, i: str(i)),
-    "constant": _column(lambda rng, i: "7"),
-    "sentences": _column(lambda rng, i: f"row {rng.integers(10**6)} is of a kind"),
-    "many categories": _column(lambda rng, i: f"kind {rng.integers(40)}"),
-    "copy of the target": _column(lambda rng, i: "good" if i % 3 else ""),
-    "JSON inside": _column(lambda rng, i: '"{""a"": [1, 2]}"'),
-    "list of values": _column(lambda rng, i: '"[1, 2, 3]"'),
+    "counter": _column(lambda rng, i: str(i), "counter"),
+    "constant": _column(lambda rng, i: "7", "constant"),
+    "sentences": _column(lambda rng, i: f"row {rng.integers(10**6)} is of a kind", "sentences"),
+    "many categories": _column(lambda rng, i: f"kind {rng.integers(40)}", "many categories"),
+    "copy of the target": _column(lambda rng, i: "good" if i % 3 else "", "copy of the target"),
+    "JSON inside": _column(lambda rng, i: '"{""a"": [1, 2]}"', "JSON inside"),
+    "list of values": _column(lambda rng, i: '"[1, 2, 3]"', "list of values"),
 }  # fmt: skip
 
 # Files that nobody should have trouble with.
