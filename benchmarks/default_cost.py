@@ -1,0 +1,88 @@
+"""What the defaults cost, compared with the simpler settings that were the defaults before.
+
+    python benchmarks/default_cost.py [--quick]
+
+CPU seconds of one fit and of scoring the same rows, 20 columns, 1000 to 100 000 rows: SVDDEnsemble
+with and without the isolation kernel and the choice of trimming; PUEnsemble, 500 labelled
+positives, with the mixture of Gaussian and tree kernels and with Gaussian kernels alone.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from common import machine, options
+from results import entry
+from sklearn.datasets import make_classification
+
+from fewlabels import PUEnsemble, SVDDEnsemble
+
+SIZES = (1000, 10_000, 100_000)
+
+
+def labels_of(y, task, rng):
+    """What the task shows of the classes ``y``."""
+    if task == "one class":
+        return None
+    label = np.zeros(len(y))
+    label[rng.permutation(np.flatnonzero(y == 1))[: min(500, len(y) // 10)]] = 1
+    return label
+
+
+CASES = {
+    ("one class", "`SVDDEnsemble()`"): SVDDEnsemble,
+    ("one class", "`trim=.2, isolation=False`"): lambda: SVDDEnsemble(trim=0.2, isolation=False),
+    ("positive and unlabelled", "`PUEnsemble()`"): lambda: PUEnsemble(prior=0.3),
+    ("positive and unlabelled", '`kernel="rbf"`'): lambda: PUEnsemble(prior=0.3, kernel="rbf"),
+}
+TASKS = list(dict.fromkeys(task for task, _ in CASES))
+
+
+def cost(model, X, label):
+    """CPU seconds of a fit and of scoring."""
+    started = time.process_time()
+    model.fit(X) if label is None else model.fit(X, label)
+    fitted = time.process_time()
+    score = getattr(model, "decision_function", None) or model.score_samples
+    score(X)
+    return fitted - started, time.process_time() - fitted
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sizes = SIZES[:1] if args.quick else SIZES
+    rows = []
+    for (task, title), make in CASES.items():
+        if task not in args.tasks:
+            continue
+        found = []
+        for n in sizes:
+            X, y = make_classification(
+                n, 20, n_informative=8, weights=[0.7], class_sep=1.0, random_state=n
+            )
+            found += cost(make(), X, labels_of(y, task, np.random.default_rng(n)))
+        rows.append([f"{task}: {title}", *found])
+        print(rows[-1][0], *(f"{value:.2f}" for value in found), flush=True)
+    columns = [f"{what}, {n:,} rows" for n in sizes for what in ("fit", "score")]
+    info = machine()
+    found = entry(
+        "default-cost", columns, rows, unit="CPU seconds", label="task and model",
+        formats=["3g"] * len(columns), program="python benchmarks/default_cost.py",
+        hardware=f"{info['cores']} cores, {info['processor']}",
+        note="one fit each",
+    )  # fmt: skip
+    args.out.mkdir(parents=True, exist_ok=True)
+    path = Path(args.out) / f"default-cost{'-quick' * args.quick}.json"
+    path.write_text(json.dumps({"entries": [found]}, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()
