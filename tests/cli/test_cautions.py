@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from fewlabels import S3VM
-from fewlabels.cli.terminal.summary import answer_lines
+from fewlabels.cli.terminal.summary import _over_budget, answer_lines
 from fewlabels.jobs.training.comparison import comparison_facts
 from fewlabels.jobs.training.search import Search, why_settings
 
@@ -50,7 +50,8 @@ def test_labels_that_are_no_random_sample(run, obvious, tmp_path):
                tmp_path / "r.html", "--time-budget", 0)  # fmt: skip
     assert done.code == 0, done.err
     assert f"{SAMPLE} (for precision and recall), which the test rejects" in done.out
-    assert done.out.index("recall") < done.out.index("assumes")
+    assert done.out.index("  recall  ") < done.out.index("  assumes  ")
+    assert done.out.count("), probably too high\n") == 2
     scored = run("predict", model, data, "-o", tmp_path / "scored.csv")
     assert "not a random sample of the positives ('fewlabels inspect" in scored.err
     assert "The labelled rows are not a random sample of 'yes'" in run("inspect", model).out
@@ -116,6 +117,20 @@ def test_scores_on_doubtful_labels_are_called_so(doubtful):
         "All methods are scored on labelled rows that may not be a random sample, so another one "
         "may rank the other positives best.",
     ]  # fmt: skip
+
+
+def test_what_took_longer_than_the_budget():
+    spent = {"seconds": 10.0, "reading": 1.5, "choosing": 5.0, "fitting": 8.0, "comparing": 2.5,
+             "reporting": 3.0}  # fmt: skip
+    assert _over_budget({"budget": spent, "seconds_in_all": 13.0}) == (
+        "13 of 10 s: start and reading 1.5, settings and fit 5, comparison 2.5, report 3, "
+        "tests and others 1"
+    )
+    large = {"budget": spent, "seconds_in_all": 13.0, "in_pieces": True}
+    assert _over_budget(large).endswith("training on all rows and others 1")
+    assert _over_budget({"budget": spent, "seconds_in_all": 10.9}) is None
+    assert _over_budget({"budget": {"seconds": 0.0}, "seconds_in_all": 5.0}) is None
+    assert _over_budget({}) is None  # an older model, or one fitted to a larger file
 
 
 def test_a_model_of_the_labels_alone_is_called_so():

@@ -353,7 +353,7 @@ def test_the_frame_and_the_reasons(rows, rng):
     assert frame["column"][0] == "c" and frame["value"][0] == 6.0
     assert np.all(np.diff(np.abs(frame["contribution"])) <= 0)
     reasons = told.reasons(0, n=2)
-    assert reasons[0].startswith("c = 6 (usually ") and len(reasons) <= 2
+    assert reasons[0].startswith("c = 6 (median ") and len(reasons) <= 2
     pushing = frame[frame["contribution"] < 0]["column"].tolist()
     assert all(reason.split(" = ")[0] in pushing for reason in reasons)
     assert told.frame(-1).equals(frame)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import S3VM, fit_table
+from fewlabels.cli.label import _counted
 from fewlabels.io.answers.file import read_answers
 from fewlabels.io.answers.keys import cells_of
 from fewlabels.io.errors import UserError
@@ -35,6 +36,15 @@ def test_the_machine_follows_the_labels(session, person):
     assert np.array_equal(np.where(held == 0, -1, held > 0), learner.codes)
     assert learner.machine.kkt_violation_ < 1e-6
     assert np.allclose(learner.decisions, learner.machine.decision_function(session.rows.X))
+
+
+def test_a_file_without_answers_takes_another_column(table, tmp_path):
+    Session(table[0]).close()
+    session = Session(table[0], target="town")
+    assert session.target == "town" and set(session.classes) == {"x", "y"}
+    assert _counted(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
+    session.close()
+    assert read_answers(f"{table[0]}.labels").about["target"] == "town"
 
 
 def test_the_second_class_is_looked_for(session, person):
@@ -433,9 +443,12 @@ def test_bad_input_is_refused(table, tmp_path):
     np.save(tmp_path / "m.npy", np.eye(4))
     with pytest.raises(UserError, match="matrix of numbers"):
         Session(tmp_path / "m.npy")
-    Session(path, target="kind").close()
+    labels = {"labels": tmp_path / "kind.labels"}
+    session = Session(path, target="kind", classes=["ham"], **labels)
+    session.answer(id="1", annotator="me", row=0, kind="label", label="ham")
+    session.close()
     with pytest.raises(UserError, match="labels of the column 'kind'"):
-        Session(path, target="other")
+        Session(path, target="other", **labels)
     session = Session(path)
     for bad in (
         dict(row=120), dict(row=-1), dict(row="1"), dict(row=True), dict(kind="undo"),

@@ -101,7 +101,7 @@ def test_gaps_in_a_matrix(fitted, seed):
     rows[3, 1], rows[5, 1] = np.nan, 30.0
     contents = collect(**fitted({"X": rows}, name="rows.npz"))
     ranking = contents.findings.rankings[0].rows
-    assert ranking["row"][0] == 6 and ranking["why"][0].startswith("column 2 is 30 (usually ")
+    assert ranking["row"][0] == 6 and ranking["why"][0].startswith("column 2 is 30 (median ")
 
 
 # -- positive and unlabelled ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ..io.errors import UserError
+from ..io.errors import UserError, plural, quoted
 from ..options.option import OUTPUT, PARAMETERS
 from .options import READING, Group, Quiet, argument, grouped, plain_option, values_of
 from .terminal.say import say
@@ -117,11 +117,11 @@ def label(
     )  # fmt: skip
     if export is not None:
         try:
-            n_labels = export_labels(session, export)
+            n_labels, counted = export_labels(session, export), _counted(session)
         finally:
             session.close()
         if not quiet:
-            say(f"{n_labels} labels written to {export}")
+            say(f"{n_labels} labels written to {export}: {counted}")
         return
     _serve(session, data, port, url, browser, quiet)
 
@@ -143,10 +143,20 @@ def _serve(session, data, port, url, browser, quiet):
     if not quiet:
         for note in session.notes:
             say(f"  {note}")
-        say(f"  labels are saved to {session.file.path}; Ctrl-C stops the page")
+        say(f"  labels of the column {quoted(session.target)} are saved to {session.file.path}")
+        say("  Ctrl-C stops the page; the same command continues")
     if browser:
         webbrowser.open(running.url)
     running.run()
     if not quiet:
-        say(f"{session.n_labels} rows labelled; to train on them:")
-        say(f"  {command_of(session, 'MODEL.fewlabels')}")
+        say(_counted(session))
+        if session.labels:
+            say("to train on all labels:")
+            say(f"  {command_of(session, 'MODEL.fewlabels')}")
+
+
+def _counted(session):
+    """How many rows have a label from here, and how many from the column of the table."""
+    before = len(session.labels) - session.n_labels
+    column = f", and {plural(before, 'row')} in the column {quoted(session.target)}"
+    return f"{plural(session.n_labels, 'row')} labelled on the page{column if before else ''}"

@@ -145,6 +145,8 @@ def _discoveries(summary):
     if "fdr" not in summary:
         return None
     found = show.share(summary["discoveries"], summary["rows"])
+    if not summary["discoveries"]:
+        return found
     rate = show.percent(summary["fdr"])
     return f"{found}; averaged over training sets and files, at most {rate} of them are normal"
 

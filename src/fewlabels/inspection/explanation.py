@@ -1,6 +1,7 @@
 """What drives the scores of rows: contributions of columns, as a table and as a picture."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -100,8 +101,9 @@ class Explanation:
         Returns
         -------
         list of str
-            Such as "age = 93 (usually 40)"; only columns that push in the direction in which
-            the row's decision differs from the base, and by more than a hundredth of the largest.
+            Such as "age = 93 (median 40)" or "town = Rome (most often Paris)"; only columns that
+            push in the direction in which the row's decision differs from the base, and by more
+            than a hundredth of the largest.
         """
         row = self._place(row)
         side = 1.0 if self.decision[row] >= self.base_of(row) else -1.0
@@ -109,7 +111,7 @@ class Explanation:
         push = side * pushing["contribution"]
         pushing = pushing[push > 0.01 * push.max()] if push.max() > 0 else pushing[:0]
         return [
-            f"{name} = {_shown(value)}" + ("" if usual is None else f" (usually {_shown(usual)})")
+            f"{name} = {_shown(value)}" + _beside(usual)
             for name, value, usual in pushing[["column", "value", "usual"]].head(n).values
         ]
 
@@ -153,6 +155,14 @@ class Explanation:
         if not -n <= row < n:
             raise ValueError(f"row={row} is not among the {n} rows explained; pass 0 to {n - 1}.")
         return row % n
+
+
+def _beside(usual):
+    """What is usual, in brackets, and what that means; "" where there is no such value."""
+    if usual is None:
+        return ""
+    word = "median" if isinstance(usual, Real) else "most often"
+    return f" ({word} {_shown(usual)})"
 
 
 def _shown(value):

@@ -81,10 +81,7 @@ class Session:
         try:
             self.target = self.file.about["target"]
             if target is not None and target != self.target:
-                raise UserError(
-                    f"{path} holds labels of the column '{self.target}', not of '{target}'; omit "
-                    f"{ref('target')}, or pass another file as {ref('labels')}."
-                )
+                self._change_target(path, target, about)
             self.rows = SessionRows(source, self.target, self.file.about["seed"], **columns)
         except BaseException:
             self.file.close()
@@ -98,6 +95,16 @@ class Session:
         self._strategy = self._strategies()
         self._past = deque(maxlen=_BACK)
         self.curve = []
+
+    def _change_target(self, path, target, about):
+        """Take another column; refused where answers are about the one before."""
+        if self.file.standing():
+            raise UserError(
+                f"{path} holds labels of the column '{self.target}', not of '{target}'; omit "
+                f"{ref('target')}, or pass another file as {ref('labels')}."
+            )
+        self.file.describe(target=target, classes=about["classes"])
+        self.target = target
 
     def _read(self, classes):
         """What the file and the column of the data say so far."""

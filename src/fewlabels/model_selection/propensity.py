@@ -28,7 +28,7 @@ _APART, _NEARLY = 0.1, 1e-3
 _EDGE = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PropensityEstimate:
     """Result of :func:`estimate_propensity`.
 
@@ -52,6 +52,13 @@ class PropensityEstimate:
     prior: float
     log_likelihoods: np.ndarray
     priors: np.ndarray
+
+    def __repr__(self):
+        low, high = np.quantile(self.propensity, [0.05, 0.95])
+        return (
+            f"PropensityEstimate(prior={self.prior:.3g}, {len(self.propensity)} propensities, "
+            f"90 % of them {low:.2g} to {high:.2g})"
+        )
 
 
 def estimate_propensity(
@@ -79,7 +86,8 @@ def estimate_propensity(
     selection : array-like of shape (n_samples, n_selection_features)
         Features that labelling depended on.
     prior : "estimate" or float, default="estimate"
-        Share of positives among the unlabelled rows, in (0, 1).
+        Share of positives among the unlabelled rows, in (0, 1). If you know it, pass it to the
+        model, too: otherwise that counts the positives from the propensities.
     n_starts : int, default=4
         Starts, >= 1.
     pos_label : value of y or None, default=None

@@ -185,8 +185,8 @@ def _number(name, value, usual, median):
     if name not in usual:
         usual[name] = float(median())
     if value != value:
-        return f"{name} is missing (usually {words.number(usual[name])})"
-    return f"{name} is {words.number(value)} (usually {words.number(usual[name])})"
+        return f"{name} is missing (median {words.number(usual[name])})"
+    return f"{name} is {words.number(value)} (median {words.number(usual[name])})"
 
 
 # -- words that tell kinds of rows apart --------------------------------------------------------

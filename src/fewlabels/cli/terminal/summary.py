@@ -8,6 +8,8 @@ from ...tasks.one_class import ONE_CLASS
 from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from . import show
 
+# A fit that takes so many times the time budget says what took so long.
+_OVER = 1.1
 # What a caution may begin with to be the name of its line.
 _LONGEST_NAME = 10
 
@@ -43,6 +45,7 @@ def how_lines(summary):
         ("duality gap", show.gap(training["duality_gap"])),
         ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
         ("seconds", _seconds(training)),
+        ("over budget", _over_budget(training)),
         ("rows stored", _held(training)),
         ("updates", _updates(training.get("updates"))),
     ]
@@ -63,13 +66,33 @@ def _seconds(training):
     return seconds
 
 
+def _over_budget(training):
+    """What took the time of a fit that took clearly longer than it should have."""
+    spent, total = training.get("budget") or {}, training.get("seconds_in_all", 0.0)
+    budget = spent.get("seconds")
+    if not budget or total <= _OVER * budget:
+        return None
+    parts = {
+        "start and reading": spent.get("reading"), "settings and fit": spent.get("choosing"),
+        "comparison": spent.get("comparing"), "report": spent.get("reporting"),
+    }  # fmt: skip
+    shown = {name: seconds for name, seconds in parts.items() if seconds is not None}
+    rest = "training on all rows and others" if training.get("in_pieces") else "tests and others"
+    shown[rest] = max(0.0, total - sum(shown.values()))
+    words = ", ".join(f"{name} {show.number(seconds)}" for name, seconds in shown.items())
+    return f"{show.number(total)} of {budget:g} s: {words}"
+
+
 def _expected(training):
     """Error rates that the report estimated, by their usual names."""
+    labels = training.get("labels_at_random") or {}
+    is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
+    doubted = ", probably too high" if is_high else ""
     for name, rate in (training.get("expected") or {}).items():
         value = f"{rate['value']:.3g}"
         if rate["low"] is not None:
             value += f" (90 % CI {show.interval(rate['low'], rate['high'])})"
-        yield name, value
+        yield name, value + doubted
 
 
 def _compared(facts):

@@ -187,6 +187,7 @@ def learn(
         return training
     observer.step("reading")
     prepared = prepare(data, options, budget)
+    spent = {"seconds": budget.seconds, "reading": budget.used}
     kept = why_kept(options, prepared.choice.machine, switch)
     budget.ranked = not kept and are_ranked(prepared)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
@@ -200,13 +201,14 @@ def learn(
             machine, prepared.X, prepared.found.y, given=options.parameters, model=model,
             search=search, observer=observer, budget=budget, propensity=propensity,
         )  # fmt: skip
+    spent["choosing"] = budget.used - spent["reading"]
     fitted.messages.extend(notes + weight_notes(fitted.estimator))
     training = _trained(prepared, fitted, options, budget, observer)
     kept = kept or kept_for_anomalies(training)
     if save:
         save(training)
     fitting, metadata = budget.used, training.metadata
-    metadata["training"]["budget"] = {"seconds": budget.seconds, "fitting": fitting}
+    metadata["training"]["budget"] = {**spent, "fitting": fitting}
     seconds = budget.to_compare()
     if seconds < fitted.seconds and options.baselines is None and budget.seconds:
         if budget.is_compared and not budget.in_haste:

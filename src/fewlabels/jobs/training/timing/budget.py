@@ -8,9 +8,9 @@ from ....options.words import ref
 # Shares of what is left for the choice of settings, and until when the machine is fitted and has
 # probabilities: alone, and with a comparison to follow.
 _CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
-# Share of the budget for the test of the model against chance, at most, and the share for the test
-# whether its labels are random, which also takes no more than a part of what is left.
-_TEST, _LABELS, _LABELS_LEFT = 0.15, 0.2, 0.5
+# Share of the budget for the test of the model against chance, at most, and for the test whether
+# its labels are random.
+_TEST, _LABELS = 0.15, 0.2
 # What is kept for the report: a share of the budget, and these seconds if that is no more than
 # another share.
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
@@ -101,7 +101,7 @@ class Budget:
         """When the test whether labels are random should end; it comes before the comparison."""
         if not self.seconds:
             return Deadline(_QUICK)
-        return Deadline(min(_LABELS * self.seconds, _LABELS_LEFT * self._before_report))
+        return Deadline(min(_LABELS * self.seconds, self._before_report))
 
     def to_compare(self):
         """Seconds for the comparison with other methods; 0 for none."""
