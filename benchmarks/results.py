@@ -29,6 +29,7 @@ DOCUMENTS = (
     "docs/gpu.md",
     "docs/monitoring.md",
     "docs/monitoring-results.md",
+    "docs/pu-ensemble.md",
 )
 # What every entry has; "columns" name the cells of a row after its label.
 REQUIRED = ("name", "unit", "columns", "rows", "commit", "date", "hardware", "versions", "program")
