@@ -1,102 +1,155 @@
 """Tables of what ``labelling_annotators.py`` ran."""
 
 import numpy as np
-from scipy.stats import t
+from results import entry
+from scipy.stats import rankdata, t
+
+from .sets import CHOSEN_ON, TEXTS
 
 OURS = "mixed"
-N_ANSWERS = 100
+FIRST = (20, 60, 200)  # answers over which accuracy is averaged
+# What a table calls the ways of asking.
+NAMES = {
+    "mixed": "`fewlabels label`",
+    "random": "its model, random rows",
+    "mixed rbf": "`fewlabels label --kernel rbf`",
+    "random rbf": "the same, random rows",
+    "forest": "random forest",
+    "trees": "extremely random trees",
+    "svc": "SVC",
+    "logistic": "logistic regression",
+    "bayes": "naive Bayes",
+    "skactiveml": "scikit-activeml",
+    "modal": "modAL",
+    "modal-margin": "modAL, margin",
+}
+HARDWARE = "2 cores of a server, shared with other programs"
+PROGRAM = "python benchmarks/labelling_annotators.py"
 
 
-def tables(rows):
+def tables(rows, step):
     """Text of all tables."""
-    sets = list(dict.fromkeys(r["set"] for r in rows))
+    parts = []
+    for title, some in _halves(rows):
+        parts.append(f"{title}: {_told(*_areas(some, step))}")
+    for ask in dict.fromkeys(r["ask"] for r in rows if r.get("looks")):
+        parts.append(coverage(rows, ask))
+    return "\n\n".join([*parts, stops([r for r in rows if r.get("advised")], step)])
+
+
+def entries(rows, step):
+    """Entries of the results file: the unseen half, and intervals of the error."""
+    found, rows = [], [r for r in rows if r["set"] not in CHOSEN_ON]
+    for kind in ("tables", "texts"):
+        some = [r for r in rows if (r["set"] in TEXTS) == (kind == "texts")]
+        asks, keys, areas = _areas(some, step)
+        draws, sets = ({key[k] for key in keys} for k in (1, 0))
+        lines = []
+        for place in np.argsort(-areas[FIRST[-1]].mean(axis=0)):
+            ranks = [rankdata(-areas[n], axis=1)[:, place].mean() for n in FIRST]
+            means = [areas[n][:, place].mean() for n in FIRST]
+            cells = [round(float(one), 4) for one in (*means, *ranks)]
+            lines.append([named(asks[place]), *cells])
+        columns = [f"{what}, {n}" for what in ("accuracy", "rank") for n in FIRST]
+        found.append(entry(
+            f"labelling-{kind}", columns, lines, unit="mean accuracy over the first answers",
+            label=f"{len(sets)} {kind}, {len(draws)} draws: rows chosen by, model",
+            formats=[".3f"] * len(FIRST) + [".1f"] * len(FIRST), program=PROGRAM,
+            hardware=HARDWARE, note=f"Unseen half: {', '.join(sorted(sets))}.",
+        ))  # fmt: skip
+    lines = []
+    for answers, held, n, mean, true, width, n_random in _covered(rows, OURS):
+        lines.append([f"{answers}", f"{held} of {n}", mean, true, width, n_random])
+    columns = ["held", "mean shown", "mean true", "mean width", "random rows"]
+    return [*found, entry(
+        "labelling-intervals", columns, lines, unit="see columns", label="answers",
+        formats=["", ".3f", ".3f", ".2f", ".0f"], program=PROGRAM, hardware=HARDWARE,
+    )]  # fmt: skip
+
+
+def named(ask):
+    """A way of asking in words."""
+    if ask in NAMES:
+        return NAMES[ask]
+    rule, model = ask.split()
+    return f"{NAMES.get(rule, rule)}, {NAMES[model]}"
+
+
+def _halves(rows):
+    for title, half in (("Unseen", False), ("Chosen on", True)):
+        for kind in (False, True):
+            some = [r for r in rows if (r["set"] in CHOSEN_ON) == half
+                    and (r["set"] in TEXTS) == kind]  # fmt: skip
+            if some:
+                yield f"{title}, {'texts' if kind else 'tables'}", some
+
+
+def _areas(rows, step):
+    """Ways of asking, (set, draw) that all have, and mean accuracies of shape (keys, asks)."""
     asks = list(dict.fromkeys(r["ask"] for r in rows))
-    curves = {(r["set"], r["ask"], r["draw"]): np.array(r["accuracy"][:N_ANSWERS]) for r in rows}
-    parts = [areas(curves, sets, asks), saved(curves, sets, asks)]
-    parts += [coverage(rows, ask) for ask in asks if any("looks" in r for r in rows
-                                                         if r["ask"] == ask)]  # fmt: skip
-    parts += [stops([r for r in rows if r["ask"] == OURS])]
-    return "\n\n".join(parts)
+    curves = {(r["ask"], r["set"], r["draw"]): np.array(r["accuracy"]) for r in rows}
+    keys = sorted({(s, d) for _, s, d in curves if all((a, s, d) in curves for a in asks)})
+    areas = {
+        n: np.array([[curves[ask, *key][: n // step].mean() for ask in asks] for key in keys])
+        for n in FIRST
+    }
+    return asks, keys, areas
 
 
-def paired(curves, name, ask, of):
-    """``of(curve of mixed, curve of another)`` over the draws that both have."""
-    draws = sorted(d for s, a, d in curves if s == name and a == ask)
-    return np.array([of(curves[name, OURS, d], curves[name, ask, d]) for d in draws
-                     if (name, OURS, d) in curves])  # fmt: skip
+def _told(asks, keys, areas):
+    lines = [f"{len(keys)} of {len({s for s, _ in keys})} sets; mean accuracy over the first "
+             f"{', '.join(map(str, FIRST))} answers; mean ranks; mixed minus it (intervals over "
+             "sets)"]  # fmt: skip
+    own, sets = asks.index(OURS) if OURS in asks else 0, [name for name, _ in keys]
+    for place in np.argsort(-areas[FIRST[-1]].mean(axis=0)):
+        means = " ".join(f"{areas[n][:, place].mean():.4f}" for n in FIRST)
+        ranks = " ".join(f"{rankdata(-areas[n], axis=1)[:, place].mean():.2f}" for n in FIRST)
+        ahead = areas[FIRST[-1]][:, own] - areas[FIRST[-1]][:, place]
+        by_set = np.array([ahead[np.array(sets) == name].mean() for name in sorted(set(sets))])
+        lines.append(f"  {asks[place]:22s} {means}  {ranks}  {with_interval(by_set)}, behind in "
+                     f"{np.sum(by_set < 0)} of {len(by_set)}")  # fmt: skip
+    for name in sorted(set(sets)):
+        mean = areas[FIRST[-1]][np.array(sets) == name].mean(axis=0)
+        cells = ", ".join(f"{a} {m:.3f}" for a, m in zip(asks, mean, strict=True))
+        lines.append(f"  {name}: {cells}")
+    return "\n".join(lines)
 
 
 def with_interval(values):
-    """A mean with its interval at 95 % over draws, by Student's t."""
+    """A mean with its interval at 95 %, by Student's t."""
     if len(values) < 2:
         return f"{values.mean():.3f}" if len(values) else "-"
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return f"{values.mean():+.3f} ±{half:.3f}"
 
 
-def areas(curves, sets, asks):
-    def ahead(name, ask):
-        return paired(curves, name, ask, lambda own, other: (own - other).mean())
-
-    lines = ["Mixed minus others, mean accuracy over the first answers, intervals over sets:"]
-    for ask in asks:
-        known = [each.mean() for name in sets if len(each := ahead(name, ask))]
-        behind = sum(value < 0 for value in known)
-        if ask != OURS:
-            lines.append(f"  {ask:18s} {with_interval(np.array(known))}, behind in {behind} of "
-                         f"{len(known)}")  # fmt: skip
-    lines += [f"Mean accuracy over the first {N_ANSWERS} answers; of others: mixed minus it."]
-    for name in sets:
-        own = np.array([c.mean() for (s, a, _), c in curves.items() if s == name and a == OURS])
-        cells = [f"{ask} {with_interval(ahead(name, ask))}" for ask in asks if ask != OURS]
-        lines.append(f"  {name:20s} {own.mean():.3f} | " + " | ".join(cells))
-    return "\n".join(lines)
-
-
-def first_at(curve, level):
-    """Answers until an accuracy is reached; one more than all where it is not."""
-    hits = np.flatnonzero(curve >= level)
-    return int(hits[0]) + 1 if len(hits) else len(curve) + 1
-
-
-def saved(curves, sets, asks):
-    lines = ["Answers of mixed until 95 % of the best final accuracy (mean over draws) of all; of "
-             "others: labels that mixed saves."]  # fmt: skip
-    for name in sets:
-        final = [np.mean([c[-1] for (s, a, _), c in curves.items() if s == name and a == ask])
-                 for ask in asks if any((s, a) == (name, ask) for s, a, _ in curves)]  # fmt: skip
-        level = 0.95 * max(final)
-
-        def saving(own, other, level=level):
-            return float(first_at(other, level) - first_at(own, level))
-
-        own = [first_at(c, level) for (s, a, _), c in curves.items() if s == name and a == OURS]
-        cells = [f"{ask} {with_interval(paired(curves, name, ask, saving))}"
-                 for ask in asks if ask != OURS]  # fmt: skip
-        lines.append(f"  {name:20s} {level:.3f} after {np.mean(own):.0f} | " + " | ".join(cells))
-    return "\n".join(lines)
-
-
-def coverage(rows, ask):
+def _covered(rows, ask):
+    """Answers; intervals that held the true error, all; means of error, true error, width, n."""
     looks = [look for r in rows if r["ask"] == ask for look in r.get("looks", [])]
-    lines = [f"Interval of the error, asking by {ask}: held / all, mean shown, mean true, width"]
     for answers in sorted({look["answers"] for look in looks}):
         here = [look for look in looks if look["answers"] == answers]
         held = sum(look["low"] <= look["true"] <= look["high"] for look in here)
-        above = sum(look["true"] > look["high"] for look in here)
-        mean = {key: np.mean([look[key] for look in here]) for key in ("value", "true")}
-        width = np.mean([look["high"] - look["low"] for look in here])
-        lines.append(f"  {answers:3d} answers: {held} / {len(here)} (true one above: {above}), "
-                     f"{mean['value']:.3f}, {mean['true']:.3f}, {width:.3f}")  # fmt: skip
+        means = [round(float(np.mean([look[key] for look in here])), 4)
+                 for key in ("value", "true", "low", "high", "n")]  # fmt: skip
+        value, true, low, high, n = means
+        yield answers, held, len(here), value, true, round(high - low, 4), n
+
+
+def coverage(rows, ask):
+    lines = [f"Interval of the error, {ask}: held of all, mean shown, true, width, random rows"]
+    for answers, held, n, value, true, width, random in _covered(rows, ask):
+        lines.append(f"  {answers:3d} answers: {held} of {n}, {value:.3f}, {true:.3f}, "
+                     f"{width:.3f}, {random:.0f}")  # fmt: skip
     return "\n".join(lines)
 
 
-def stops(rows):
+def stops(rows, step):
     told = [r for r in rows if r["stopped"]]
-    gained = np.array([r["accuracy"][-1] - r["accuracy"][r["stopped"] - 1] for r in told])
-    soon = np.array([r["accuracy"][min(r["stopped"] + 20, len(r["accuracy"])) - 1]
-                     - r["accuracy"][r["stopped"] - 1] for r in told])  # fmt: skip
-    spent = np.array([len(r["accuracy"]) - r["stopped"] for r in told])
+    curves = [(np.array(r["accuracy"]), max(1, r["stopped"] // step)) for r in told]
+    gained = np.array([curve[-1] - curve[at - 1] for curve, at in curves])
+    soon = np.array([curve[min(at + 20 // step, len(curve)) - 1] - curve[at - 1]
+                     for curve, at in curves])  # fmt: skip
+    spent = step * np.array([len(curve) - at for curve, at in curves])
     if not len(told):
         return f"The advice to stop came in none of {len(rows)} runs."
     return (

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.svm import SVC
 
-from fewlabels import S3VM, fit_table
+from fewlabels import fit_table
 from fewlabels.cli.label import _counted
 from fewlabels.io.answers.file import read_answers
 from fewlabels.io.answers.keys import cells_of
@@ -17,9 +18,61 @@ from fewlabels.labelling import session as sessions
 from fewlabels.labelling.exporting import export_labels
 from fewlabels.labelling.finishing import Finishing, arguments_of
 from fewlabels.labelling.learner import warm_up
+from fewlabels.labelling.models import classifier
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 from fewlabels.options.words import as_arguments
+from fewlabels.querying import Central, Random, Uncertain
+
+from .conftest import Person
+
+
+def test_rows_of_every_cluster_come_first_and_random_ones_count_later(session, person):
+    person.answer(20)
+    spread = {Central.why, Central.why_without_model}
+    assert {one.asked for one in session.standing} == spread
+    person.answer(20)
+    asked = [one.asked for one in session.standing[20:]]
+    assert asked.count(Random.why) == 5 and asked.count(Uncertain.why) == 15
+    # Labels that were there before count: nothing is spread twice.
+    again = Session(session.rows.source.path, labels=session.file.path.with_suffix(".copy"))
+    again.learner.codes[:20] = 0
+    assert again.card("me")["why"] not in spread
+    again.close()
+
+
+@pytest.mark.parametrize(("kernel", "alone"), [("trees", True), ("rbf", False)])
+def test_rows_are_uncertain_by_the_labels_alone(table, kernel, alone):
+    session = Session(table[0], classes=["ham", "spam"], kernel=kernel, ask="uncertain")
+    try:
+        Person(session, table[1]).answer(24)
+        learner, X = session.learner, session.rows.X
+        assert np.array_equal(learner.doubts, learner.decisions) == alone
+        if not alone:
+            known, gamma = learner.codes >= 0, learner.machine.gamma_
+            svc = SVC(C=1.0, gamma=gamma, tol=1e-6).fit(X[known], learner.codes[known])
+            assert np.allclose(learner.doubts, svc.decision_function(X), atol=1e-2)
+        row = session.card("me")["row"]
+        margin = np.where(learner.codes < 0, np.abs(learner.doubts), np.inf)
+        assert margin[row] == margin.min()
+    finally:
+        session.close()
+
+
+def test_texts_are_drawn_at_random_first(tmp_path):
+    words = np.random.default_rng(0).choice(
+        [f"word{k}" for k in range(200)] + ["ball"] * 40, (60, 30)
+    )
+    frame = pd.DataFrame({"text": [" ".join(row) for row in words]})
+    session = Session(frame, labels=tmp_path / "x.labels", classes=["a", "b"], text=["text"])
+    try:
+        assert session.learner.kernel == "linear"
+        truth = np.where(np.sum(words == "ball", axis=1) > 4, "a", "b")
+        Person(session, truth).answer(10)
+        assert {one.asked for one in session.standing} == {Random.why}
+        assert len(session.random_rows) == 10
+    finally:
+        session.close()
 
 
 def test_the_machine_follows_the_labels(session, person):
@@ -48,7 +101,9 @@ def test_a_file_without_answers_takes_another_column(table, tmp_path):
 
 
 def test_the_second_class_is_looked_for(session, person):
-    (first,) = person.answer()
+    """Once rows of every cluster have labels, and all of these are of one class."""
+    person.truth = np.full(120, "ham")
+    first = person.answer(20)[0]
     assert session.learner.kind == "pusvm"
     for _ in range(3):  # at most every fourth one is random
         card = session.card("me")
@@ -203,8 +258,10 @@ def test_what_is_answered_while_a_fit_runs_counts(session, person, table):
     assert all(session.learner.codes[row] >= 0 for row in rows)
 
 
-def test_leaving_out_is_that_of_a_machine_without_the_label(session, person):
-    person.answer(30)
+@pytest.mark.parametrize("kernel", ["trees", "rbf"])
+def test_leaving_out_is_that_of_a_machine_without_the_label(table, kernel):
+    session = Session(table[0], classes=["ham", "spam"], kernel=kernel)
+    Person(session, table[1]).answer(30)
     session.learner._due_left_out = True
     session.catch_up()
     learner = session.learner
@@ -213,9 +270,11 @@ def test_leaving_out_is_that_of_a_machine_without_the_label(session, person):
     for k in range(5):
         fold, codes = rows[k::5], learner.codes.copy()
         codes[fold] = -1
-        machine = S3VM(balance=learner._shares or True).fit(session.rows.X, codes).resume()
+        machine = classifier(learner.kernel, np.array([0, 1]), learner._shares)
+        machine.fit(session.rows.X, codes)
         decisions = machine.decision_function(session.rows.X[fold])
         assert np.allclose(decisions, [learner.left_out[row][1] for row in fold], atol=1e-6)
+    session.close()
 
 
 def test_the_error_is_no_flattery(session, person):
@@ -231,7 +290,7 @@ def test_the_error_is_no_flattery(session, person):
 
 
 def test_random_rows_are_the_first_of_the_random_order(session, person):
-    person.answer(40)
+    person.answer(60)
     sample = session.random_rows
     assert len(sample) >= 10
     assert sample == [row for row in session.rows.order if row in set(sample)]

@@ -5,6 +5,7 @@ import pytest
 
 from fewlabels import S3VM
 from fewlabels.querying import (
+    Central,
     Diverse,
     ExpectedError,
     LikelyWrong,
@@ -15,7 +16,7 @@ from fewlabels.querying import (
     Uncertain,
 )
 
-ALL = [Diverse, ExpectedError, LikelyWrong, Mixed, Positives, Random, Typical, Uncertain]
+ALL = [Diverse, ExpectedError, LikelyWrong, Mixed, Positives, Random, Central, Typical, Uncertain]
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -153,10 +154,49 @@ def test_mixed_keeps_its_shares(problem):
         Mixed([(Random(), 0.0)])
 
 
+def test_mixed_begins_with_another_strategy_until_there_are_labels(problem):
+    X, y, _, machine = problem
+    first = Central(missing_label=-1, random_state=0)
+    mixed = Mixed(missing_label=-1, random_state=0, first=first, n_first=20)
+    n_labels = int(np.sum(y >= 0))
+    reasons = mixed.query(X, y, machine, batch_size=40, return_reasons=True)[1]
+    assert [why == Central.why for why in reasons] == [k < 20 - n_labels for k in range(40)]
+    with pytest.raises(ValueError, match="n_first"):
+        Mixed(first=first, n_first=0)
+
+
+@pytest.mark.parametrize("n_labels", [0, 1])
+def test_central_rows_are_central_ones_of_every_cluster(n_labels):
+    rng, sizes = np.random.default_rng(0), (60, 30, 10)
+    centres = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
+    X = np.repeat(centres, sizes, axis=0) + rng.normal(size=(100, 2))
+    y = np.full(100, -1)
+    y[:n_labels] = 0
+    rows, utilities = Central(3, missing_label=-1, random_state=0).query(
+        X, y, batch_size=6, return_utilities=True
+    )
+    cluster = np.repeat([0, 1, 2], sizes)[rows]
+    # The largest first, and every cluster once before any of them again.
+    order = [0, 1, 2, 0, 1, 2] if n_labels == 0 else [1, 2, 0, 1, 2, 0]
+    assert cluster.tolist() == order
+    mean = np.array([X[:60].mean(axis=0), X[60:90].mean(axis=0), X[90:].mean(axis=0)])
+    for row, which, values in zip(rows[:2], cluster, utilities, strict=False):
+        own = np.flatnonzero((np.repeat([0, 1, 2], sizes) == which) & np.isfinite(values))
+        assert row == own[np.argmin(np.linalg.norm(X[own] - mean[which], axis=1))]
+
+
+def test_central_takes_few_and_equal_rows(problem):
+    X = np.ones((7, 2))
+    rows = Central(random_state=0).query(X, np.full(7, np.nan), batch_size=7)
+    assert sorted(rows) == list(range(7))
+    with pytest.raises(ValueError, match="n_clusters"):
+        Central(0)
+
+
 def test_before_there_is_a_machine(problem):
     X = problem[0]
     nothing = np.full(len(X), np.nan)
-    for kind in (Uncertain, Typical, Diverse, Mixed, Random, Positives):
+    for kind in (Uncertain, Typical, Diverse, Mixed, Random, Central, Positives):
         rows, reasons = kind(random_state=0).query(X, nothing, batch_size=4, return_reasons=True)
         assert len(rows) == 4
         # What is asked before the first label is nobody's doubt.

@@ -14,7 +14,7 @@ from .terminal.say import say
 Ask = StrEnum(
     "Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random"]
 )
-Kernel = StrEnum("Kernel", ["rbf", "linear"])
+Kernel = StrEnum("Kernel", ["trees", "linear", "rbf"])
 
 
 class AskingOptions(NamedTuple):
@@ -22,13 +22,13 @@ class AskingOptions(NamedTuple):
 
     ask: Ask = typer.Option(
         Ask.mixed,
-        help="How to choose the next row: mixed combines uncertain rows with 25 % random rows, "
-        "which the estimates need; positives looks for the first class, anomalies for a rare "
-        "one unlike most rows.",
+        help="How to choose the next row: mixed begins with varied rows, then combines uncertain "
+        "rows with 25 % random rows, which the estimates need; positives looks for the first "
+        "class, anomalies for a rare one unlike most rows.",
     )
     kernel: Kernel | None = plain_option(
         None,
-        help="Kernel. (default: linear with text columns, else rbf)",
+        help="Kernel. (default: linear with text columns, else trees)",
         rich_help_panel=PARAMETERS,
     )
 

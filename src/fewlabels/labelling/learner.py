@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import resolve_n_jobs
 from ..estimators import PUSVM, S3VM, SVDD
 from ..fitted import class_of
+from ..kernels.width import resolve_gamma
+from .models import JOBS, classifier, default_kernel, doubts_of, learns_from_labels
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
 _FEW_ANSWERS, _SHARE = 8, 0.25
@@ -27,8 +28,6 @@ _HUNTED = 20
 UNKNOWN = -1
 # Rows to learn from before anybody waits.
 _WARMING = 300
-# Cores that learn: one is left for whoever waits for a card.
-_JOBS = max(1, resolve_n_jobs(None) - 1)
 
 
 class Learner:
@@ -50,8 +49,8 @@ class Learner:
 
     def __init__(self, X, codes, kernel=None, hunts=False):
         self.X, self.codes, self.hunts = X, np.array(codes), hunts
-        self.kernel = kernel or ("linear" if sp.issparse(X) else "rbf")
-        self.machine = self.decisions = self._function = None
+        self.kernel = kernel or default_kernel(X)
+        self.machine = self.decisions = self.doubts = self._function = None
         self.classes = ()
         self.left_out = {}  # row: (code predicted without it, decisions without it)
         # Answers told when rows were left out, and labels that machines were then trained on.
@@ -217,6 +216,7 @@ class Learner:
 
     def _show(self, made, n_followed):
         self.machine, self.decisions, self.classes, self._function = made[:4]
+        self.doubts = made.doubts
         self._followed = n_followed
 
     def _take_fit(self, then, made):
@@ -241,13 +241,15 @@ _ORDER = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
 class Learnt(NamedTuple):
     """A model, its decisions at all rows, codes of its classes, its function, itself pickled.
 
-    The function is a value: it may be asked while the model is told more.
+    ``doubts`` are as :class:`Learner` shows them. The function is a value: it may be asked while
+    the model is told more.
     """
 
     machine: Any
     decisions: np.ndarray
     classes: tuple
     function: Any
+    doubts: Any = None
     anchor: bytes | None = None
 
 
@@ -260,17 +262,15 @@ def fitted(X, codes, kernel, shares=None, hunts=False):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # limits and ties: the page says what it is sure of
         if len(known) == 0:
-            machine = SVDD(slack="linear", nu=0.05, n_jobs=_JOBS)
+            machine = SVDD(slack="linear", nu=0.05, n_jobs=JOBS)
             machine.fit(X, anomalies=odd if odd.any() else None)
         elif len(known) == 1:
             few = np.sum(codes >= 0) < _FEW_POSITIVES
             prior = _PRIOR if few else "estimate"
-            machine = PUSVM(prior=prior, threshold="prior", random_state=0, n_jobs=_JOBS)
+            machine = PUSVM(prior=prior, threshold="prior", random_state=0, n_jobs=JOBS)
             machine.fit(X, codes >= 0)
         else:
-            named = shares is not None and set(shares) == set(known.tolist())
-            balance = shares if named else True
-            machine = S3VM(kernel=kernel, balance=balance, n_jobs=_JOBS).fit(X, codes)
+            machine = classifier(kernel, known, shares).fit(X, codes)
             machine.resume()  # the path begins, which takes its time
             return _learnt(machine)._replace(anchor=pickle.dumps(machine))
         decisions = machine.decision_function(X)
@@ -310,8 +310,8 @@ def replayed(anchor, since):
 
 
 def _learnt(machine):
-    classes = tuple(machine.classes_.tolist())
-    return Learnt(machine, machine.training_decisions_, classes, machine.function_)
+    classes, decisions = tuple(machine.classes_.tolist()), machine.training_decisions_
+    return Learnt(machine, decisions, classes, machine.function_, doubts_of(machine))
 
 
 def left_out(X, codes, kernel, shares, rows):
@@ -328,13 +328,27 @@ def left_out(X, codes, kernel, shares, rows):
                 hidden[row] = UNKNOWN
                 fold.append(row)
         if fold:
-            made = fitted(X, hidden, kernel, shares)
-            predicted = _codes(made.decisions[fold], made.classes)
+            decisions, classes = _decided(X, hidden, kernel, shares, fold)
+            predicted = _codes(decisions, classes)
             found |= {
-                row: (int(code), made.decisions[row])
-                for row, code in zip(fold, predicted, strict=True)
+                row: (int(code), decision)
+                for row, code, decision in zip(fold, predicted, decisions, strict=True)
             }
     return found
+
+
+def _decided(X, codes, kernel, shares, rows):
+    """Decisions for some rows of a model of the labels, and codes of its classes."""
+    if not learns_from_labels(kernel):
+        made = fitted(X, codes, kernel, shares)
+        return made.decisions[rows], made.classes
+    known = np.flatnonzero(codes >= 0)
+    machine = classifier(kernel, np.unique(codes[known]))
+    machine.set_params(gamma=resolve_gamma(machine.gamma, X, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine.fit(X[known], codes[known])
+    return machine.decision_function(X[rows]), tuple(machine.classes_.tolist())
 
 
 def _codes(decisions, classes):

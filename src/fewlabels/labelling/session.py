@@ -9,18 +9,21 @@ from collections import deque
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.errors import UserError, listing
 from ..io.memory import InMemory, source_of
 from ..options.words import ref
-from ..querying import Diverse, Mixed, Positives, Random, Typical, Uncertain
+from ..querying import Central, Diverse, Mixed, Positives, Random, Typical, Uncertain
 from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
 from .rows import SessionRows
 
 ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random")
 TARGET = "label"
+# Labels before uncertain rows are asked for.
+_FIRST = {Random: 10, Central: 20}
 _BACK = 20
 _LONGEST_NAME = 80
 _UNLIKE = {
@@ -52,8 +55,8 @@ class Session:
         The file of answers; by default the name of the data with ".labels" behind it.
     ask : str, default="mixed"
         Which rows come next, one of ``ASK``.
-    kernel : {"linear", "rbf"}, default=None
-        Kernel of the model; by default linear where there are texts, else rbf.
+    kernel : {"trees", "linear", "rbf"}, default=None
+        Kernel of the model; by default linear where there are texts, else trees.
     drop, keep, text, categorical : sequence of str
         Columns, as in :func:`fewlabels.fit_table`.
     reading : dict, default=None
@@ -150,7 +153,9 @@ class Session:
     def _strategies(self):
         settings = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
         if self.ask == "mixed":
-            return Mixed(**settings)
+            # Clusters of texts say little about their classes.
+            begins = Random if sp.issparse(self.rows.X) else Central
+            return Mixed(first=begins(**settings), n_first=_FIRST[begins], **settings)
         if self.ask in ("positives", "anomalies"):
             hunted = [(Random(**settings), 0.2), (Positives(positive=0, **settings), 0.8)]
             return Mixed(hunted, **settings)
@@ -187,7 +192,7 @@ class Session:
         if not len(candidates):
             self._leases.pop(annotator, None)
             return None, ""
-        strategy = self._strategy.turn()
+        strategy = self._strategy.turn(int(np.sum(self.learner.codes != UNKNOWN)))
         if isinstance(strategy, Random):
             row, why = self._next_random(taken), strategy.why
         else:
@@ -199,8 +204,10 @@ class Session:
         """The row that a strategy asks for, and why."""
         learner, hunts = self.learner, isinstance(strategy, Positives)
         if learner.kind == "s3vm" and (not hunts or 0 in learner.classes):
-            decisions = learner.decisions
+            decisions = learner.decisions if hunts else learner.doubts
         elif learner.decisions is None or (learner.kind == "svdd" and not hunts):
+            decisions = None
+        elif isinstance(strategy, Central):
             decisions = None
         else:
             known = learner.kind == "pusvm" and hunts and learner.classes[0] == 0

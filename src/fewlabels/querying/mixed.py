@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .base import Strategy
+from .base import Strategy, whole_number
 from .doubt import Random, Uncertain
 
 
@@ -14,11 +14,17 @@ class Mixed(Strategy):
     parts : sequence of (Strategy, float), default=None
         Strategies and how often each is queried, in proportion. By default ``Random`` for a
         quarter of the rows and ``Uncertain`` for the others.
+    first : Strategy, default=None
+        What is queried while fewer than ``n_first`` rows have labels; by default nothing is.
+    n_first : int, default=20
+        Number of labels before the parts take turns, >= 1.
     missing_label, random_state
         As of all strategies.
     """
 
-    def __init__(self, parts=None, missing_label=np.nan, random_state=None):
+    def __init__(
+        self, parts=None, missing_label=np.nan, random_state=None, *, first=None, n_first=20
+    ):
         super().__init__(missing_label, random_state)
         if parts is None:
             settings = dict(missing_label=missing_label, random_state=self._rng)
@@ -27,22 +33,25 @@ class Mixed(Strategy):
         if not self.parts or any(not 0 < share < np.inf for _, share in self.parts):
             raise ValueError("parts must be strategies, each with a number > 0.")
         self._asked = np.zeros(len(self.parts))
+        self.first, self.n_first = first, whole_number("n_first", n_first)
 
-    def turn(self):
-        """The strategy whose turn it is."""
+    def turn(self, n_labels):
+        """The strategy whose turn it is when ``n_labels`` rows have labels."""
+        if self.first is not None and n_labels < self.n_first:
+            return self.first
         shares = np.array([share for _, share in self.parts])
         place = int(np.argmax(shares / shares.sum() * (self._asked.sum() + 1.0) - self._asked))
         self._asked[place] += 1.0
         return self.parts[place][0]
 
     def choose(self, question, batch_size):
-        candidates = question.candidates
-        for _ in range(batch_size):
+        candidates, n_labels = question.candidates, int(question.labeled.sum())
+        for number in range(batch_size):
             now = type(question)(
                 question.X, question.y, question.labeled, question.clf, candidates,
                 question.decisions, question.classes,
             )  # fmt: skip
-            row, values, why = next(iter(self.turn().choose(now, 1)))
+            row, values, why = next(iter(self.turn(n_labels + number).choose(now, 1)))
             candidates = candidates[candidates != row]
             yield row, values, why
 

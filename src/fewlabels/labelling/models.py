@@ -1,0 +1,49 @@
+"""Which classifier learns from labels, and by which uncertain rows are chosen."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._threads import resolve_n_jobs
+from ..estimators import S3VM
+
+KERNELS = ("trees", "linear", "rbf")
+# Cores that learn: one is left for whoever waits for a card.
+JOBS = max(1, resolve_n_jobs(None) - 1)
+_ALONE = {"C": 1.0, "C_star": 0.0, "balance": False}
+
+
+def default_kernel(X):
+    """Linear for texts, whose rows are sparse, else trees."""
+    return "linear" if sp.issparse(X) else "trees"
+
+
+def classifier(kernel, classes, shares=None):
+    """An S3VM, not fitted.
+
+    With trees it learns from labels alone, as ``fit`` does with tables of features. Otherwise
+    unlabelled rows count, and ``shares`` says what share of the rows each of the ``classes``
+    (codes) seems to have, if they are known.
+    """
+    if learns_from_labels(kernel):
+        return S3VM(kernel=kernel, **_ALONE, n_jobs=JOBS, random_state=0)
+    named = shares is not None and set(shares) == set(classes.tolist())
+    return S3VM(kernel=kernel, balance=shares if named else True, n_jobs=JOBS)
+
+
+def learns_from_labels(kernel):
+    """Whether rows without labels make no difference to the classifier."""
+    return kernel == "trees"
+
+
+def doubts_of(machine):
+    """Decisions for all rows of a fitted S3VM that follow from its labels alone.
+
+    Unlabelled rows push the boundary of an S3VM to where rows are rare. So rows near it are rare
+    as well, and their labels say little about the others.
+    """
+    if machine.C_star == 0:
+        return machine.training_decisions_
+    X, label = machine.training_rows_.X, machine.training_rows_.label
+    known = np.flatnonzero(label)
+    alone = S3VM(kernel=machine.kernel, gamma=machine.gamma_, unlabeled=0, n_jobs=1, **_ALONE)
+    return alone.fit(X[known], label[known]).decision_function(X)

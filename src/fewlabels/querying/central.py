@@ -1,0 +1,66 @@
+"""Rows that together show what there is, for the first labels."""
+
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances
+
+from .base import Strategy, whole_number
+
+# Rows of which clusters are made.
+_SAMPLE = 2000
+
+
+class Central(Strategy):
+    """The most central row of each cluster: for the first labels, before there is a model.
+
+    The next row belongs to the cluster that has the fewest labels. Of those that have equally few,
+    the largest one comes first.
+
+    Parameters
+    ----------
+    n_clusters : int, default=20
+        Clusters, by k-means, >= 1.
+    missing_label, random_state
+        As of all strategies.
+    """
+
+    why = "many rows are similar, and none or few of them have labels"
+    why_without_model = "there is no model yet, and many rows are similar"
+
+    def __init__(self, n_clusters=20, missing_label=np.nan, random_state=None):
+        super().__init__(missing_label, random_state)
+        self.n_clusters = whole_number("n_clusters", n_clusters)
+        self._known: tuple = None, None, None
+
+    def choose(self, question, batch_size):
+        cluster, distance = self._clusters(question.X)
+        sizes = np.bincount(cluster)
+        taken = np.bincount(cluster[question.labeled], minlength=len(sizes)).astype(float)
+        candidates = question.candidates
+        for _ in range(min(batch_size, len(candidates))):
+            # Sizes are whole numbers, and so distances decide within a cluster only.
+            values = -taken[cluster] + (sizes[cluster] - distance) / (len(cluster) + 1.0)
+            row = int(candidates[np.argmax(values[candidates])])
+            yield row, values, self.reason(question)
+            taken[cluster[row]] += 1.0
+            candidates = candidates[candidates != row]
+
+    def utilities(self, question):
+        return next(iter(self.choose(question, 1)))[1]
+
+    def _clusters(self, X):
+        """The cluster of every row, and its distance from the centre as a share below 1."""
+        if self._known[0] is not X:
+            n = X.shape[0]
+            rows = self._rng.permutation(n)[:_SAMPLE]
+            means = KMeans(min(self.n_clusters, len(rows)), n_init=3, random_state=self._rng)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # fewer distinct rows than clusters
+                means.fit(X[rows])
+            D = pairwise_distances(X, means.cluster_centers_)
+            cluster = D.argmin(axis=1)
+            distance = D[np.arange(n), cluster]
+            self._known = X, cluster, distance / (2.0 * distance.max() or 1.0)
+        return self._known[1:]
