@@ -227,7 +227,7 @@ def style_checks(changed):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=30.0, help="of tests, on all cores")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of tests, on all cores")
     parser.add_argument("--list", action="store_true", help="show the tests and run nothing")
     given, pytest_args = parser.parse_known_args(arguments)
     changed = changed_files()
