@@ -14,7 +14,7 @@ from ..arrays import backend_of
 from ..kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of
 from ..rows.grams import check_powers
 from ..solvers import Settings
-from .calls import lock_of
+from .locking import lock_of
 from .machine.kernels import KernelParameters
 from .machine.status import report_status, reporter
 from .machine.streaming import Updates

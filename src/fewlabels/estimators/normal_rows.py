@@ -35,8 +35,8 @@ from ..training.calibration import (
     scores_left_out,
     told_of_few_rows,
 )
-from .calls import consistent, fitted_or_not, fitting, lock_of, one_at_a_time
 from .kernel_machine import KernelMachine
+from .locking import consistent, fitted_or_not, fitting, lock_of, one_at_a_time
 from .rows import check_weight, is_outside, read_all, warn_of_lost_digits
 
 CALIBRATION = {

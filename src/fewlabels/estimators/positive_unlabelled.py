@@ -24,7 +24,7 @@ from ..training.positive_unlabelled.leave_one_out import positives_left_out, unl
 from ..training.positive_unlabelled.propensity import propensity_weights
 from ..training.positive_unlabelled.rows import PURows, ShardedPURows
 from ..training.row_order import value_order
-from .calls import within_time
+from .locking import within_time
 from .rows import fit_rows
 from .two_classes import TwoClassMachine
 

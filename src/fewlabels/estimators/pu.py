@@ -26,8 +26,8 @@ from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
 from . import positive_unlabelled
-from .calls import consistent, fitting
 from .kernel_machine import COMMON, KernelMachine, Outside, shown
+from .locking import consistent, fitting
 from .rows import check_weight, warn_of_lost_digits
 from .two_classes import PROBABILITY
 

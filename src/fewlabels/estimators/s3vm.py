@@ -19,8 +19,8 @@ from ..training.cross_fitting import Sample
 from ..training.semi_supervised.data import S3VMData
 from ..training.semi_supervised.record import TrainingRecord
 from ..training.semi_supervised.trainer import Trainer
-from .calls import fitting
 from .kernel_machine import COMMON, KernelMachine, Outside
+from .locking import fitting
 from .semi_supervised import before_training, labels_alone, reading
 from .semi_supervised.calibrator import Calibrator
 from .semi_supervised.certifier import Certifier

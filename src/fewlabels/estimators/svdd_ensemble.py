@@ -23,8 +23,8 @@ from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
 from ..training.bags import BagSettings, fit_bags, trim_of
-from .calls import fitting
 from .kernel_machine import COMMON, KernelMachine
+from .locking import fitting
 from .normal_rows import OneClassMachine
 from .rows import fit_rows
 

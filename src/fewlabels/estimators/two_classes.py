@@ -9,8 +9,8 @@ from .._available import available_if
 from .._deadline import ENDLESS, Deadline
 from ..arrays import backend_of
 from ..fitted import ClassFunctions, class_of
-from .calls import consistent, lock_of
 from .kernel_machine import KernelMachine
+from .locking import consistent, lock_of
 
 # What ``probability`` may be.
 PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]

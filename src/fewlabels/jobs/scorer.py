@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ..estimators.calls import snapshot_of
+from ..estimators.locking import snapshot_of
 from ..io.encoding.fit import count_wordless, known_categories
 from ..io.errors import UserError
 from ..io.models.contents import no_signal

@@ -52,7 +52,7 @@ class Formulation(ABC):
         """How much each row adds to the mass."""
         return rows["weight"]
 
-    def fewest(self, mass):
+    def min_support(self, mass):
         """Share of the rows that are support vectors at least, as far as that is known."""
         return 1.0
 

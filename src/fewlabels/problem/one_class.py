@@ -100,7 +100,7 @@ class SquaredSlackBall(Ball):
     def total(self, mass):
         return 1.0
 
-    def fewest(self, mass):
+    def min_support(self, mass):
         return 0.0
 
     def penalty(self, rows, mass):
@@ -139,7 +139,7 @@ class LinearSlackBall(Ball):
     def total(self, mass):
         return self.unit(mass)
 
-    def fewest(self, mass):
+    def min_support(self, mass):
         return 1.0 / (self.C * mass) if self.nu is None else self.nu
 
     def penalty(self, rows, mass):
@@ -189,7 +189,7 @@ class OneClass(OneClassFormulation):
     def total(self, mass):
         return self.nu * mass
 
-    def fewest(self, mass):
+    def min_support(self, mass):
         return self.nu
 
     def penalty(self, rows, mass):

@@ -132,7 +132,7 @@ class MemorySource(RowSource):
 
     def stated(self, kernel, formulation, n_jobs):
         shift = self.shift(kernel) if formulation.moves_with_rows else None
-        fewest = formulation.fewest(self.mass)
+        fewest = formulation.min_support(self.mass)
         gram = gram_over(kernel, centered(self.X, shift), n_jobs, fewest=fewest)
         numbers = self.numbers
         if formulation.needs_diagonal:

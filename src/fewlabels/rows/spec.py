@@ -44,7 +44,7 @@ class ProblemSpec:
         else:
             center = center_at(source, moments) if kernel.of_distance else None
             norm = farthest(source, center)
-            few = rows_in_float64(kernel, formulation.fewest(mass))
+            few = rows_in_float64(kernel, formulation.min_support(mass))
             dtype = np.float64 if moments.n <= few else None
             more = np.count_nonzero(center) if source.is_sparse and center is not None else 0
             length = min(source.shape[1], moments.row_length + more)

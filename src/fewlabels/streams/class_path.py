@@ -84,7 +84,7 @@ class ClassPath:
 
     def _value(self):
         """Value of (1) for a unit of cost; NaN on the way."""
-        value, _ = self.certificate(self.standing())
+        value, _ = self.certificate(self.current_solution())
         return value / self.machine.cost(*self.training_labels).sum()
 
     # Of this path and those before; iterations and history of batch trainings too.
@@ -114,18 +114,18 @@ class ClassPath:
         violation = path.violation()
         return violation if violation > tol else 0.0
 
-    def standing(self):
-        """The function at every place, a ``Standing``."""
-        return self._now.standing(self.options.n_jobs)
+    def current_solution(self):
+        """The function at every place, a ``PathSolution``."""
+        return self._now.current_solution(self.options.n_jobs)
 
-    def certificate(self, standing):
+    def certificate(self, solution):
         """Value of (1) and the largest violation of its optimality conditions."""
         places, machine = self.rows.places, self.machine
         label, weight = self.training_labels
         known = np.concatenate([places, self.leaving])
-        norm = float(standing.coef[known] @ (standing.f[known] + standing.multiplier))
-        f, free = standing.f[places], np.flatnonzero(label == 0)
-        worst = machine.violation(label, weight, standing.a[places], f)
+        norm = float(solution.coef[known] @ (solution.f[known] + solution.multiplier))
+        f, free = solution.f[places], np.flatnonzero(label == 0)
+        worst = machine.violation(label, weight, solution.a[places], f)
         target = self._now.target() if len(free) and both_classes(label) else None
         if target is not None:
             share = weight[free] / weight[free].sum()

@@ -7,7 +7,7 @@ import numpy as np
 from ..fitted import TrainingRows
 from ..problem import RowPenalties
 from ..problem.positive_unlabelled import kinds
-from ..training.leave_one_out import decisions_without, distinct
+from ..training.leave_one_out import distinct, loo_decisions
 from ..training.positive_unlabelled.data import PUData, exact_sum
 from ..training.positive_unlabelled.losses import double_hinge_solution
 from ..training.positive_unlabelled.rows import PURows
@@ -167,7 +167,7 @@ class PUStream(ConvexStream):
     def decisions_left_out(self, places):
         """Decisions about rows with a weight by the models of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
-        values[~positive] = decisions_without(self, places[~positive])
+        values[~positive] = loo_decisions(self, places[~positive])
         if positive.any():
             path, (few, of) = copy.deepcopy(self.path), distinct(self, places[positive])
             with self.judging_kernel():

@@ -21,7 +21,7 @@ ABSENT = 2.0
 _DUE_SHARE, _GROWN_SHARE, _GROWN = 0.5, 0.05, 1.05
 
 
-class Standing(NamedTuple):
+class PathSolution(NamedTuple):
     """The function that a path stands at: values at places, shape (n_places,).
 
     ``coef`` has the virtual row's part spread over the rows it is the mean of. ``f`` is NaN for
@@ -82,26 +82,26 @@ class PathState(NamedTuple):
         followed[places] = label
         return followed
 
-    def standing(self, n_jobs):
+    def current_solution(self, n_jobs):
         """The function at every place."""
         path, rows = self.path, self.rows
         if self.start is not None:
-            return self._standing_at_start(n_jobs)
+            return self._solution_at_start(n_jobs)
         n = rows.n_places
         a, coef, f = np.zeros(n), np.zeros(n), np.full(n, np.nan)
         if path is None:
             labels = np.unique(rows["label"][rows.alive & (rows["label"] != 0)])
             multiplier = -float(labels[0]) if len(labels) else 0.0
-            return Standing(a, coef, np.full(n, -multiplier), 0.0, multiplier)
+            return PathSolution(a, coef, np.full(n, -multiplier), 0.0, multiplier)
         on_path, in_mean, h = self.on_path, path.signs != 0, path.h
         a[on_path] = path.a
         coef[on_path] = path.a + in_mean * (path.virtual / max(1, in_mean.sum()))
         f[on_path] = h
         at_zero = in_mean & (np.abs(h) <= _ZERO)
         f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
-        return Standing(a, coef, f, path.virtual, path.multiplier)
+        return PathSolution(a, coef, f, path.virtual, path.multiplier)
 
-    def _standing_at_start(self, n_jobs):
+    def _solution_at_start(self, n_jobs):
         """The function of the start."""
         start, rows = self.start, self.rows
         places, label, weight = rows.places, rows["label"], rows["weight"]
@@ -119,7 +119,7 @@ class PathState(NamedTuple):
                 self.kernel, self.kernel_rows(support), coef[support], n_jobs=n_jobs
             )
             f[places] += expansion(self.kernel_rows(places))
-        return Standing(a, coef, f, start.virtual, start.multiplier)
+        return PathSolution(a, coef, f, start.virtual, start.multiplier)
 
     def is_due(self, value, by_itself=False):
         """Whether enough has changed since the last rebuild for another; ``value`` says (1)'s.
@@ -161,7 +161,7 @@ class PathState(NamedTuple):
         if self.start is not None:
             start = self.start_at(self.rows.places)
         elif self.path is not None:
-            at = self.standing(n_jobs).at(self.rows.places)
+            at = self.current_solution(n_jobs).at(self.rows.places)
             start = Start(at.a, at.f, at.virtual, at.multiplier)
         else:
             return None

@@ -9,7 +9,7 @@ from .._deadline import ENDLESS
 from ..fitted.conformal import DECIMALS
 from ..fitted.function import continued
 from ..options.words import ref
-from .leave_one_out import decisions_without, sums_without
+from .leave_one_out import loo_decisions, loo_sums
 
 # "auto" leaves single rows out where that takes seconds: always up to here, ...
 _FEW_ROWS = 1000
@@ -149,7 +149,7 @@ def left_out_decisions(stream, places, function):
     """
     out = ~stream.takes()[places]
     values = np.empty(len(places))
-    values[~out] = decisions_without(stream, places[~out])
+    values[~out] = loo_decisions(stream, places[~out])
     if out.any():
         values[out] = function(held_rows(stream, places[out])) - function.boundary
     return values
@@ -192,7 +192,7 @@ def _left_out(stream, places, self_weight, score, tail):
     """Scores of rows at some places."""
     out = ~stream.takes()[places]
     scores = np.empty(len(places))
-    scores[~out] = continued(sums_without(stream, places[~out]), tail)
+    scores[~out] = continued(loo_sums(stream, places[~out]), tail)
     if self_weight:
         scores[~out] -= self_weight * stream.rows["diagonal"][places[~out]]
     if out.any():

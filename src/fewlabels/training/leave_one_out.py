@@ -13,24 +13,24 @@ _ON = 1e-14
 _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
 
 
-def decisions_without(stream, places):
+def loo_decisions(stream, places):
     """Decisions about rows at places on the path, by the models of all rows but the one."""
 
     def tell(rows, k, a, h, multiplier, mass, inner):
         return stream.formulation.decision(rows, k, a, h, multiplier, mass)
 
     with stream.judging_kernel():
-        return _values_without(stream, places, tell)
+        return _loo_values(stream, places, tell)
 
 
-def sums_without(stream, places):
+def loo_sums(stream, places):
     """The same of ``scale * sum_j a_j K(x_j, x)``, with variables a that the model has."""
 
     def tell(rows, k, a, h, multiplier, mass, inner):
         return inner / stream.formulation.unit(mass)
 
     with stream.judging_kernel():
-        return _values_without(stream, places, tell)
+        return _loo_values(stream, places, tell)
 
 
 def distinct(stream, places):
@@ -55,7 +55,7 @@ def _kinds_of(stream, places):
     return rows["weight"], stream.formulation.masses(rows)
 
 
-def _values_without(stream, places, tell):
+def _loo_values(stream, places, tell):
     """What ``tell`` says about rows, from a path on which they have no part. Exact.
 
     The path has equal rows as one, and without one of them that weighs less. A row with a variable

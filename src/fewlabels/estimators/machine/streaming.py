@@ -13,7 +13,7 @@ from ..._threads import resolve_n_jobs
 from ..._warn import warn
 from ...kernels import kind_of
 from ...streams.rows import read_indices
-from ..calls import consistent, one_at_a_time
+from ..locking import consistent, one_at_a_time
 from .values import FittedValues
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._deadline import ENDLESS
 from ...fitted import Late
 from .. import earlier
-from ..calls import lock_of
+from ..locking import lock_of
 
 
 def shown(name):
@@ -26,7 +26,7 @@ class FittedValues(BaseEstimator):
     """An estimator whose fit leaves a ``Solution``, which its attributes show.
 
     Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
-    Threads may use one model together: what that takes is in ``calls.py``.
+    Threads may use one model together: what that takes is in ``locking.py``.
     """
 
     # Of the call that is on its way.

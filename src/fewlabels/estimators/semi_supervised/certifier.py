@@ -103,10 +103,10 @@ class Certifier:
 
     # -- streams --------------------------------------------------------------------------------
 
-    def standing(self, stream):
+    def current_solution(self, stream):
         """The ``Solution`` where the paths of a stream stand."""
         known = np.concatenate([stream.places, stream.leaving])
-        stands = [path.standing().at(known) for path in stream.paths]
+        stands = [path.current_solution().at(known) for path in stream.paths]
         support = np.flatnonzero(np.any([at.coef for at in stands], axis=0))
         numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
         of_gram = support if len(support) else np.arange(len(known))
@@ -123,7 +123,7 @@ class Certifier:
 
     def certificate_at(self, stream, function):
         """The ``Certificate`` where they stand; ``function`` belongs to the ``Solution``."""
-        stands, places = [path.standing() for path in stream.paths], stream.places
+        stands, places = [path.current_solution() for path in stream.paths], stream.places
         f = np.column_stack([at.f[places] for at in stands])
         waiting = np.flatnonzero(np.isnan(f).any(axis=1))
         if len(waiting):
@@ -141,7 +141,7 @@ class Certifier:
 
     def decisions_at(self, stream):
         """f at the training rows, a column for every function; NaN where a path has yet to go."""
-        each = [path.standing().f[stream.places] for path in stream.paths]
+        each = [path.current_solution().f[stream.places] for path in stream.paths]
         return self.moved(each[0] if len(each) == 1 else np.stack(each, axis=1))
 
 

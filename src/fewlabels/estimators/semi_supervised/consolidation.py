@@ -68,7 +68,7 @@ class Consolidation:
             if not fresh.done:
                 cut.append(f"{name!r} (a search for a better minimum that did not finish)")
                 continue
-            value = fresh.certificate(fresh.standing())[0]
+            value = fresh.certificate(fresh.current_solution())[0]
             if value < lowest:
                 best, lowest = (fresh, objectives), value
         if best is not None:

@@ -118,8 +118,8 @@ class Updater:
             n_jobs=self.stream.n_jobs,
         )  # fmt: skip
         search = search_near_last(
-            gram, path.machine, *path.training_labels, path.standing().at(places), n_neighbors,
-            self.trainer.settings(),
+            gram, path.machine, *path.training_labels, path.current_solution().at(places),
+            n_neighbors, self.trainer.settings(),
         )  # fmt: skip
         self.record = self.record.with_search(search.n_nodes)
         if search.solution is not None:

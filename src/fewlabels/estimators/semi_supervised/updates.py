@@ -18,7 +18,7 @@ from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.semi_supervised.branching import PROVEN, stopped_early
 from ...training.semi_supervised.record import TrainingRecord
-from ..calls import consistent, fitted_or_not, fitting, one_at_a_time
+from ..locking import consistent, fitted_or_not, fitting, one_at_a_time
 from ..rows import check_weight, fit_rows
 from ..two_classes import TwoClassMachine
 from . import reading
@@ -363,7 +363,7 @@ class UpdatableS3VM(TwoClassMachine):
     # -- what a fit has found ------------------------------------------------------------------
 
     def _describe(self):
-        return self._certifier().standing(self._stream)
+        return self._certifier().current_solution(self._stream)
 
     @property
     def _certified(self):
