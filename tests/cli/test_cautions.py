@@ -89,7 +89,10 @@ def training(**more):
     [
         ({}, f"{SAMPLE} (for precision and recall)"),
         ({"expected": {}}, None),
-        ({"weighted_by_propensities": True}, None),
+        ({"weighted_by_propensities": True},
+         f"{SAMPLE} (for precision and recall, which don't use the propensities)"),
+        ({"weighted_by_propensities": True, "prior_estimated": True, "expected": {},
+          "prior_low": 0.2, "prior_high": 0.4, "prior_confidence": 0.9}, None),
         ({"labels_at_random": {"rejected": True}},
          f"{SAMPLE} (for precision and recall), which the test rejects"),
         ({"prior_estimated": True, "prior_low": 0.2, "prior_high": 0.4, "prior_confidence": 0.9},
@@ -102,7 +105,8 @@ def test_what_figures_assume(more, expected):
 
 
 @pytest.mark.parametrize("doubtful", [{"labels_at_random": {"rejected": True}},
-                                      {"prior_contradiction": "It does."}])  # fmt: skip
+                                      {"prior_contradiction": "It does."},
+                                      {"weighted_by_propensities": True}])  # fmt: skip
 def test_scores_on_doubtful_labels_are_called_so(doubtful):
     comparison = SimpleNamespace(
         measure="ROC AUC, these against those", verdict="Better than 2 baselines.", worse_than=[],

@@ -58,6 +58,7 @@ def test_watches_files_and_goes_on_where_it_stopped(folder, run, tmp_path):
     assert first.code == 0 and "250 rows watched" in first.err
     again = run("watch", folder / "model", calm, *options)
     assert again.code == 0 and len(lines(out.read_text())) == 250
+    assert "0 rows watched, after 250 in earlier calls" in again.err
     found = run(
         "watch", folder / "model", calm, changed, *options, "--every", 30,
         "--report", tmp_path / "page.html", "--prometheus", tmp_path / "watch.prom",

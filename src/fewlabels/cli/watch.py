@@ -146,7 +146,9 @@ def _alarm(record):
 def _print(summary, has_alerts):
     """Counts, and what changed; on standard error, as standard output holds the rows."""
     change = summary["change"]
-    say(f"{summary['rows']:,} rows watched", err=True)
+    before = summary["rows_before"]
+    earlier = f", after {before:,} in earlier calls" if before else ""
+    say(f"{summary['rows'] - before:,} rows watched{earlier}", err=True)
     lines = [
         ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
         ("alerts", f"{summary['alerts']:,}" if has_alerts else "none without --alerts or --fdr"),

@@ -47,10 +47,9 @@ def find(fit):
         headline += (
             f" The expected precision is {words.percent(rates[0].value)} (90 % CI "
             f"{words.span(rates[0].interval)}), and the expected recall "
-            f"{words.percent(rates[1].value)} (90 % CI {words.span(rates[1].interval)})"
+            f"{words.percent(rates[1].value)} (90 % CI {words.span(rates[1].interval)}), if "
+            f"{RANDOM_SAMPLE}."
         )
-        is_random = not training.get("weighted_by_propensities")
-        headline += f", if {RANDOM_SAMPLE}." if is_random else "."
     if training.get("prior_contradiction"):
         return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:

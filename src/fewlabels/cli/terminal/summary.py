@@ -1,7 +1,7 @@
 """Lines for people about a model: the answer first, then how it was fitted."""
 
 from ...io.errors import quoted
-from ...io.models.contents import assumption, cautions
+from ...io.models.contents import RANDOM_SAMPLE, assumption, cautions
 from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import task_of
 from ...tasks.one_class import ONE_CLASS
@@ -114,7 +114,7 @@ def _assumption(training):
         return None
     if (training.get("labels_at_random") or {}).get("rejected"):
         return f"{assumed}, which the test rejects"
-    return f"{assumed} (if not, pass --prior)" if training["prior_estimated"] else assumed
+    return f"{assumed} (if not, pass --prior)" if assumed == RANDOM_SAMPLE else assumed
 
 
 def _caution(sentence):

@@ -47,13 +47,18 @@ def reminders(training):
 def assumption(training):
     """What the figures of a model of positive and unlabelled rows assume; None for no figures.
 
-    Propensities take the place of random labels. With a given prior only error rates need these.
+    With a given prior, or with propensities, only error rates need random labels: these are
+    counted on labelled rows as they are.
     """
-    if "prior_estimated" not in training or training.get("weighted_by_propensities"):
+    if "prior_estimated" not in training:
         return None
-    if training["prior_estimated"]:
+    weighted = training.get("weighted_by_propensities")
+    if training["prior_estimated"] and not weighted:
         return RANDOM_SAMPLE
-    return f"{RANDOM_SAMPLE} (for precision and recall)" if training.get("expected") else None
+    if not training.get("expected"):
+        return None
+    unused = ", which don't use the propensities" if weighted else ""
+    return f"{RANDOM_SAMPLE} (for precision and recall{unused})"
 
 
 def trusted_types():

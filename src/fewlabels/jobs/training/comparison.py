@@ -59,9 +59,13 @@ def comparison_facts(comparison, training):
 
 
 def _on_doubtful_labels(comparison, training):
-    """What to remember of scores on labels that the fit calls no random sample; None elsewhere."""
-    rejected = (training.get("labels_at_random") or {}).get("rejected")
-    if comparison.outcome == "unknown" or not (rejected or training.get("prior_contradiction")):
+    """What to remember of scores on labels that may be no random sample; None elsewhere."""
+    doubtful = (
+        (training.get("labels_at_random") or {}).get("rejected")
+        or training.get("prior_contradiction")
+        or training.get("weighted_by_propensities")
+    )
+    if comparison.outcome == "unknown" or not doubtful:
         return None
     return (
         "All methods are scored on labelled rows that may not be a random sample, so another one "

@@ -58,6 +58,7 @@ class Watch:
                 pipeline, metadata = loaded(content)
         self.figures = {"rows": 0, "skipped": 0, "alerts": 0, "alarms": 0, "learned": 0}
         self.figures |= state.fact("figures", {})
+        self.rows_before = self.figures["rows"]
         self.follower = None
         self.monitor = self._monitor(pipeline, calibration, target, reading, window, known is None)
         if window is not None:
@@ -187,6 +188,7 @@ class Watch:
         return {
             "model": str(self.path),
             **self.figures,
+            "rows_before": self.rows_before,
             "raised": self.raised,
             "run_length": self.settings.run_length,
             "alarm": monitor.alarm_ is not None and monitor.run_length is None,
