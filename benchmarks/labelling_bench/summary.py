@@ -11,9 +11,9 @@ FIRST = (20, 60, 200)  # answers over which accuracy is averaged
 # What a table calls the ways of asking.
 NAMES = {
     "mixed": "`fewlabels label`",
-    "random": "its model, random rows",
+    "random": "`fewlabels label --ask random`",
     "mixed rbf": "`fewlabels label --kernel rbf`",
-    "random rbf": "the same, random rows",
+    "random rbf": "`fewlabels label --ask random --kernel rbf`",
     "forest": "random forest",
     "trees": "extremely random trees",
     "svc": "SVC",
@@ -43,7 +43,7 @@ def entries(rows, step):
     for kind in ("tables", "texts"):
         some = [r for r in rows if (r["set"] in TEXTS) == (kind == "texts")]
         asks, keys, areas = _areas(some, step)
-        draws, sets = ({key[k] for key in keys} for k in (1, 0))
+        sets = {name for name, _ in keys}
         lines = []
         for place in np.argsort(-areas[FIRST[-1]].mean(axis=0)):
             ranks = [rankdata(-areas[n], axis=1)[:, place].mean() for n in FIRST]
@@ -53,16 +53,18 @@ def entries(rows, step):
         columns = [f"{what}, {n}" for what in ("accuracy", "rank") for n in FIRST]
         found.append(entry(
             f"labelling-{kind}", columns, lines, unit="mean accuracy over the first answers",
-            label=f"{len(sets)} {kind}, {len(draws)} draws: rows chosen by, model",
+            label=f"{len(keys)} draws of {len(sets)} {kind}: rows chosen by, model",
             formats=[".3f"] * len(FIRST) + [".1f"] * len(FIRST), program=PROGRAM,
             hardware=HARDWARE, note=f"Unseen half: {', '.join(sorted(sets))}.",
         ))  # fmt: skip
     lines = []
-    for answers, held, n, mean, true, width, n_random in _covered(rows, OURS):
-        lines.append([f"{answers}", f"{held} of {n}", mean, true, width, n_random])
+    for kind in ("tables", "texts"):
+        some = [r for r in rows if (r["set"] in TEXTS) == (kind == "texts")]
+        for answers, held, n, *figures in _covered(some, OURS):
+            lines.append([f"{kind}, {answers}", f"{held} of {n}", *figures])
     columns = ["held", "mean shown", "mean true", "mean width", "random rows"]
     return [*found, entry(
-        "labelling-intervals", columns, lines, unit="see columns", label="answers",
+        "labelling-intervals", columns, lines, unit="see columns", label="sets, answers",
         formats=["", ".3f", ".3f", ".2f", ".0f"], program=PROGRAM, hardware=HARDWARE,
     )]  # fmt: skip
 
@@ -72,7 +74,7 @@ def named(ask):
     if ask in NAMES:
         return NAMES[ask]
     rule, model = ask.split()
-    return f"{NAMES.get(rule, rule)}, {NAMES[model]}"
+    return f"{'random rows' if rule == 'random' else NAMES[rule]}, {NAMES[model]}"
 
 
 def _halves(rows):
