@@ -36,7 +36,7 @@ class Compared:
         {"name": ["ours", "nought"], "ours": [True, False], "score": [0.9, np.nan]}
     )
     measure, verdict, worse_than, offer = "area", "Ours is ahead.", [], ""
-    preferred = None
+    preferred, outcome = None, "better"
 
     def __init__(self, estimator, X, y, **options):
         Compared.estimator, Compared.X, Compared.options = estimator, X, options

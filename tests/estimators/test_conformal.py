@@ -569,11 +569,3 @@ def test_a_model_stays_as_it_is_when_leaving_out_is_refused(rng):
     assert not hasattr(machine, "calibration_scores_")
     np.testing.assert_allclose(machine.decision_function(X), scores, atol=1e-9)
     assert machine.fit_status_ == 0 and machine.n_iter_ >= n_iter
-
-
-@every_machine
-def test_one_row_that_counts_has_p_values(rng, make):
-    X = rng.normal(size=(10, 2))
-    model = make().fit(X, sample_weight=np.eye(10)[3])
-    far = model.p_values([[50.0, 50.0]])
-    assert far.shape == (1,) and 0.0 < far[0] <= model.p_values(X[3:4])[0] <= 1.0

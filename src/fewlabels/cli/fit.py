@@ -77,9 +77,8 @@ def fit(
     (svdd-ensemble). One class and blanks: a pu-ensemble, or a pusvm if that takes too long.
     Several classes and blanks: a semi-supervised classifier (s3vm). If a baseline is clearly
     better on held-out labels, you get that instead, unless you pass --machine, settings or
-    --rows.
-    Preprocessing and settings are chosen from the data and stored in the model. In Python,
-    fit_table does the same, and tune only chooses the settings of an estimator.
+    --rows. Preprocessing and settings are chosen from the data. In Python: fit_table, or tune
+    to choose settings alone.
     """
     from ..jobs.training.train import train_file
 

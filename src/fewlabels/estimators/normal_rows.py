@@ -53,10 +53,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     """
 
     task = ONE_CLASS
-    # Whether there is a threshold where no rate of false alarms is given.
-    has_own_threshold: ClassVar[bool] = True
-    # The parameter that says what it costs to leave a row outside.
-    cost_name = "C"
+    has_own_threshold: ClassVar[bool] = True  # where no rate of false alarms is given
+    cost_name = "C"  # the parameter that says what it costs to leave a row outside
     _takes_anomalies: ClassVar[bool] = True
     # The share of the rows that a split holds out; None until that is known.
     _share_held_out = None

@@ -163,11 +163,8 @@ def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewe
     rows as there is time for, drawn at random, and not less than ``fewest``.
     """
     places = normal_places(stream)
-    takes = stream.takes()[places]
-    if takes.sum() == 1:  # no model is left without it
-        places = places[~takes]
-    if not len(places):
-        return places, np.zeros(0)
+    if len(places) == 1 and stream.takes()[places].all():
+        return places[:0], np.zeros(0)
     stream.check_one_left_out(places)
     if not deadline.is_near:
         return places, _left_out(stream, places, self_weight, score, tail)
