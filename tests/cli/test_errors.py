@@ -186,8 +186,8 @@ FIT = {
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--nu", "0.1"],
         r"--nu needs --machine svdd or one-class, but the model is pusvm \('t' holds one "
-        r"class, 'x', and blanks; quicker than a pu-ensemble \(--time-budget 0\)\); omit the option "
-        r"or pass another --machine",
+        r"class, 'x', and blanks; quicker than a pu-ensemble \(--time-budget 0\)\); omit the "
+        r"option or pass another --machine",
     ),
     "prior for svdd": (
         _csv(GOOD),

@@ -77,8 +77,7 @@ def fit(
     (svdd-ensemble). One class and blanks: a pu-ensemble, or a pusvm if that takes too long.
     Several classes and blanks: a semi-supervised classifier (s3vm). If a baseline is clearly
     better on held-out labels, you get that instead, unless you pass --machine, settings or
-    --rows. Preprocessing and settings are chosen from the data. In Python: fit_table, or tune
-    to choose settings alone.
+    --rows. Preprocessing and settings are chosen from the data. In Python: fit_table, tune.
     """
     from ..jobs.training.train import train_file
 
