@@ -116,6 +116,7 @@ def test_dates_are_no_numbers(fitting, X):
         (lambda A, B: A @ B.T + 1j, "complex"),
         (lambda A, B: 1.0, "must return shape"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), "NaN or infinite"),
+        (len, "must take X and Z"),
     ],
 )
 def test_kernel_functions(X, kernel, message):

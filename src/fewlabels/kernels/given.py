@@ -28,7 +28,7 @@ class Callable(FormedKernel):
     function: collections.abc.Callable[[Any, Any], Any]
 
     def values(self, X, Z):
-        values, shape = self.function(X, Z), (X.shape[0], Z.shape[0])
+        values, shape = self._called(X, Z), (X.shape[0], Z.shape[0])
         if not sp.issparse(values):
             values = np.asarray(values)
             values = values if np.iscomplexobj(values) else values.astype(float, copy=False)
@@ -45,3 +45,14 @@ class Callable(FormedKernel):
                 "every pair of rows."
             )
         return values
+
+    def _called(self, X, Z):
+        try:
+            return self.function(X, Z)
+        except TypeError as error:
+            if error.__traceback__.tb_next is not None:  # an error within the function
+                raise
+            raise TypeError(
+                f"the kernel function can't be called with two arrays of rows ({error}); it must "
+                "take X and Z and return the matrix of kernel values."
+            ) from error
