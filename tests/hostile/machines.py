@@ -745,8 +745,8 @@ def _as_dense(case, dense, machine):
         )
     f, g = machine.decision_function(case.X), twin.decision_function(dense)
     # Scores are sums less an offset. Where all rows score alike, rounding of the sums is left.
-    rounding = 1e-14 * np.abs(np.nan_to_num(getattr(twin, "offset_", 0.0), posinf=0.0, neginf=0.0))
-    if np.allclose(f, g, rtol=0.0, atol=rounding.max()):
+    offset = np.nan_to_num(getattr(twin, "offset_", 0.0), posinf=0.0, neginf=0.0)
+    if np.allclose(f, g, rtol=0.0, atol=1e-14 * max(1.0, np.abs(offset).max())):
         return
     require_close(f, g, 1e-3, "another answer for dense rows")
 
