@@ -86,6 +86,8 @@ def test_costs_beyond_numbers(X):
             S3VM(**{name: 1e300}).fit(X, FEW)
         with pytest.raises(ValueError, match=f"'{name}' parameter"):
             S3VM(**{name: 1.7e308}).fit(X, FEW)
+    with pytest.raises(ValueError, match="'balance' parameter"):
+        S3VM(balance=10**400).fit(X, FEW)
     OneClassSVM(nu=np.float32(0.5)).fit(X)
 
 

@@ -9,6 +9,7 @@ from fewlabels import S3VM, SVDD
 from fewlabels.baselines.methods import _GraphOf
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison.judge import cannot_change
+from fewlabels.model_selection.comparison.run import Scores
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -83,3 +84,11 @@ def test_the_graph_is_that_of_label_spreading(rng):
     theirs = LabelSpreading(kernel="knn", n_neighbors=5, alpha=0.8).fit(X, y)
     ours = LabelSpreading(kernel=_GraphOf(5, X), alpha=0.8).fit(X, y)
     np.testing.assert_array_equal(ours.label_distributions_, theirs.label_distributions_)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_placements_of_one_row_of_a_kind_leave_the_error_unknown():
+    scores = Scores(["ours", "other", "another"])
+    placements = np.random.default_rng(0).random((3, 4, 6))
+    scores.fill_placements(placements, np.arange(6) == 2, 0.25)
+    assert np.all(np.isinf(scores.difference_error))

@@ -241,7 +241,7 @@ class S3VM(UpdatableS3VM):
         # Sums of costs are numbers, too.
         "C": [Interval(Real, 0.0, 1e300, closed="right")],
         "C_star": [Interval(Real, 0.0, 1e300, closed="both")],
-        "balance": ["boolean", Interval(Real, None, None, closed="neither"), dict],
+        "balance": ["boolean", Interval(Real, -1e300, 1e300, closed="both"), dict],
         "class_ratio": [
             StrOptions({"estimate"}),
             Interval(Real, 0.0, 1.0, closed="neither"),

@@ -113,8 +113,10 @@ class Scores:
 
 
 def _between_rows(values, positive):
-    """Standard errors of mean placements, by row of ``values``."""
+    """Standard errors of mean placements by row of ``values``; infinite with one row of a kind."""
     kinds = [values[:, positive], values[:, ~positive]]
+    if min(kind.shape[1] for kind in kinds) < 2:
+        return np.full(len(values), np.inf)
     return np.sqrt(sum(np.var(kind, axis=1, ddof=1) / kind.shape[1] for kind in kinds))
 
 
