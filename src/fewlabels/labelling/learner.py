@@ -241,8 +241,8 @@ _ORDER = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
 class Learnt(NamedTuple):
     """A model, its decisions at all rows, codes of its classes, its function, itself pickled.
 
-    ``doubts`` are as :class:`Learner` shows them. The function is a value: it may be asked while
-    the model is told more.
+    ``doubts`` are as :class:`Learner` shows them. The function is a value: it can be called while
+    the model follows further answers.
     """
 
     machine: Any

@@ -59,7 +59,7 @@ def comparison_facts(comparison, training):
 
 
 def _on_doubtful_labels(comparison, training):
-    """What to remember of scores on labels that may be no random sample; None elsewhere."""
+    """What to remember of scores on labels that may be no random sample, or None."""
     doubtful = (
         (training.get("labels_at_random") or {}).get("rejected")
         or training.get("prior_contradiction")
