@@ -1,6 +1,6 @@
 """Path following: exact updates of a solution when rows arrive, leave or change."""
 
-from ...problem.row_penalties import RowPenalties
+from ...problem import RowPenalties
 from .follower import PathFollower
 
 __all__ = ["PathFollower", "RowPenalties"]

@@ -1,15 +1,14 @@
-"""The parts of a path and the operations that wait: what runs them to their end."""
+"""The parts of a path, and operations that change its problem: each runs to its end."""
 
 import numpy as np
 
 from ..._core import path as st
 from ..._deadline import ENDLESS
-from .balance import VirtualRow
+from .balance import ROW, VirtualRow
 from .clock import Clock
 from .events import Events
-from .factor import Factor
-from .placement import Placement
-from .state import State
+from .placement import Factor, Placement
+from .state import RowStates
 
 # Relative to the unit of h: when a last look finds a row wrong; how often it may, and which time
 # h is computed afresh instead.
@@ -29,7 +28,7 @@ class PathEngine:
     """A path from one optimum to another; for its parameters see ``PathFollower``."""
 
     def __init__(self, kernel, scale, total, balance, cache_size, n_jobs, refresh_at):
-        self.state = State(kernel, scale, balance is not None, cache_size, n_jobs)
+        self.state = RowStates(kernel, scale, balance is not None, cache_size, n_jobs)
         self.factor = Factor()
         self.clock = Clock(self.state, total)
         self.placement = Placement(self.state, self.factor, self.clock)
@@ -64,6 +63,100 @@ class PathEngine:
             self.virtual.aim(target)
         self.clock.start(total, penalties)
 
+    # -- operations: each changes the problem, and the path follows -----------------------------
+    #
+    # They return those that have to come next, if any. One that waits is a tuple of the method and
+    # its arguments.
+
+    def append(self, X, rows, total=None, target=None):
+        """Rows arrive, with variables of zero."""
+        state = self.state
+        new = state.append(X, rows)
+        self.watch_diagonal(new)
+        state.F[st.H, new] = state.product(new)
+        self.virtual.change_mean(new[rows.symmetric], 1)
+        self.start(total, target)
+        self.placement.place(new)
+
+    def load(self, X, rows, a, multiplier, negative, virtual=0.0, target=None):
+        """A solution is taken over: rows strictly inside a segment are free.
+
+        ``negative`` is the mask of rows with the sign -1.
+        """
+        state, placement, clock = self.state, self.placement, self.clock
+        new = state.append(X, rows)
+        self.watch_diagonal(new)
+        for i in new[negative].tolist():
+            state.lines.flip(i)
+        state.F[st.A, new] = a
+        state.shift = -float(multiplier) / state.scale
+        balanced = state.bordered and rows.symmetric.any()
+        if balanced:
+            state.gram.change_mean(new[rows.symmetric], 1)
+            clock.target = clock.target if target is None else float(target)
+            balanced = clock.target is not None
+        if balanced:
+            self.virtual.prepare(virtual)
+        state.refresh_h(border=False)
+        found = state.lines.adopt(new)
+        inside = new[found == st.FREE]
+        state.gram.block(inside[:1], inside)  # evaluates their columns together
+        if balanced:
+            self.virtual.free()
+        for i in inside.tolist():
+            placement.free(i)
+        placement.place(new[found == st.MOVING])
+        self.correct()
+
+    def dismiss(self, rows, total=None, target=None):
+        """The variables of rows move to zero."""
+        state = self.state
+        if self.virtual.is_last_of_mean(rows):
+            return (self.take_out,), (self.dismiss, rows, total, target)
+        self.placement.withdraw(rows)
+        self.virtual.change_mean(rows[state.S[st.SIGN, rows] != 0], -1)
+        state.close_intervals(rows)
+        self.start(total, target)
+        self.placement.place(rows)
+        return ()
+
+    def drop(self, rows):
+        """Rows with variables of zero leave."""
+        self.placement.withdraw(rows)
+        self.state.drop(rows)
+
+    def switch(self, rows, penalties, total=None, target=None):
+        """Rows get other penalties at once."""
+        virtual = self.virtual
+        before, after = self.state.S[st.SIGN, rows] != 0, penalties.symmetric
+        leaving, joining = rows[before & ~after], rows[~before & after]
+        if not len(joining) and virtual.is_last_of_mean(leaving):
+            return (self.take_out,), (self.switch, rows, penalties, total, target)
+        self.placement.withdraw(rows)
+        virtual.change_mean(joining, 1)
+        virtual.change_mean(leaving, -1)
+        self.state.set_penalties(rows, penalties)
+        self.start(total, target)
+        self.placement.place(rows)
+        return ()
+
+    def move(self, rows, penalties=None, total=None, target=None):
+        """Penalties, the total and the balance target move steadily to new values."""
+        if penalties is not None:
+            self.clock.begin_targets()
+            self.state.set_targets(rows, penalties)
+        self.start(total, target, penalties is not None)
+
+    def take_out(self):
+        """The virtual row leaves the problem."""
+        return ((self.dismiss, ROW), (self.drop, ROW)) if self.virtual.active else ()
+
+    def put_in(self):
+        """The virtual row returns."""
+        self.virtual.put_in()
+
+    # -- following ------------------------------------------------------------------------------
+
     def run(self, max_steps=None):
         """Continue with the operations; returns whether the last one has come to its end."""
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
@@ -74,7 +167,7 @@ class PathEngine:
             if self._waiting:
                 begun = True
                 change, *arguments = self._waiting.pop(0)
-                self._waiting[:0] = change(self, *arguments) or ()
+                self._waiting[:0] = change(*arguments) or ()
             elif not renewed and self.state.is_worn(self.refresh_at):
                 self.start_over()
                 renewed = True

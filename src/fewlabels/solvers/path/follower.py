@@ -20,11 +20,12 @@ from ..._core import path as st
 from ..._deadline import ENDLESS
 from ..._threads import one_blas_thread
 from ...problem import Penalty
-from . import operations as op
 from .engine import PathEngine
 from .one_less import OneLess
 
 _OPERATIONS_KEPT = 1000
+# Relative: sums and variables outside their intervals by less are a matter of rounding.
+_OUTSIDE = 1e-9
 
 
 class PathFollower:
@@ -204,15 +205,16 @@ class PathFollower:
                 f"X has {n} rows and rows has {len(rows)} penalties; they must be equal."
             )
         self._check_reachable(total, added=rows)
+        append = self.engine.append
         if block or n <= 1:
-            operations = [(op.append, X, rows, total, target)]
+            operations = [(append, X, rows, total, target)]
         else:
             # The total and the target move along, a share with every row.
             clock = self.engine.clock
-            totals = op.shares(clock.total_target, total, n)
-            targets = op.shares(target if clock.target is None else clock.target, target, n)
+            totals = _shares(clock.total_target, total, n)
+            targets = _shares(target if clock.target is None else clock.target, target, n)
             operations = [
-                (op.append, X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
+                (append, X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
             ]
         return self._operate("add", n, operations, max_steps)
 
@@ -242,17 +244,18 @@ class PathFollower:
         negative = rows.symmetric & ((a if signs is None else np.asarray(signs)) < 0)
         low, up = rows.penalty.lower, rows.penalty.upper
         low, up = np.where(negative, -up, low), np.where(negative, -low, up)
-        near = op.OUTSIDE * np.abs(a).max(initial=0.0)
+        near = _OUTSIDE * np.abs(a).max(initial=0.0)
         if np.any(a < low - near) or np.any(a > up + near):
             raise ValueError("the variables to load do not lie in their intervals.")
-        load = op.load, X, rows, np.clip(a, low, up), multiplier, negative, virtual, target
+        a = np.clip(a, low, up)
+        load = self.engine.load, X, rows, a, multiplier, negative, virtual, target
         return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
 
     def remove(self, indices, *, total=None, target=None, max_steps=None):
         """Remove rows; at the end the others are renumbered as by ``numpy.delete``."""
         rows = self._numbers(indices)
         self._check_reachable(total, gone=rows)
-        operations = [(op.dismiss, rows, total, target), (op.drop, rows)]
+        operations = [(self.engine.dismiss, rows, total, target), (self.engine.drop, rows)]
         return self._operate("remove", len(rows), operations, max_steps)
 
     def change(self, indices, rows, *, total=None, target=None, max_steps=None):
@@ -262,7 +265,7 @@ class PathFollower:
         """
         numbers = self._numbers(indices)
         self._check_reachable(total, added=rows, gone=numbers)
-        switch = op.switch, numbers, rows, total, target
+        switch = self.engine.switch, numbers, rows, total, target
         return self._operate("change", len(numbers), [switch], max_steps)
 
     def move(self, indices=None, rows=None, *, total=None, target=None, max_steps=None):
@@ -283,7 +286,7 @@ class PathFollower:
             if np.any(rows.ridge / self.scale != state.F[st.RIDGE, numbers]):
                 raise ValueError("move cannot change ridges; use change.")
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
-        move = op.move, numbers, rows, total, target
+        move = self.engine.move, numbers, rows, total, target
         return self._operate("move", len(numbers), [move], max_steps)
 
     def copy(self):
@@ -296,7 +299,7 @@ class PathFollower:
 
     def refresh(self):
         """Compute h afresh and correct the solution for the rounding that was in it."""
-        return self._operate("refresh", len(self), [(PathEngine.start_over,)], virtual_stays=True)
+        return self._operate("refresh", len(self), [(self.engine.start_over,)], virtual_stays=True)
 
     # -- without one row ----------------------------------------------------------------------
 
@@ -349,7 +352,7 @@ class PathFollower:
         self._check_whole()
         steps, flips = self.n_steps, self.n_flips
         if self.balance == "paper" and not virtual_stays:
-            operations = [(op.take_out,), *operations, (op.put_in,)]
+            operations = [(self.engine.take_out,), *operations, (self.engine.put_in,)]
         self.engine.queue(operations)
         done = False
         try:
@@ -384,4 +387,22 @@ class PathFollower:
         if added is not None:
             low = np.append(low, added.penalty.lower)
             up = np.append(up, added.penalty.upper)
-        op.refuse_unreachable(low, up, total)
+        _refuse_unreachable(low, up, total)
+
+
+def _refuse_unreachable(low, up, total):
+    """Refuse a sum that variables between ``low`` and ``up`` cannot have."""
+    finite = np.abs(low[np.isfinite(low)]).sum(), np.abs(up[np.isfinite(up)]).sum()
+    size = max(abs(total), *finite)
+    if not low.sum() - _OUTSIDE * size <= total <= up.sum() + _OUTSIDE * size:
+        raise ValueError(
+            f"the variables could sum to [{low.sum():g}, {up.sum():g}] after this, but must "
+            f"sum to {total:g}; keep more rows or change the total."
+        )
+
+
+def _shares(now, then, n):
+    """The way from one number to another in n steps; all None where there is no other."""
+    if then is None:
+        return [None] * n
+    return [now + (then - now) * k / n for k in range(1, n)] + [then]

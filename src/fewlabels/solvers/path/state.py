@@ -15,7 +15,7 @@ _WORN = 1.0
 _FEW = 64
 
 
-class State:
+class RowStates:
     """Rows and their numbers. Slopes, h and shift are the problem's, divided by ``scale``.
 
     ``F`` and ``S`` hold floats and integers of every row, see ``_core.path``: ``n`` rows, absent
