@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.gram import PrecomputedGram
 from fewlabels.problem import one_class
-from fewlabels.problem.convexity import curvature_missing
+from fewlabels.problem.dual import curvature_missing
 
 STATIONARY = "stationary point.*not positive semi-definite"
 WAVES = {"kernel": "sigmoid", "gamma": 1.0, "coef0": -2.0}  # far from an inner product
@@ -87,7 +87,7 @@ def test_functions_and_distances_keep_their_gap(rng):
 
 
 def test_known_kernels_are_not_checked(rng, monkeypatch):
-    monkeypatch.setattr("fewlabels.problem.convexity.dpotrf", None)
+    monkeypatch.setattr("fewlabels.problem.dual.dpotrf", None)
     X = rng.normal(size=(50, 2))
     for kernel in ("rbf", "linear", "poly"):
         assert np.isfinite(OneClassSVM(kernel=kernel).fit(X).duality_gap_)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..problem import Extent, Penalty, Totals
-from ..problem.slopes import PiecewiseLinear
+from ..problem.penalty import PiecewiseLinear
 
 
 class ArrayPenalty(PiecewiseLinear):

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval
 from .._threads import resolve_n_jobs
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
-from ..problem.convexity import supported_gap
 from ..problem.one_class import ANOMALY_COST, OneClass
 from ..solvers import Status
 from .kernel_machine import COMMON, KernelMachine, Outside
@@ -216,7 +215,7 @@ class OneClassSVM(OneClassMachine):
             function=function,
             **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
             objective=unit**2 * result.objective,
-            duality_gap=unit**2 * supported_gap(problem, result),
+            duality_gap=unit**2 * problem.supported_gap(result),
             intercept=-offset,
             scale=float(function.coef.sum()),
             size=size,

@@ -28,7 +28,7 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.width import resolve_gamma
-from ..problem.convexity import curvature_missing
+from ..problem.dual import curvature_missing
 from ..rows.grams import shift_of
 from ..solvers import Settings
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED

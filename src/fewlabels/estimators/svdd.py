@@ -14,7 +14,6 @@ from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..options.words import Message, ref
-from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from .kernel_machine import COMMON, KernelMachine, Outside, shown
@@ -340,7 +339,7 @@ class SVDD(OneClassMachine):
             function=function,
             **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
             objective=result.objective,
-            duality_gap=supported_gap(problem, result),
+            duality_gap=problem.supported_gap(result),
             intercept=intercept,
             size=size,
             rate=self.target_fpr,

@@ -2,9 +2,8 @@
 
 from .dual import DualProblem
 from .one_class import one_class, svdd_linear, svdd_squared
-from .penalty import Penalty
+from .penalty import Penalty, RowPenalties
 from .positive_unlabelled import pu_double_hinge, pu_ramp_step, soft_labels
-from .row_penalties import RowPenalties
 from .semi_supervised import s3vm_step
 from .totals import Extent, Totals
 

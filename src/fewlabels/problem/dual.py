@@ -11,18 +11,28 @@ piecewise-linear penalty (``Penalty``). With ``g = Q a``:
 a feasible ``a`` is optimal if and only if ``max_i down_i <= min_i up_i``; the positive
 part of the difference is the KKT violation, and every number in between is a
 multiplier of the equality.
+
+A duality gap rests on ``d'Kd >= 0`` for all d whose sum is zero. Inner products are like that; a
+matrix or a function of the user and the sigmoid kernel need not be (``curvature_missing``).
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
+from .._threads import one_blas_thread
 from ..gram import GramOperator
 from .penalty import Penalty, check_costs, repeated
 from .totals import Extent
 
 # Pair steps square differences of gradients.
 _LARGEST = 1e120
+# Rows whose kernel values are looked at: all, or those with the largest variables and others.
+_ROWS = 1000
+# Rounding of kernel values, relative to the largest: in float64, float32, and sums in float32.
+_ROUNDINGS = 1e-14, 3e-7, 1e-5
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,17 @@ class DualProblem:
         implied = self.extent.implied(self.total)
         return self.penalty.gap(a, gradient, self.ridge, multiplier, implied)
 
+    def supported_gap(self, result):
+        """The gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
+        missing, lost = curvature_missing(self.gram, result.a), self.gram.lost(result.a)
+        if not missing and not lost:
+            return result.duality_gap
+        extent, penalty = self.extent, self.penalty
+        # How far apart two feasible points can be: d'd is at most sum |d| times max |d|.
+        sums = min(self.total - extent.lowest, extent.highest - self.total)
+        width = min(sums, float(np.max(penalty.upper - penalty.lower)))
+        return result.duality_gap + self.scale * sums * (missing * width + 2.0 * lost)
+
     def feasible_start(self):
         """A feasible point: variables filled one after the other from their bounds."""
         a = self.penalty.nearest_zero()
@@ -155,3 +176,35 @@ class DualProblem:
             and np.all(a <= self.penalty.upper)
             and abs(a.sum() - self.total) <= rtol * max(float(np.abs(a).sum()), abs(self.total))
         )
+
+
+def curvature_missing(gram, a):
+    """The least c, of a few, with ``d'Kd >= -c d'd`` for all d of zero sum; NaN beyond rounding.
+
+    By Cholesky factors; of more than 1000 rows, between those that ``a`` uses most and as many
+    others. 0 for kernels that are inner products.
+    """
+    if gram.is_inner_product or gram.n < 2:
+        return 0.0
+    rows = np.arange(gram.n)
+    if gram.n > _ROWS:
+        used = np.argsort(-np.abs(a), kind="stable")[: _ROWS // 2]
+        rows = np.union1d(used, np.linspace(0, gram.n - 1, _ROWS // 2).astype(np.intp))
+    K = gram.block(rows)
+    size = float(np.abs(K).max())
+    # What K[i, j] and K[j, i] differ by is rounding too.
+    asymmetry = float(np.abs(K - K.T).max()) / size if size > 0.0 else 0.0
+    if asymmetry > _ROUNDINGS[-1]:
+        return math.nan
+    K = 0.5 * (K + K.T)
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]
+    added = 0.0
+    with one_blas_thread():
+        for rounding in _ROUNDINGS:
+            # Independent errors of the entries move eigenvalues by the root of their number.
+            added, before = max(rounding, asymmetry) * size * math.sqrt(len(rows)), added
+            K.flat[:: len(K) + 1] += added - before
+            if dpotrf(K, lower=1)[1] == 0:
+                return added
+    return math.nan

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .dual import DualProblem
-from .penalty import Penalty
-from .row_penalties import RowPenalties
+from .penalty import Penalty, RowPenalties
 
 # Variables this near to a bound, relative to their cost, are at it.
 _AT_BOUND = 1e-9

@@ -10,7 +10,7 @@ from ..gram import make_gram
 from ..gram.equal_rows import Copies, row_keys
 from ..kernels import centered
 from ..problem import RowPenalties
-from ..problem.convexity import curvature_missing
+from ..problem.dual import curvature_missing
 from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower

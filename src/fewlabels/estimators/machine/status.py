@@ -5,7 +5,6 @@ from math import isnan
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warn import warn
-from ...problem.convexity import STATIONARY
 from ...solvers import Status
 
 _ADVICE = {
@@ -14,6 +13,12 @@ _ADVICE = {
     Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
     Status.STOPPED: "fit again without the callback that stopped it",
 }
+
+# What to tell of a model where nothing supports a duality gap.
+_STATIONARY = (
+    "the solution is a stationary point but may not be the optimum: the kernel matrix is not "
+    "positive semi-definite, so there is no duality gap. Use another kernel to get a certificate."
+)
 
 
 def report_status(name, result, tol, gap, deadline):
@@ -55,7 +60,7 @@ def _warnings_about(name, result, tol, gap, cut):
             + "".join(f" Besides, {part}." for part in cut)
         )
     if isnan(gap):
-        messages.append(f"{name} {STATIONARY}")
+        messages.append(f"{name} {_STATIONARY}")
     return messages
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warn import warn
 from ...gram import make_gram
-from ...problem.convexity import curvature_missing
+from ...problem.dual import curvature_missing
 from ...streams.semi_supervised import BREAKDOWNS, S3VMStream
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, unproven

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...problem import DualProblem, Penalty, one_class, pu_ramp_step
-from ...problem.convexity import supported_gap
 from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, double_hinge, ramp
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.cccp import solve_cccp
@@ -79,7 +78,7 @@ def bounded_solution(problem, result, data, stated):
         penalty=problem.penalty.take(data.unlabeled),
         bias=result.multiplier,
         objective=-2.0 * stated.lam * (result.objective - result.duality_gap),
-        gap=float(np.maximum(0.0, 2.0 * stated.lam * supported_gap(problem, result))),
+        gap=float(np.maximum(0.0, 2.0 * stated.lam * problem.supported_gap(result))),
         result=result,
         gram=data.gram_all,
     )
@@ -95,7 +94,7 @@ def double_hinge_solution(problem, result, data, lam):
     constant = 0.5 * problem.total**2 * data.positive_norm
     lower_bound = result.objective - result.duality_gap
     objective = 2.0 * lam * (-lower_bound - constant)
-    gap = 2.0 * lam * supported_gap(problem, result)
+    gap = 2.0 * lam * problem.supported_gap(result)
     lost = 2.0 * lam * _ROUNDING * (abs(lower_bound) + constant)
     if lost > _SMALL * 2.0 * lam * problem.total:
         objective, proven = _evaluated(problem, result, coef, data, lam)
@@ -192,7 +191,7 @@ def solve_ramp(data, settings):
         penalty=reversed_ends,
         bias=-result.multiplier,
         objective=objectives[-1],
-        gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(step(on_flat_part), result))),
+        gap=float(np.maximum(0.0, 2.0 * lam * step(on_flat_part).supported_gap(result))),
         result=result,
         gram=gram,
         objectives=objectives,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ...kernels import centered
-from ...problem.convexity import supported_gap
 from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from ...rows.shards import sampled, weights_of
 from ...rows.spec import ProblemSpec, solve_sharded
@@ -186,7 +185,7 @@ class ShardedPURows:
             penalty=problem.penalty.take(data.unlabeled),
             bias=result.multiplier,
             objective=2.0 * lam * (result.duality_gap - result.objective),
-            gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(problem, result))),
+            gap=float(np.maximum(0.0, 2.0 * lam * problem.supported_gap(result))),
             result=result,
             gram=problem.gram,
         )
