@@ -46,6 +46,15 @@ def test_rows_do_not_push_each_other_over_zero_for_ever(program):
         assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"
 
 
+def test_rows_do_not_join_and_leave_for_ever():
+    # Two rows at their kinks took turns on the way of five that were removed, and each turn was a
+    # five-hundredth of what was left: more than 50 000 steps. Now some of the five wait.
+    program = Program(9016645)
+    for _ in range(25):
+        assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"
+    assert program.path.n_steps < 5_000
+
+
 def test_rounding_does_not_add_up_where_variables_are_large():
     # The virtual row's variable is 1e5 under a quadratic kernel: one rounding of h is 2.8e-8.
     # Without the correction the error grew to 3.2e-8; now it is about 1e-8.

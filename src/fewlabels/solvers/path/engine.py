@@ -13,9 +13,10 @@ from .state import RowStates
 # Relative to the unit of h: when a last look finds a row wrong; how often it may, and which time
 # h is computed afresh instead.
 _WRONG, _LOOKS, _AFRESH = 1e-10, 8, 3
-# Steps of one run, for every row and for so many more, from which it is taken for endless:
-# rounding can be larger than the steps. Avalanches and whole paths take a few per row.
-_ENDLESS, _MORE_ROWS = 50, 1000
+# Steps of one run, for every row and for so many more: after each _LONG of them some moving rows
+# wait, and from _ENDLESS on the run is taken for endless, as rounding can be larger than the
+# steps. Avalanches and whole paths take a few per row.
+_LONG, _ENDLESS, _MORE_ROWS = 1, 50, 1000
 # Absent rows are removed from all arrays when they are this share of all, and more than a few.
 _ABSENT_SHARE, _FEW = 0.25, 64
 # The constant of the factor follows the mean of the diagonal within this factor.
@@ -183,13 +184,17 @@ class PathEngine:
         state, step = self.state, self.events.step
         state.measure(self.clock.total_target)
         self.events.begin()
-        endless = state.n_steps + _ENDLESS * (state.n + _MORE_ROWS)
+        n_rows, first = state.n + _MORE_ROWS, state.n_steps
+        long = first + _LONG * n_rows
         for look in range(_LOOKS):
             while not self.at_end:
                 if state.n_steps >= last or self.deadline.is_over():
                     return False
-                if state.n_steps >= endless:
+                if state.n_steps >= first + _ENDLESS * n_rows:
                     raise ArithmeticError("the path does not end")
+                if state.n_steps >= long:
+                    self.events.let_some_wait()
+                    long += _LONG * n_rows
                 step()
             if look == _AFRESH:
                 # Rounding in h may be all there is: a row whose f has to be 0 goes to and fro.

@@ -207,22 +207,31 @@ class Events:
         self.state.n_flips += 1
         self.placement.place(np.array([i]))
 
+    def let_some_wait(self):
+        """Let some moving rows wait, at random, until the others have made progress.
+
+        Any speeds >= 0 lead to the end, but some lead to rows that join and leave again for ever
+        smaller steps.
+        """
+        moving = self.placement.moving
+        rng = np.random.default_rng(self.state.n_steps)
+        self._waiting = moving[rng.random(len(moving)) < 0.5]
+
     def _perturb(self):
         """Break a cycle of steps of no length, at random.
 
         The ranges of rows at breakpoints are widened; they come back on the clock, by then at
         different times. Some moving rows wait: without free rows, one that has just changed sign
-        can be pushed back by the others, and let them push it over again. Any speeds >= 0 lead to
-        the end.
+        can be pushed back by the others, and let them push it over again.
         """
         self._idle = 0
         self._perturbations += 1
         if self._perturbations > _PERTURBATIONS:
             raise ArithmeticError("the path is cycling")
-        state, moving = self.state, self.placement.moving
+        state = self.state
         self.clock.begin_targets()
-        rng = np.random.default_rng(state.n_steps)
-        self._waiting = moving[rng.random(len(moving)) < 0.5]
+        self.let_some_wait()
+        rng = np.random.default_rng([state.n_steps, 1])
         width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENED)
         state.lines.widen_ranges(state.n, width)
         self.clock.start(penalties=True)
