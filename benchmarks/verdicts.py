@@ -32,7 +32,7 @@ from fewlabels import PUSVM, S3VM, PUEnsemble, tune
 from fewlabels._deadline import ENDLESS
 from fewlabels.baselines.methods import decision_of, few_label_methods, pu_methods
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison import few_labels as of_classes
+from fewlabels.model_selection.comparison import classification as of_classes
 from fewlabels.model_selection.comparison import positive_unlabelled as of_positives
 from fewlabels.report.evidence.intervals import counted_interval
 from fewlabels.report.evidence.testing import tested

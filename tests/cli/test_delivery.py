@@ -12,9 +12,10 @@ from fewlabels.baselines.methods import Method
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.jobs.training import delivery
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison import few_labels
+from fewlabels.model_selection.comparison import classification
 from fewlabels.model_selection.comparison.measured import Measured
 from fewlabels.model_selection.comparison.run import Scores
+from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
 
 TREES = "extremely random trees, labels only"
 NAME = "extra-trees"
@@ -217,7 +218,7 @@ def measured(*scores, machines=None, error=0.01):
         scores.difference_error = np.full(len(scores.mean), error)
         scores.error = scores.difference_error
 
-    return Measured("pu", found, finish)
+    return Measured(POSITIVE_UNLABELLED, "ROC AUC", found=found, finish=finish)
 
 
 class Clock:
@@ -267,7 +268,7 @@ def test_a_stored_comparison_holds_no_rows(comparison):
 
 def test_labels_are_held_out_several_times(monkeypatch, table):
     # Five folds alone leave intervals that hold nearly everything.
-    monkeypatch.setattr(few_labels, "few_label_methods", lambda seed: [])
+    monkeypatch.setattr(classification, "few_label_methods", lambda seed: [])
     X = table.drop(columns="kind").to_numpy()
     y = np.where(np.arange(400) < 240, np.arange(400) % 2, -1)
     assert compare_with_baselines(S3VM(), X, y, time_budget=60).folds in (10, 15)

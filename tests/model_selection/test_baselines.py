@@ -18,7 +18,7 @@ from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.baselines.methods import Method
 from fewlabels.metrics.intervals import cross_fitted_interval
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison import few_labels as baselines_few_labels
+from fewlabels.model_selection.comparison import classification as baselines_few_labels
 from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import one_class as baselines_one_class
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu

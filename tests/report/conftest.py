@@ -10,7 +10,8 @@ import pytest
 from fewlabels.io.encoding.fit import fit_encoder
 from fewlabels.io.models.files import describe
 from fewlabels.io.tables.training import read_training
-from fewlabels.jobs.training.choice import choose_machine, choose_roles
+from fewlabels.jobs.tasks import steps_of
+from fewlabels.jobs.training.choice import choose_machine
 from fewlabels.jobs.training.figures import count_labels, figures_of
 from fewlabels.options.fit import FitOptions
 from fewlabels.report import collect
@@ -50,7 +51,7 @@ def fitted(tmp_path_factory):
             np.savez(path, **table)
         file = read_training(path, target=target)
         choice = choose_machine(file.labels, machine=machine, normal=normal)
-        roles = choose_roles(file, choice.machine, FitOptions(normal=normal))
+        roles = steps_of(choice.machine).roles(file, choice.machine, FitOptions(normal=normal))
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
         estimator = machine_class(choice.machine)(**settings)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fewlabels.report.classes import expected_accuracy
+from fewlabels.report.classification import expected_accuracy
 from fewlabels.report.contents import Rate
 from fewlabels.report.page import words
 

@@ -19,7 +19,7 @@ from ..options.fit import check
 from ..options.words import ref
 from .observer import job
 from .scorer import Scorer
-from .tasks.values import finite
+from .tasks import finite
 
 # Rows to compare with, and how many there have to be.
 _BACKGROUND, _FEWEST = 50, 5

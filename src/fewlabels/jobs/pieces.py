@@ -14,7 +14,6 @@ from ..io.tables.tally import Unseen
 from ..io.tables.target import value_key
 from ..io.tables.training import is_delimited
 from ..tasks.machines import task_of
-from ..tasks.one_class import ONE_CLASS
 
 
 class KnownLabels:
@@ -26,7 +25,7 @@ class KnownLabels:
 
     def __init__(self, metadata):
         training, task = metadata["training"], task_of(metadata["machine"])
-        self.column = None if task is ONE_CLASS else training.get("target")
+        self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
         self._merge_case = training.get("merge_case", False)
         self._name_of = {self._key(str(name)): str(name) for name in names if name is not None}

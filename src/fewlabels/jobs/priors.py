@@ -16,8 +16,7 @@ from ..options.reading import ReadingOptions
 from ..options.words import ref
 from ..training.row_order import value_order
 from .observer import job, listening
-from .tasks.values import finite
-from .training.choice import choose_roles
+from .tasks import finite, positive_unlabelled
 from .training.parameters import options_of
 from .training.texts import encode
 
@@ -68,7 +67,7 @@ def prior(
         text=asked.text, merge_case=asked.merge_case, dates=asked.dates,
     )  # fmt: skip
     _check_classes(file.labels)
-    roles = choose_roles(file, "pusvm", asked)
+    roles = positive_unlabelled.roles(file, "pusvm", asked)
     _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))

@@ -18,8 +18,7 @@ from ..report.page import words
 from ..report.page.html import page
 from .observer import Observer, listening
 from .scoring import score
-from .tasks import steps_of
-from .tasks.values import Choice
+from .tasks import Choice, steps_of
 from .training.outputs import by_term, check_model_output, check_report_output, expected_of
 from .training.parameters import options_of
 from .training.train import learn

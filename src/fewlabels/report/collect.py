@@ -2,24 +2,14 @@
 
 from pathlib import Path
 
-from ..io.models.contents import cautions
+from ..io.models.contents import cautions, no_signal
 from ..options.words import as_arguments, ref, rendered
-from ..tasks.classification import CLASSIFICATION
 from ..tasks.machines import MACHINES, task_of
-from ..tasks.one_class import ONE_CLASS
-from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from . import classes, normal, nothing, positive
-from .contents import Contents
+from .contents import Contents, Findings
 from .fit import Fit
 from .page import words as write
 from .reasons import telling_words
 from .usage import usage
-
-_FINDINGS = {
-    ONE_CLASS: normal.find,
-    POSITIVE_UNLABELLED: positive.find,
-    CLASSIFICATION: classes.find,
-}
 
 
 def collect(*, model_path=None, command="", words=as_arguments, **parts):
@@ -49,7 +39,7 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
     task = task_of(metadata["machine"])
-    findings = _with_cautions(nothing.find(fit) or _FINDINGS[task](fit), training)
+    findings = _with_cautions(_without_signal(fit) or task.part(__package__).find(fit), training)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
         notes.append(_without(write.listing(fit.deadline.cut), training))
@@ -84,6 +74,20 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
         usage=usage(metadata, model_path, file, findings),
     )
     return rendered(contents, words)
+
+
+def _without_signal(fit):
+    """Findings of a model that doesn't beat chance, without figures of rows; None for others."""
+    if no_signal(fit.training) is None:
+        return None
+    signal = fit.training["signal"]
+    area = f"{signal['area']:.2f} ({signal['low']:.2f} to {signal['high']:.2f})"
+    answer = [("ROC AUC of held-out rows", area), ("ROC AUC of random scores", "0.5")]
+    if "rows_labeled" in fit.training:
+        labelled = fit.training["rows_labeled"]
+        n = sum(labelled.values()) if isinstance(labelled, dict) else labelled
+        answer.append(("Labelled rows", write.count(n)))
+    return Findings("", answer, ("", ""), groups=[], rankings=[], rates=[])
 
 
 def _without(cut, training):

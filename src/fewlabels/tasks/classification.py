@@ -12,6 +12,7 @@ def _simple(title):
 class Classification(Task):
     """Classifying rows from a few labels of several classes."""
 
+    name = "classification"
     key = "classes"
     rows = "two or more classes and other rows"
     methods: ClassVar[dict[str, Method]] = {
@@ -29,8 +30,9 @@ class Classification(Task):
     options = ("unlabeled",)
     columns = ("probability",)
     fits = 2.2
+    fits_to_come = 6  # its own, and five for probabilities
+    solves_several = True
     score = "accuracy"
-    score_format = "{:.1%}"
     terms = (
         (
             "Score",
@@ -45,8 +47,16 @@ class Classification(Task):
         ),
     )
 
+    def suits(self, counts, n_blank):
+        # Of so many values that most occur once, nobody could say that they are classes.
+        are_classes = len(counts) == 2 or sum(counts) >= 2 * len(counts)
+        return len(counts) > 1 and are_classes and n_blank > 0
+
     def class_names(self, training):
         return dict(enumerate(training["classes"]))
+
+    def shown(self, score):
+        return f"{100.0 * score:.1f} %"
 
 
 CLASSIFICATION = Classification()

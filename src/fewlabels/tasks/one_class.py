@@ -12,6 +12,7 @@ def _simple(title):
 class OneClass(Task):
     """Learning what rows of one class look like."""
 
+    name = "one_class"
     key = "normal"
     rows = "rows of one class"
     methods: ClassVar[dict[str, Method]] = {
@@ -23,8 +24,8 @@ class OneClass(Task):
         "root-neighbours": _simple("distance to the root-n-th neighbour"),
         "mahalanobis": _simple("Mahalanobis distance"),
     }
-    needs_target = False
-    options = ("normal",)
+    takes_labels = False
+    options = ("normal", "clean")
     columns = ("p_value",)
     fits = 1.3
     score = "ROC AUC"
@@ -45,6 +46,9 @@ class OneClass(Task):
             "whatever reason.",
         ),
     )
+
+    def suits(self, counts, n_blank):
+        return len(counts) == 1 and not n_blank
 
 
 ONE_CLASS = OneClass()

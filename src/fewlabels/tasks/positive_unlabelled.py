@@ -12,6 +12,7 @@ def _simple(title):
 class PositiveUnlabelled(Task):
     """Finding more rows of one class among unlabelled ones."""
 
+    name = "positive_unlabelled"
     key = "positive"
     rows = "positive and unlabelled rows"
     methods: ClassVar[dict[str, Method]] = {
@@ -26,6 +27,7 @@ class PositiveUnlabelled(Task):
         "pu-svm": _simple("SVM, unlabelled as negative"),
     }  # fmt: skip
     unlabelled = 0
+    has_prior = True
     options = ("positive", "unlabeled")
     columns = ("positive", "probability")
     fits = 2.0
@@ -49,6 +51,9 @@ class PositiveUnlabelled(Task):
             "interval covers neither.",
         ),
     )
+
+    def suits(self, counts, n_blank):
+        return len(counts) == 1 and n_blank > 0
 
 
 POSITIVE_UNLABELLED = PositiveUnlabelled()

@@ -1,5 +1,6 @@
 """What a task is: which rows and labels it has, and the methods that learn it."""
 
+from importlib import import_module
 from typing import ClassVar, NamedTuple
 
 
@@ -24,16 +25,20 @@ class Task:
 
     Attributes
     ----------
+    name : str
+        The name of its modules, see :meth:`part`.
     key : str
-        Its name in model files and reports.
+        Its name in model files and reports, and the option that selects its class, if it has one.
     rows : str
         The rows that it needs, in words.
     methods : dict of str to Method
         By their names on the command line.
     unlabelled : int
         The label of rows of unknown class. Known classes have greater ones.
-    needs_target : bool
-        Whether a column has to say which rows are which.
+    takes_labels : bool
+        Whether its models learn from labels, so that a column has to say which rows are which.
+    has_prior : bool
+        Whether its models estimate or take a class prior, which the labels can contradict.
     options : tuple of str
         Options that this task has and not every other.
     columns : tuple of str
@@ -41,23 +46,38 @@ class Task:
     fits : float
         Fits that have to be made, as shares of one of all rows: the model, and those that
         labelled rows are held out of, for probabilities and for the report.
-    score, score_format : str
-        The measure by which methods are compared, and how its values are written.
+    fits_to_come : int
+        Fits of the model that a search for settings leaves time for.
+    solves_several : bool
+        Whether a fit solves several problems, one after the other.
+    score : str
+        The measure by which methods are compared.
     terms : tuple of (str, str)
         Words that a report of this task uses, with what they mean.
     """
 
+    name: str
     key: str
     rows: str
     methods: ClassVar[dict[str, Method]]
     unlabelled = -1
-    needs_target = True
+    takes_labels = True
+    has_prior = False
     options: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     fits: float
+    fits_to_come = 1
+    solves_several = False
     score: str
-    score_format = "{:.3f}"
     terms: tuple[tuple[str, str], ...] = ()
+
+    def part(self, package):
+        """Its module in a package that has one for each task, such as ``fewlabels.report``."""
+        return import_module(f"{package}.{self.name}")
+
+    def suits(self, counts, n_blank):
+        """Whether a target calls for this task: its rows by class, and those without a class."""
+        raise NotImplementedError
 
     def class_names(self, training):
         """The names of known classes by their labels, from what a model file says of a training.
@@ -72,7 +92,7 @@ class Task:
 
     def shown(self, score):
         """A score in words."""
-        return self.score_format.format(score)
+        return f"{score:.3f}"
 
     def __repr__(self):
         return type(self).__name__

@@ -42,7 +42,6 @@ from pathlib import Path
 
 from ..._extras import require
 from ...tasks.machines import MACHINES, machine_class, task_of
-from ...tasks.one_class import ONE_CLASS
 from ..atomic import replacing
 from ..errors import UserError, listing
 from ..limits import check_room
@@ -77,11 +76,12 @@ def describe(machine, parameters, schema, training):
 
 def _is_new(machine, schema, training):
     """Whether readers of format 5 do not know what a model holds."""
-    one_class = task_of(machine) is ONE_CLASS
-    weighed = schema.names("category") or schema.missing == IMPUTE
+    # Without labels, rare categories and missing numbers count less.
+    may_weigh = schema.names("category") or schema.missing == IMPUTE
+    is_weighed = may_weigh and not task_of(machine).takes_labels
     several = len(training.get("classes") or ()) > 2
     is_new = machine == "svdd-ensemble" or MACHINES[machine].is_baseline or several
-    return bool(is_new or schema.names("text", "boolean") or (one_class and weighed))
+    return bool(is_new or schema.names("text", "boolean") or is_weighed)
 
 
 def save_model(path, pipeline, metadata):

@@ -6,7 +6,6 @@ import numpy as np
 
 from ...options.words import ref
 from ...tasks.machines import task_of
-from ...tasks.one_class import ONE_CLASS
 from ..errors import UserError, listing, quoted
 from .columns import blank
 from .target import value_key
@@ -24,7 +23,7 @@ class NewLabels:
         self.source, self.column = source, column
         training = metadata["training"]
         task = task_of(metadata["machine"])
-        self._one_class = task is ONE_CLASS
+        self._takes_labels = task.takes_labels
         self._unlabeled = task.unlabelled
         self._names = task.class_names(training)
         self._names |= dict(enumerate(more, start=len(self._names)))
@@ -44,14 +43,14 @@ class NewLabels:
         if values is not None:
             label = self._coded(values, first_row)
         else:
-            label = np.full(len(complete), 0 if self._one_class else self._unlabeled)
-        keep = complete & (label >= 0) if self._one_class else complete
+            label = np.full(len(complete), self._unlabeled if self._takes_labels else 0)
+        keep = complete if self._takes_labels else complete & (label >= 0)
         y = label[keep].astype(np.int8 if len(self._names) < 100 else np.int64)
         for one, name in self._names.items():
             self.n_labeled[name] += int(np.count_nonzero(y == one))
         self.n_unlabeled += int(np.count_nonzero(~np.isin(y, list(self._names))))
         self.n_left_out += int(np.count_nonzero(complete & ~keep))
-        return keep, None if self._one_class else y
+        return keep, y if self._takes_labels else None
 
     def _coded(self, values, first_row):
         import pandas as pd
@@ -60,7 +59,7 @@ class NewLabels:
         labels = []
         for k, (text, is_blank) in enumerate(zip(texts, blank(texts), strict=True)):
             label = self._unlabeled if is_blank else self._label_of.get(self._key(text))
-            if label is None and not self._one_class:
+            if label is None and self._takes_labels:
                 self._refuse(text, first_row + int(np.argmax(codes == k)))
             labels.append(self._unlabeled if label is None else label)
         return np.array(labels)[codes]

@@ -18,7 +18,7 @@ from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...options.words import ref
 from ..observer import interruptible
-from ..training.choice import choose_roles
+from ..tasks import steps_of
 from ..training.figures import count_answers
 from ..training.fitting import fit_machine
 from ..training.large import Drawn, described_as_large, from_sample
@@ -104,7 +104,8 @@ def _fitted(client, files, training, estimator, values, options, model, observer
     if options.target is not None:  # roles follow from values, the most frequent first
         distinct = np.array([value for value, _ in values.most_common()], dtype=object)
         file = replace(prepared.file, values=distinct)
-        roles = choose_roles(file, prepared.choice.machine, options)
+        name = prepared.choice.machine
+        roles = steps_of(name).roles(file, name, options)
         meaning = pd.DataFrame({"keep": roles.keep}, index=distinct)
         meaning["y"] = 0 if roles.y is None else roles.y
     with_labels = meaning is not None and roles.y is not None

@@ -7,10 +7,12 @@ from sklearn.base import BaseEstimator
 from ...io.errors import UserError, listing, quoted
 from ...options.words import ref
 from ..answers import Answer, ClassAnswer
-from .values import ENDED, Choice, not_compared, scored, transduced, why_trees
+from . import ENDED, Choice, not_compared, scored, transduced, why_trees
 
 # Shares that people type may miss the sum of 1 by so much.
 _OFF_ONE = 1e-2
+# What learns from all rows of a file.
+ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
 # The methods for positive and unlabelled rows that are most like those for classes.
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
@@ -52,7 +54,7 @@ def _name(key):
     return number_text(key) if isinstance(key, float) else str(key)
 
 
-def choose(why):
+def choose(why, situation):
     """The method for several classes."""
     return Choice("s3vm", why)
 

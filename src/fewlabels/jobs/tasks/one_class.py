@@ -4,13 +4,15 @@ import numpy as np
 
 from ...options.words import ref
 from ..answers import Answer
-from .values import Choice, finite
+from . import Choice, finite
 
 # Settings that speak of one ball around all rows, and of bags.
 OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
 OF_BAGS = ("n_bags", "bag_size", "trim")
 # Fewer rows are not split into bags.
 FEWEST = 40
+# What learns from all rows of a file.
+ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
 # Rows of training whose side is counted for the summary.
 _COUNTED_ROWS = 20_000
 
@@ -30,17 +32,17 @@ def for_rows(settings, roles, options):
     return settings
 
 
-def choose(why, n_rows, clean, given, is_tuned):
+def choose(why, situation):
     """One ball for rows known to be normal, where it does better, and bags for others."""
-    given = {name: value for name, value in dict(given).items() if value is not None}
-    if n_rows < FEWEST and not given.keys() & set(OF_BAGS):
-        return Choice("svdd", f"{why}; {n_rows} rows are too few for an ensemble")
+    given = {name: value for name, value in situation.given.items() if value is not None}
+    if situation.n_known < FEWEST and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; {situation.n_known} rows are too few for an ensemble")
     said = [ref(name) for name in OF_ONE_BALL if name in given]
     if given.get("target_fpr") == "none":
         said.append(ref("target_fpr", "none"))
     if said and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
-    if clean and is_tuned and not given.keys() & set(OF_BAGS):
+    if situation.clean and situation.time_budget > 0 and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
     return Choice("svdd-ensemble", why)
 

@@ -5,11 +5,13 @@ import numpy as np
 from ...io.errors import UserError, quoted
 from ...options.words import ref
 from ..answers import Answer
-from .values import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
+from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
 
 # Level of the interval that PUSVM gives with an estimated prior.
 PRIOR_CONFIDENCE = 0.9
 _OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
+# What learns from all rows of a file.
+ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
 # Share of the time budget that a fit of an ensemble may take.
 _A_FIT = 0.1
 
@@ -40,15 +42,15 @@ def for_rows(settings, roles, options):
     return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
 
 
-def choose(why, labels, positive, given, rows, time_budget):
+def choose(why, situation):
     """The ensemble, where its fit takes a small part of the time."""
-    given = {name for name, value in dict(given).items() if value is not None}
+    given = {name for name, value in situation.given.items() if value is not None}
     if "n_bags" in given:
         return Choice("pu-ensemble", why)
-    n_rows, n_positive = len(labels.index), labels.counts[labels.find(positive, "positive")]
+    n_rows, n_positive, time_budget = situation.n_rows, situation.n_known, situation.time_budget
     seconds = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_positive**2)
     because = ""
-    if rows:
+    if situation.rows:
         because = f"{ref('rows', True)} needs a model that can be updated"
     elif given & _OF_PUSVM:
         because = f"{ref(min(given & _OF_PUSVM))} selects it"

@@ -2,15 +2,11 @@
 
 from ...io.errors import UserError, listing, quoted
 from ...options.words import ref
-from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import MACHINES, TASKS, machine_class, machines_for, task_of
-from ...tasks.one_class import ONE_CLASS
-from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from ..tasks import classification, one_class, positive_unlabelled, steps_of
-from ..tasks.values import Choice
+from .. import tasks
+from ..tasks import Choice, Situation
+from ..tasks.one_class import FEWEST
 
-# Number of classes in the target and whether there are blanks.
-BY_LABELS = {(1, False): ONE_CLASS, (1, True): POSITIVE_UNLABELLED, (2, True): CLASSIFICATION}
 # What to do where no machine fits: with two classes in all rows, and with more.
 ONE_OF_TWO = (
     f"pass {{unlabeled}} marks rows of unknown class, or {ref('normal', some='VALUE')} to learn "
@@ -22,7 +18,7 @@ ONE_OF_MANY = (
     f"{ref('unlabeled', some='VALUE')} if a value marks unlabelled rows"
 )
 # Where there are so many that they are hardly classes.
-FEWER = f"{ONE_OF_MANY} (classes need at least two rows per value)"
+TOO_MANY = f"{ONE_OF_MANY} (classes need at least two rows per value)"
 _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 
 
@@ -38,8 +34,8 @@ def check_options(machine, target, normal, positive, unlabeled=None):
                 f"{ref('target')}."
             )
         if machine is not None and name not in task_of(machine).options:
-            tasks = [task for task in TASKS if name in task.options]
-            machines = tuple(machines_for(*tasks))
+            takers = [task for task in TASKS if name in task.options]
+            machines = tuple(machines_for(*takers))
             raise UserError(
                 f"{ref(name)} needs {ref('machine', machines)}, but the model is {machine}; omit "
                 "one of the options."
@@ -57,7 +53,7 @@ def check_options(machine, target, normal, positive, unlabeled=None):
     if machine is None or target is not None:
         return
     task = task_of(machine)
-    if task.needs_target:
+    if task.takes_labels:
         raise UserError(
             f"{ref('machine', machine)} needs {task.rows}; pass the column that distinguishes "
             f"them as {ref('target')}."
@@ -65,8 +61,8 @@ def check_options(machine, target, normal, positive, unlabeled=None):
 
 
 def choose_machine(
-    labels, *, n_rows=one_class.FEWEST, machine=None, normal=None, positive=None, clean=None,
-    given=(), rows=None, time_budget=0.0,
+    labels, *, n_rows=FEWEST, machine=None, normal=None, positive=None, clean=None,
+    given=None, rows=None, time_budget=0.0,
 ):  # fmt: skip
     """Choose a model: as the user said, else as the labels (None without a target) say.
 
@@ -75,33 +71,34 @@ def choose_machine(
     """
     if machine is not None:
         return Choice(machine, f"set with {ref('machine')}")
-    if normal is not None:
-        why = f"{ref('normal')} selects the class {quoted(normal)}"
-        n_rows = labels.counts[labels.find(normal, "normal")]
-        return one_class.choose(why, n_rows, clean, given, time_budget > 0)
-    if positive is not None:
-        why = f"{ref('positive')} selects the class {quoted(positive)}"
-        return positive_unlabelled.choose(why, labels, positive, given, rows, time_budget)
-    if labels is None:
+    n_known = n_rows if labels is None else labels.counts[0] if labels.counts else 0
+    if normal is not None or positive is not None:
+        name, value = ("normal", normal) if positive is None else ("positive", positive)
+        task = next(task for task in TASKS if task.key == name)
+        why = f"{ref(name)} selects the class {quoted(value)}"
+        n_known = labels.counts[labels.find(value, name)]
+    elif labels is None:
+        task = next(task for task in TASKS if not task.takes_labels)
         why = f"without {ref('target')}, all rows count as one class"
-        return one_class.choose(why, n_rows, clean, given, time_budget > 0)
-    situation = len(labels.names), labels.n_blank > 0
-    if BY_LABELS.get(situation) is ONE_CLASS:
-        return one_class.choose(_why(labels), labels.counts[0], clean, given, time_budget > 0)
-    if BY_LABELS.get(situation) is POSITIVE_UNLABELLED:
-        return positive_unlabelled.choose(
-            _why(labels), labels, labels.names[0], given, rows, time_budget
-        )
-    several = len(labels.names) > 2 and labels.n_blank > 0
-    if situation in BY_LABELS or (several and sum(labels.counts) >= 2 * len(labels.names)):
-        return classification.choose(_why(labels))
+    else:
+        task = next((task for task in TASKS if task.suits(labels.counts, labels.n_blank)), None)
+        if task is None:
+            raise _no_task(labels)
+        why = _why(labels)
+    n_rows = n_rows if labels is None else len(labels.index)
+    situation = Situation(n_known, n_rows, given or {}, clean, rows, time_budget)
+    return task.part(tasks.__name__).choose(why, situation)
+
+
+def _no_task(labels):
+    """The error about labels that no task suits."""
     if not labels.names:
-        raise UserError(
+        return UserError(
             f"{labels.where} is blank in every row; label some rows, or omit {ref('target')} to "
             "treat all rows as one class."
         )
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
-    advice = FEWER if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
+    advice = TOO_MANY if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
     if len(labels.names) == 2:
         from ...io.tables.target import greater_value
 
@@ -110,14 +107,9 @@ def choose_machine(
         if greater is not None:
             other = f"{ref('machine', 'pusvm')} if {quoted(labels.names[1 - greater])}"
         advice = ONE_OF_TWO.format(unlabeled=other)
-    raise UserError(
+    return UserError(
         f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
     )
-
-
-def choose_roles(file, machine, options):
-    """Which rows of the file the machine learns from, and as what."""
-    return steps_of(machine).roles(file, machine, options)
 
 
 def keeps_rows(choice, asked):

@@ -6,7 +6,7 @@ from ...io.errors import UserError
 from ...options.words import ref, template
 from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ..selection import is_weighed, named
-from ..tasks.values import Choice
+from ..tasks import Choice
 from .fitting import Fitted, fit_machine
 from .parameters import machine_parameters, with_target_fpr
 from .search import Search

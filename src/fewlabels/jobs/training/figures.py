@@ -7,8 +7,7 @@ from ...io.models.contents import no_signal
 from ...io.models.files import describe
 from ...options.words import rendered
 from ...tasks.machines import task_of
-from ..tasks import steps_of
-from ..tasks.values import finite
+from ..tasks import finite, steps_of
 from .search import odd_rows, tuning_facts, why_settings
 from .testing import tests_facts
 from .texts import text_facts

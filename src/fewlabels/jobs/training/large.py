@@ -27,12 +27,9 @@ from ...io.tables.target import target_text
 from ...options.words import ref
 from ...rows.files import heard_by
 from ...rows.shards import sampled
-from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import MACHINES, machine_class, task_of
-from ...tasks.one_class import ONE_CLASS
-from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..observer import interruptible
-from .choice import choose_roles
+from ..tasks import steps_of
 from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of
 from .fitting import fit_machine
@@ -50,12 +47,6 @@ _LONG = 3600.0
 # Rows are kept in single precision if what that loses is less than this share of how far they
 # differ.
 _LOST = 1e-6
-# What learns from all rows of a file, for each task.
-_ON_ALL = {
-    ONE_CLASS: f"{ref('machine', 'svdd')} and one-class train",
-    POSITIVE_UNLABELLED: f"{ref('machine', 'pusvm')} trains",
-    CLASSIFICATION: f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains",
-}
 
 
 def does_not_fit(data, options):
@@ -187,7 +178,8 @@ class StoredLabels:
 def roles_of(prepared, options, values):
     """The roles of rows that have these values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
-    return choose_roles(file, prepared.choice.machine, options)
+    machine = prepared.choice.machine
+    return steps_of(machine).roles(file, machine, options)
 
 
 def train_large(data, options, learn, *, model, observer):
@@ -234,7 +226,7 @@ def _affordable(training, estimator, n_rows, most, observer):
     would take more than ``most`` seconds, and the defaults a tenth of that.
     """
     prepared = training.prepared
-    if task_of(prepared.choice.machine) is not ONE_CLASS:
+    if task_of(prepared.choice.machine).takes_labels:
         return training, estimator, ""
     observer.step("estimating the cost of a fit to all rows")
     cost = expected_cost(estimator, prepared.X, n_rows)
@@ -309,7 +301,7 @@ def from_sample(training, drawn, data, options, why, observer):
         return training, estimator
     note = (
         f"{why}: {machine} was trained on {drawn.size:,} random rows of {drawn.n_rows:,} "
-        f"({missing}; {_ON_ALL[task_of(machine)]} on all rows)"
+        f"({missing}; {steps_of(machine).ON_ALL_ROWS} on all rows)"
     )
     return described_as_large(training, drawn.n_rows, observer.words(note)), None
 

@@ -37,7 +37,7 @@ def expected_of(training):
     classes = training.metadata["training"].get("classes")
     if not held or not classes or training.tests.silences:
         return {}
-    from ...report.classes import rates_of
+    from ...report.classification import rates_of
 
     found, _ = rates_of(held, training.prepared.found.y, classes, training.comparison)
     return by_term(found)

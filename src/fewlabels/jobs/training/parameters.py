@@ -13,11 +13,8 @@ from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ...options.given import refuse_unknown
 from ...options.words import ref
 from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
-from ...tasks.one_class import ONE_CLASS
 from ..selection import is_weighed, named
 from .choice import check_options
-
-# Curves from scores to probabilities, by machine: the better one on real sets.
 
 # Rows that are looked at first to see whether enough of them differ.
 _AT_FIRST = 1000
@@ -80,7 +77,7 @@ def machine_parameters(choice, given):
                 f"{choice.machine} ({choice.why}); omit the option or pass another "
                 f"{ref('machine')}."
             )
-    if parameters.get("kernel") == "trees" and task_of(choice.machine) is ONE_CLASS:
+    if parameters.get("kernel") == "trees" and not task_of(choice.machine).takes_labels:
         raise UserError(
             f"{ref('kernel', 'trees')} needs {ref('machine', 'pusvm')}, pu-ensemble or s3vm, but "
             f"the model is {choice.machine} ({choice.why}); omit the option or pass another "
@@ -125,7 +122,7 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
     means the model's own threshold. Gives notes too.
     """
-    if task_of(machine) is not ONE_CLASS:
+    if machine not in machines_with("target_fpr"):
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)

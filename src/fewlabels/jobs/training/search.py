@@ -7,10 +7,8 @@ from sklearn.base import BaseEstimator
 from ...io.errors import UserError
 from ...options.words import ref
 from ...tasks.machines import MACHINES, machines_with, task_of
-from ...tasks.one_class import ONE_CLASS
-from ..tasks import steps_of
+from ..tasks import scored, steps_of
 from ..tasks.one_class import of_every_bag
-from ..tasks.values import scored
 
 # What a search would choose, and what is shown of the settings, in this order.
 CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
@@ -34,7 +32,7 @@ class Search(NamedTuple):
 
 def plan_search(machine, given, time_budget, clean):
     """Decide whether settings are searched for; those given end the search."""
-    if clean and task_of(machine) is not ONE_CLASS:
+    if clean and "clean" not in task_of(machine).options:
         raise UserError(
             f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
             "option."
@@ -65,7 +63,7 @@ def plan_search(machine, given, time_budget, clean):
 
 def odd_rows(machine, estimator, clean):
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
-    if task_of(machine) is not ONE_CLASS:
+    if "clean" not in task_of(machine).options:
         return None
     of_bags = hasattr(estimator, "trim")
     trim = estimator.trim if of_bags else 0.0
@@ -106,9 +104,9 @@ def why_settings(machine, estimator, tuning, search, names=None):
     parameters["kernel"] = getattr(estimator, "kernel_", parameters.get("kernel"))
     if parameters.get("kernel") == "linear":
         parameters.pop("gamma")
-    if task_of(machine) is ONE_CLASS:
+    if hasattr(estimator, "cost_name"):
         # Of two parameters that set the same cost, the one in use.
-        unused = {"C", "nu"} - {getattr(estimator, "cost_name", None)}
+        unused = {"C", "nu"} - {estimator.cost_name}
         parameters = {name: value for name, value in parameters.items() if name not in unused}
     shown = [
         f"{name} {_number(parameters[name])}"

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from ...io.errors import quoted
 from ...options.words import ref
-from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
+from ..tasks import Choice
 from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
-from ..tasks.values import Choice
 from .comparison import encoded_rows_of_others, rows_of_others
 from .timing.budget import short_of_time
 
@@ -30,7 +29,7 @@ def test_model(fitted, X, y, budget):
 
     deadline = budget.test()
     tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
-    if fitted.estimator.task is POSITIVE_UNLABELLED and tests.signal and tests.signal.found:
+    if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
         deadline = budget.test_labels()
         tests = tests._replace(labels=labels_test(fitted.estimator, X, y, deadline))
         cut = cut + deadline.cut

@@ -19,15 +19,13 @@ from ...io.tables.training import TableRows, TrainingFile, read_training
 from ...options.fit import TARGET_FPR
 from ...options.words import ref
 from ...tasks.machines import added_columns, machine_class, task_of
-from ...tasks.one_class import ONE_CLASS
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
 from ..selection import check_weighed, is_weighed, named, propensities_of, weight_notes
-from ..tasks import steps_of
+from ..tasks import Choice, steps_of
 from ..tasks.one_class import OF_BAGS
-from ..tasks.values import Choice
-from .choice import choose_machine, choose_roles, keeps_rows
+from .choice import choose_machine, keeps_rows
 from .comparison import (
     are_ranked,
     compare,
@@ -312,8 +310,8 @@ def prepare(data, options, budget=None):
         task = task_of(planned.choice.machine)
         encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
     file, found, encoder, X, schema, weighing, text_notes = encoded
-    is_one_class = task_of(planned.choice.machine) is ONE_CLASS
-    n_different = different_rows(X) if is_one_class else None
+    takes_labels = task_of(planned.choice.machine).takes_labels
+    n_different = None if takes_labels else different_rows(X)
     planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
         planned.choice.machine, planned.settings, X.shape[0],
@@ -353,14 +351,14 @@ def _planned(file, options, seconds):
         settings = {"sampling": "one-sample", **settings}
         search = Search(0.0, f"defaults, because of {named(options)}")
     held = keeps_rows(choice, options.rows)
-    roles = choose_roles(file, choice.machine, options)
+    roles = steps_of(choice.machine).roles(file, choice.machine, options)
     settings = steps_of(choice.machine).for_rows(settings | search.settings, roles, options)
     return _Planned(choice, settings, search, held, roles, notes)
 
 
 def _fewer_rows(file, choice, options, read, budget):
     """The file and the roles of its rows, of no more than can be encoded in time."""
-    roles = choose_roles(file, choice.machine, options)
+    roles = steps_of(choice.machine).roles(file, choice.machine, options)
     content = file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows

@@ -5,14 +5,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from ...tasks.classification import CLASSIFICATION
-from ...tasks.one_class import ONE_CLASS
 from ...tasks.task import Task
-from ..tuning.result import trim_of
 from ..tuning.search import Search
-from .few_labels import compare_few_labels
-from .one_class import compare_one_class
-from .positive_unlabelled import compare_pu
 from .run import ComparedRows
 
 
@@ -113,21 +107,19 @@ def compare_with_baselines(
     _check(machine, X, y, known_other)
     X = _as_rows(X, steps, "X")
     rows = ComparedRows(X, y, steps)
-    if machine.task is ONE_CLASS:
-        if known_other is not None:
-            known_other = _as_rows(known_other, steps, "known_other")
-        measured = compare_one_class(machine, rows, known_other, trim_of(machine), search, rng)
-    elif machine.task is CLASSIFICATION:
-        measured = compare_few_labels(machine, rows, search, rng, class_names)
-    else:
-        measured = compare_pu(machine, rows, search, rng)
+    if known_other is not None:
+        known_other = _as_rows(known_other, steps, "known_other")
+    compare = machine.task.part(__package__).compare
+    measured = compare(
+        machine, rows, search, rng, known_other=known_other, class_names=class_names
+    )
     return measured.result(search)
 
 
 def _check(machine, X, y, known_other):
     name = type(machine).__name__
-    without_labels = getattr(machine, "task", None) is ONE_CLASS
-    if not isinstance(getattr(machine, "task", None), Task):
+    task = getattr(machine, "task", None)
+    if not isinstance(task, Task):
         raise ValueError(
             "compare_with_baselines accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, "
             "S3VM, the estimators in fewlabels.baselines, and pipelines that end in one of them; "
@@ -138,7 +130,7 @@ def _check(machine, X, y, known_other):
             "baselines need rows, and kernel='precomputed' has only kernel values; pass rows and "
             "a kernel or a callable."
         )
-    if without_labels:
+    if not task.takes_labels:
         return
     if y is None:
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")

@@ -6,30 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ...tasks.task import Task
 from .judge import differences_of, judged, width
 from .result import BaselineComparison
 from .run import Scores
 
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
-# What the score of each kind is called, and on which rows it is measured.
-_SCORES = {"classes": "accuracy", "pu": "ROC AUC", "one-class": "ROC AUC"}
-_MEASURES = {
-    "classes": f"{_SCORES['classes']} on held-out labelled rows",
-    "pu": f"{_SCORES['pu']}, held-out positives against held-out unlabelled rows",
-    "one-class": f"{_SCORES['one-class']}, held-out rows against known anomalies",
-    "nothing": "none: without known anomalies detectors cannot be ranked",
-}
 
 
 @dataclass(eq=False)
 class Measured:
-    """What a comparison has measured, of one kind in ``_MEASURES``.
+    """What a comparison of methods for a ``task`` has measured.
 
-    ``found`` are the ``Scores`` with ours first, None where there are none and ``why_not`` says
-    why. ``finish`` fills ``Scores`` in: with means and errors, notes and a protocol.
+    ``measure`` names the score and the rows it is from, and ``is_ranked`` says whether it ranks
+    the methods. ``found`` are the ``Scores`` with ours first, None where there are none and
+    ``why_not`` says why. ``finish`` fills ``Scores`` in: with means and errors, notes and a
+    protocol.
     """
 
-    kind: str
+    task: Task
+    measure: str
+    is_ranked: bool = True
     found: Scores | None = None
     finish: Callable[[Scores], None] | None = None
     why_not: str = ""
@@ -37,7 +34,7 @@ class Measured:
     @property
     def is_scored(self):
         """Whether the methods can be ranked."""
-        return bool(self.found is not None and self.found.running and self.kind != "nothing")
+        return bool(self.found is not None and self.found.running and self.is_ranked)
 
     def preferred(self):
         """The method to deliver: ours, unless one that can be a model is clearly better.
@@ -81,7 +78,7 @@ class Measured:
             return self._told(search, verdict, scores, table=table)
         differences = self._differences(scores)
         outcome, verdict, worse_than = judged(
-            differences, float(scores.mean[0]), self.shown, _SCORES[self.kind],
+            differences, float(scores.mean[0]), self.task.shown, self.task.score,
             why_none(scores, search.stopped),
         )  # fmt: skip
         clearly = differences["name"][differences["ahead"] & differences["clear"]]
@@ -91,12 +88,6 @@ class Measured:
             differences=differences, outcome=outcome, worse_than=worse_than,
             offer=next((machines[name] for name in clearly if machines[name]), ""),
         )  # fmt: skip
-
-    def shown(self, value):
-        """A score in words."""
-        if self.kind == "classes":
-            return f"{100.0 * value:.1f} %"
-        return f"{np.clip(value, 0.0, 1.0):.3f}"
 
     def _led_by(self, place):
         scores = self.found if place == 0 else self.found.led_by(place)
@@ -125,7 +116,7 @@ class Measured:
         }  # fmt: skip
         return BaselineComparison(
             table=pd.DataFrame(columns=_COLUMNS) if table is None else table,
-            measure=_MEASURES[self.kind], verdict=verdict, protocol=protocol,
+            measure=self.measure, verdict=verdict, protocol=protocol,
             stopped=search.stopped, seconds=search.seconds,
             agreement=None if scores is None else scores.agreement,
             disagreements=None if scores is None else scores.disagreements,

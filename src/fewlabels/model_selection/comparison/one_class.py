@@ -1,5 +1,7 @@
 """Rows without labels: against known anomalies, or what can be said without any."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr
@@ -9,6 +11,7 @@ from sklearn.model_selection import KFold
 from ...baselines.methods import beside, one_class_methods
 from ...estimators import SVDDEnsemble
 from ...training.neighbors import far_from_neighbors
+from ..tuning.result import trim_of
 from .measured import Measured
 from .run import ENOUGH, MOST_ROWS, folds_in_words, run
 
@@ -23,9 +26,16 @@ _COUNTED = "enough rows were held out to count false alarms and to compare ranks
 _SHOWN = 20
 
 
-def compare_one_class(machine, rows, known_other, trim, search, rng):
+def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
-    kind = "nothing" if known_other is None else "one-class"
+    measure, trim = (
+        f"{machine.task.score}, held-out rows against known anomalies",
+        trim_of(machine),
+    )
+    if known_other is None:
+        measure = "none: without known anomalies detectors cannot be ranked"
+    measured = Measured(machine.task, measure, is_ranked=known_other is not None)
+    trim = trim_of(machine)
     n = rows.X.shape[0]
     kept, sampled = np.arange(n), ""
     if n > MOST_ROWS:
@@ -33,7 +43,7 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
         sampled = f" All methods used a sample of {MOST_ROWS} rows of {n}."
     if len(kept) < 2 * _FOLDS:
         few = f"{len(kept)} rows are too few to hold any out; at least 10 are needed"
-        return Measured(kind, why_not=few)
+        return replace(measured, why_not=few)
     seed = rng.randint(2**31 - 1)
     splits = []
     for repeat in range(_REPEATS):
@@ -86,7 +96,7 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
         found.agreement, found.disagreements = _agreement(found, splits, asked, n)
 
     found = run(methods, splits, evaluate, search, enough=enough, every=1)
-    return Measured(kind, found, finish)
+    return replace(measured, found=found, finish=finish)
 
 
 def _against(found):

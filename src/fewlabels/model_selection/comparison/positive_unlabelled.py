@@ -1,5 +1,6 @@
 """Positive and unlabelled rows: held-out positives against held-out unlabelled rows."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -18,15 +19,17 @@ _FOLDS, _REPEATS = 5, 4
 _MOST_POSITIVE = 1500
 
 
-def compare_pu(machine, rows, search, rng):
+def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores of ours and of the baselines."""
+    rows_compared = "held-out positives against held-out unlabelled rows"
+    measured = Measured(machine.task, f"{machine.task.score}, {rows_compared}")
     positive, classes = split_labels(rows.y, machine.pos_label)
     prior = _prior_of(machine, rows, positive, classes)
     kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
     fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
     if fewest < 2:
         why_not = "a single positive or unlabelled row can't be held out; label more rows"
-        return Measured("pu", why_not=why_not)
+        return replace(measured, why_not=why_not)
     folds = min(_FOLDS, fewest)
     splitter = PUKFold(
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
@@ -87,7 +90,7 @@ def compare_pu(machine, rows, search, rng):
         )
 
     found = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    return Measured("pu", found, finish)
+    return replace(measured, found=found, finish=finish)
 
 
 def placements(decision, is_positive):

@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from ...estimators.kernel_machine import KernelMachine
 from ...estimators.rows import check_parameters, check_weight
-from ...tasks.classification import CLASSIFICATION
-from ...tasks.one_class import ONE_CLASS
 from .feature_tables import is_for_tables, tune_table
 from .few_labels import tune_s3vm
 from .graph import tune_with_graph
@@ -18,9 +16,6 @@ from .one_class import tune_one_class
 from .positive_unlabelled import tune_pu
 from .result import TuningResult
 from .search import Search
-
-# Fits of a model of classes after the search: its own, and five for probabilities.
-_FITS_OF_CLASSES = 6
 
 
 def tune(
@@ -123,7 +118,7 @@ def tune_within(
     search = Search(time_budget, progress, random_state)
     search.expected = expected
     search.seconds_in_all = seconds_in_all
-    search.fits_to_come = _FITS_OF_CLASSES if estimator.task is CLASSIFICATION else 1
+    search.fits_to_come = estimator.task.fits_to_come
     return _of_pipeline(estimator, X, y, search, contaminated, None)
 
 
@@ -152,7 +147,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     if kept is not None:
         weight = np.bincount(kept, weight, rows.shape[0]).astype(float)
     name = type(estimator).__name__
-    if estimator.task is ONE_CLASS:
+    if not estimator.task.takes_labels:
         plan = tune_one_class(estimator, rows, weight, search, contaminated)
     elif y is None:
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
@@ -183,7 +178,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
 
 def _choice_of_labels(estimator, X, search):
     """The function that chooses settings by labels."""
-    if estimator.task is not CLASSIFICATION:
+    if estimator.task.has_prior:
         return tune_pu
     if is_for_tables(estimator, X):
         return tune_table

@@ -8,7 +8,6 @@ import numpy as np
 from ...model_selection import labelled_at_random_test
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
-from ...tasks.classification import CLASSIFICATION
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 
@@ -57,18 +56,18 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
     rows a sample takes part. ``seconds`` is what a fit takes.
     """
-    of_classes = estimator.task is CLASSIFICATION
-    labelled = estimator.task.is_known(y)
+    task = estimator.task
+    labelled = task.is_known(y)
     kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)
     X, y = (X[kept], y[kept]) if is_sample else (X, y)
-    if of_classes:
+    if task.has_prior:
+        held = cross_fit_positive(estimator, X, y, deadline)
+        kinds = (y[held.rows] == 1).astype(int)
+    else:
         others = np.flatnonzero(y < 0)[:MOST_ASKED]
         held = cross_fit_classes(estimator, X, y, others, deadline, seconds)
         kinds = y[held.rows]
-    else:
-        held = cross_fit_positive(estimator, X, y, deadline)
-        kinds = (y[held.rows] == 1).astype(int)
     if held.reason:
         return Tests(reason=held.reason)
     parts = np.zeros(len(kinds), int) if held.parts is None else held.parts
@@ -76,7 +75,7 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     if signal is None:
         return Tests(reason="no labelled row could be held out together with one of another kind")
     all_held = held if held.is_complete and not is_sample else None
-    if of_classes:
+    if not task.has_prior:
         return Tests(signal, None, all_held)
     interval = getattr(estimator, "prior_interval_", None)
     contradiction = _contradiction(estimator.prior_, interval, held, kinds, signal)

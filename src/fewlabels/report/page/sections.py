@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from ...options.words import ref
-from ...tasks.classification import CLASSIFICATION
 from ..contents import Excerpt
 from . import pictures, words
 from .elements import Html, facts, joined, prose, section, table, tag
@@ -430,7 +429,7 @@ def certificate(contents):
         if contents.converged
         else "The fit stopped before it reached the tolerance. These figures show how far it got."
     )
-    drawn = pictures.convergence(contents.history, contents.task is CLASSIFICATION)
+    drawn = pictures.convergence(contents.history, contents.task.solves_several)
     solved = facts(contents.certificate)
     return section("certificate", "How exact the solution is", tag("p", text), solved, drawn)
 

@@ -1,6 +1,7 @@
 """Few labels of two or more classes: accuracy on held-out labelled rows."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -26,8 +27,9 @@ _CALLED, _APART = 500, 0.1
 _NAMED = 5
 
 
-def compare_few_labels(machine, rows, search, rng, class_names=None):
+def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores of ours and of the baselines."""
+    measured = Measured(machine.task, f"{machine.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
@@ -42,7 +44,7 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         why = (
             f"a class has only {fewest} labelled row, so none can be held out; label a second one"
         )
-        return Measured("classes", why_not=why)
+        return replace(measured, why_not=why)
     folds = min(_FOLDS, fewest)
     repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / len(labelled))))
     repeats = min(repeats, _MOST_REPEATS)
@@ -103,7 +105,7 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         _tell_shares(found, sizes / sizes.sum(), class_names or classes)
 
     found = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    return Measured("classes", found, finish)
+    return replace(measured, found=found, finish=finish)
 
 
 def _tell_shares(found, labelled_shares, names):
