@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import S3VM, SVDD
-from fewlabels.io.models.files import load_model
+from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.jobs import Observer, updating
 from fewlabels.options.words import Message, ref
 
@@ -354,6 +354,13 @@ def test_models_that_cannot_be_updated(run, tmp_path, frame, more):
     arguments = "--target", "status", "--machine", "pu-ensemble", "--bags", 2, "--prior", 0.5
     assert run("fit", data, *arguments, "-o", model).code == 0
     _refused(run("update", model, more), "a model of type pu-ensemble, which can't be updated")
+
+
+def test_a_model_that_says_nothing_of_its_training(run, tmp_path, model, model_of, more):
+    pipeline, schema, metadata = load_model(model)
+    described = describe(metadata["machine"], metadata["parameters"], schema, {"rows_held": True})
+    save_model(model, pipeline, described)
+    _refused(run("update", model, more), "doesn't say which rows and labels it was fitted to")
 
 
 def test_files(run, tmp_path, model, model_of, more):

@@ -293,7 +293,7 @@ def check_fitted(machine, X):
             _check_probabilities(machine, X, f)
     require(np.array_equal(f, machine.decision_function(X)), "scores change from call to call")
     is_sure = machine.fit_status_ == 0 and machine.tol <= 1e-3
-    uncertain = _what_the_gap_allows(machine)
+    uncertain = _uncertainty(machine)
     check_attributes(machine)
     # Leaving out rows begins their path, which ends nearer to the optimum.
     g = machine.decision_function(X)
@@ -307,16 +307,17 @@ def check_fitted(machine, X):
     clone(machine)
 
 
-def _what_the_gap_allows(machine):
-    """How far scores of an SVDD of a paper's solver may be from those of the optimum.
+def _uncertainty(machine):
+    """How far scores of an SVDD may be from those of the optimum, as it says itself.
 
-    Half of the squared distance of two centres is at most the difference of their objectives.
-    A score is a distance to the centre, squared, less one of a row on the border.
+    A paper's solver ends at a gap: half of the squared distance of two centres is at most the
+    difference of their objectives. A score is a distance to the centre, squared, less one of a row
+    on the border. Of the others rounding is left, in sums as large as the objective.
     """
-    paper = isinstance(machine, SVDD) and machine.solver in ("lagrangian", "projected")
-    if not paper or machine.kernel != "rbf":
+    if not isinstance(machine, SVDD) or machine.kernel != "rbf":
         return 0.0
-    return 4.0 * np.sqrt(2.0 * max(machine.duality_gap_, 0.0))
+    gap = machine.duality_gap_ if machine.solver in ("lagrangian", "projected") else 0.0
+    return 4.0 * np.sqrt(2.0 * max(gap, 0.0)) + 1e-15 * abs(machine.objective_)
 
 
 def _check_probabilities(machine, X, f):

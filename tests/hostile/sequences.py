@@ -4,6 +4,7 @@ import copy
 import pickle
 import signal
 import threading
+import traceback
 import warnings
 
 import numpy as np
@@ -199,13 +200,15 @@ class Sequence:
         def stop(*_):
             raise KeyboardInterrupt
 
-        before = signal.signal(signal.SIGALRM, stop)
+        before, heeded = signal.signal(signal.SIGALRM, stop), np.geterr()
         try:
             signal.setitimer(signal.ITIMER_REAL, float(self.rng.uniform(1e-4, 2e-2)))
             self.machine.partial_fit(X, y)
             signal.setitimer(signal.ITIMER_REAL, 0)
-        except KeyboardInterrupt:
-            pass
+        except KeyboardInterrupt as error:
+            interrupted = traceback.extract_tb(error.__traceback__)[-2]
+            if interrupted.name in ("__enter__", "__exit__") and "numpy" in interrupted.filename:
+                np.seterr(**heeded)  # errstate itself was interrupted
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

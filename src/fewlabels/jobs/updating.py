@@ -23,6 +23,8 @@ from .training.outputs import check_model_output
 
 # What says how a model was fitted, and is left as it is by rows that are added.
 _OF_THE_FIT = ("rounds", "iterations")
+# What a model's description of its training must hold for more rows to be counted.
+_NEEDED = {"rows", "rows_read", "target"}
 
 
 @job
@@ -161,6 +163,11 @@ def _check_machine(model, metadata, machine, consolidate):
         )
     if not machine.holds_rows_:
         raise UserError(without_rows(model, metadata))
+    if not metadata["training"].keys() >= _NEEDED:
+        raise UserError(
+            f"{model} doesn't say which rows and labels it was fitted to, so it can't be updated; "
+            "fit a new model to all rows."
+        )
     if consolidate and not hasattr(machine, "consolidate"):
         raise UserError(
             f"A model of type {name} has a single solution, so there is nothing to consolidate; "
