@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+from ._extras import MissingExtra, require
+
 
 def main():
     """Run the command line; Ctrl-C while it is being imported ends it without a traceback."""
@@ -12,14 +14,12 @@ def main():
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from ._extras import MissingExtra, require
-
     try:
         require("the command line", "typer", "rich")
         require("the command line", "pandas", "pyarrow", "skops")
     except MissingExtra as error:
         sys.exit(f"Error: {error}")
-    from .cli import main as run
+    from .cli import main as run  # slow, and the extras are there by now
 
     signal.signal(signal.SIGINT, before)
     run(started)

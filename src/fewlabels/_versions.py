@@ -4,6 +4,9 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
+from ._core import LEVEL
+from ._threads import resolve_n_jobs
+
 _PACKAGES = (
     "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "pandas", "pyarrow", "polars",
     "skops", "typer", "rich", "matplotlib", "dask", "duckdb", "onnx", "starlette",
@@ -21,9 +24,6 @@ def show_versions():
     >>> fewlabels.show_versions()  # doctest: +ELLIPSIS
     fewlabels ...
     """
-    from ._core import LEVEL
-    from ._threads import resolve_n_jobs
-
     lines = {
         "fewlabels": _version("fewlabels"),
         "compiled core": LEVEL,
