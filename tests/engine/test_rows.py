@@ -18,8 +18,7 @@ from fewlabels.solvers import Settings, Status
 from fewlabels.solvers.decomposition import collected, memory_rows
 from fewlabels.solvers.engine.engine import Engine
 from fewlabels.solvers.engine.partition import Partition, drawn, message_names
-from fewlabels.solvers.engine.record import Record
-from fewlabels.solvers.result import certified
+from fewlabels.solvers.run import Record, certified
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -9,7 +9,7 @@ from fewlabels.gram import make_gram
 from fewlabels.kernels import make_kernel
 from fewlabels.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
-from fewlabels.solvers.settings import WHOLE
+from fewlabels.solvers.run import WHOLE
 from fewlabels.solvers.whole import Met
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.solvers.engine.record import Progress
+from fewlabels.solvers.engine.engine import RoundProgress
 
 MACHINES = {
     "svdd": (SVDD(), None),
@@ -71,14 +71,14 @@ def test_rounds_of_many_steps_in_vain_are_few(rng):
     class At:
         reach, objective = 1.0, 1.0
 
-    progress, rounds = Progress(), 0
+    progress, rounds = RoundProgress(), 0
     while not progress.is_idle(At, 1e-3, 0.0, 50_000):
         At.objective -= 1e-7  # always a little
         rounds += 1
     assert rounds < 20
     # Where the violation falls, or the objective by as much as it promises, they are not in vain.
     for fall, factor in ((1e-7, 0.85), (1e-4, 1.0)):
-        progress, violation = Progress(), 1.0 if factor < 1.0 else 1e-3
+        progress, violation = RoundProgress(), 1.0 if factor < 1.0 else 1e-3
         for _ in range(60):
             At.objective -= fall
             violation *= factor
@@ -91,7 +91,7 @@ def test_slow_progress_without_rounding_is_no_end(rng):
 
     # An S3VM of 20 000 rows took 151 rounds of few steps for a tenth of its violation of 5e-3.
     for noise, most in ((1e-12, 600), (1e-7, 200)):
-        progress, rounds = Progress(), 0
+        progress, rounds = RoundProgress(), 0
         while not progress.is_idle(At, 5e-3, noise, 50):
             At.objective -= 1e-5
             rounds += 1

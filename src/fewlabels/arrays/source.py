@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..gram.tiles.features import middle
+from ..kernels.base import LARGEST
 from ..rows.moments import Moments
 from ..rows.shards import MemoryShard, Shard, refuse_no_numbers
 from ..rows.source import ShardedSource
@@ -14,8 +15,8 @@ from .gram import ArrayGram
 from .penalty import ArrayPenalty, one_or_all
 from .values import parts_of
 
-# Numbers that are looked at a time, and the largest that has a square; rows for a median.
-_AT_A_TIME, _LARGEST, _LOOKED_AT = 16_000_000, 1e150, 1000
+# Numbers that are looked at a time, and rows for a median.
+_AT_A_TIME, _LOOKED_AT = 16_000_000, 1000
 
 
 class ArrayShard(Shard):
@@ -55,7 +56,7 @@ class ArrayShard(Shard):
         xp, backend, d = self.backend.xp, self.backend, self.X.shape[1]
         rows = backend.exactly(self.X[part, :])
         largest = float(xp.max(xp.abs(rows)))
-        if not largest <= _LARGEST:
+        if not largest <= LARGEST:
             refuse_no_numbers(backend.numpy(rows), part.start.__add__)
         total, n = float(weight.sum()), int(np.count_nonzero(weight))
         if not n:

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from .._available import available_if
 from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM
-from ..estimators.rows import check_possible
 from ..estimators.semi_supervised import reading
 from ..labels.arrays import with_missing
 from ..labels.positive_unlabelled import read_labels
@@ -33,9 +32,9 @@ class OnCluster:
             raise ValueError(
                 f"{type(self).__name__}.fit needs a synchronous Client; this one is asynchronous."
             )
-        source = ClusterSource(self, client, X=X, y=y, sample_weight=sample_weight)
+        source = ClusterSource(type(self).__name__, client, X=X, y=y, sample_weight=sample_weight)
         try:
-            check_possible(self, source, anomalies)
+            self._check_possible(source, anomalies)
         except BaseException:
             source.release()
             raise
@@ -234,8 +233,8 @@ class DaskS3VM(OnCluster, S3VM):
         return np.concatenate(rows.ask(label_of)), classes
 
 
-def mapped(machine, method, X, dtype, columns=None, **options):
-    """``machine.method`` of the rows of a collection: a collection of the same kind.
+def mapped(model, method, X, dtype, columns=None, **options):
+    """``model.method`` of the rows of a collection: a collection of the same kind.
 
     Where there are ``columns``, a row has a value for each.
     """
@@ -243,26 +242,26 @@ def mapped(machine, method, X, dtype, columns=None, **options):
         # Older data frames do not wait for delayed arguments.
         shape = 0 if columns is None else (0, len(columns))
         meta = _in_frame(np.empty(shape, dtype), None, method, columns)
-        return X.map_partitions(_frame, machine, method, options, meta, columns, meta=meta)
-    machine = delayed(machine, pure=True)
+        return X.map_partitions(_frame, model, method, options, meta, columns, meta=meta)
+    model = delayed(model, pure=True)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
         shape = {"drop_axis": 1, "meta": np.empty(0, dtype)}
         if columns is not None:
             shape = {"chunks": (X.chunks[0], (len(columns),)), "meta": np.empty((0, 0), dtype)}
-        return X.map_blocks(_values, machine, method, options, dtype=dtype, **shape)
+        return X.map_blocks(_values, model, method, options, dtype=dtype, **shape)
     value = delayed(_values)
     parts = X if isinstance(X, list | tuple) else [X]
-    found = [value(part, machine, method, options) for part in parts]
+    found = [value(part, model, method, options) for part in parts]
     return found if isinstance(X, list | tuple) else found[0]
 
 
-def _values(X, machine, method, options):
-    return getattr(machine, method)(X, **options)
+def _values(X, model, method, options):
+    return getattr(model, method)(X, **options)
 
 
-def _frame(X, machine, method, options, nothing, columns):
-    values = _values(X, machine, method, options) if len(X) else nothing.to_numpy()
+def _frame(X, model, method, options, nothing, columns):
+    values = _values(X, model, method, options) if len(X) else nothing.to_numpy()
     return _in_frame(values, X.index, method, columns)
 
 

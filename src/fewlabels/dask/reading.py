@@ -46,9 +46,12 @@ def is_collection(X):
     return is_dask_collection(X) or isinstance(X, Future)
 
 
-def sources_of(machine, X, **others):
-    """Triples of what gives rows, labels and weights of a partition (None without them)."""
-    name, rows = type(machine).__name__, _partitions(machine, X, "X")
+def sources_of(name, X, **others):
+    """Triples of what gives rows, labels and weights of a partition (None without them).
+
+    ``name`` is the name of the estimator's class.
+    """
+    rows = _partitions(name, X, "X")
     found = [rows]
     for what, values in others.items():
         if values is None:
@@ -56,7 +59,7 @@ def sources_of(machine, X, **others):
             continue
         if isinstance(X, da.Array) and isinstance(values, da.Array):
             values = _aligned(values, X, what)
-        parts = _partitions(machine, values, what)
+        parts = _partitions(name, values, what)
         if len(parts) != len(rows):
             raise ValueError(
                 f"{what} has {len(parts)} partitions and X has {len(rows)}; {name} needs the "
@@ -76,7 +79,7 @@ def _aligned(values, X, what):
     return values.rechunk({0: X.chunks[0]})
 
 
-def _partitions(machine, values, what):
+def _partitions(name, values, what):
     if isinstance(values, da.Array):
         if values.ndim == 2 and len(values.chunks[1]) > 1:
             values = values.rechunk({1: -1})
@@ -87,7 +90,7 @@ def _partitions(machine, values, what):
         return list(values)
     if hasattr(values, "to_delayed") and hasattr(values, "npartitions"):
         return list(values.to_delayed())
-    local = type(machine).__name__.removeprefix("Dask")
+    local = name.removeprefix("Dask")
     raise TypeError(
         f"{what} is a {type(values).__name__}; pass a Dask array, a Dask data frame or a list of "
         f"delayed partitions, or pass rows in memory to {local}."

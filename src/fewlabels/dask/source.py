@@ -57,15 +57,13 @@ class ClusterSource(ShardedSource):
     were.
     """
 
-    def __init__(self, machine, client, **collections):
+    def __init__(self, name, client, **collections):
         self.client, self.marks = client, None
-        self.machine = type(machine).__name__
+        self.name = name
         self.problem = None  # the ClusterRows of the problem that is being solved
         self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
         self._message, self.dtype = 0, None
-        self.slots = [
-            Slot(k, source) for k, source in enumerate(sources_of(machine, **collections))
-        ]
+        self.slots = [Slot(k, source) for k, source in enumerate(sources_of(name, **collections))]
         self._load(range(len(self.slots)))
         facts = self._tell_holders([methodcaller("describe")] * len(self.slots))
         self._settle(facts)
@@ -76,7 +74,7 @@ class ClusterSource(ShardedSource):
         """Number the rows through, once it is known how many there are."""
         kept = [k for k, fact in enumerate(facts) if fact.shape[0]]
         if not kept:
-            raise ValueError(f"X has no rows; {self.machine} needs at least one.")
+            raise ValueError(f"X has no rows; {self.name} needs at least one.")
         self.slots = [self.slots[k] for k in kept]
         facts = [facts[k] for k in kept]
         for slot, fact in zip(self.slots, facts, strict=True):

@@ -36,17 +36,17 @@ _KEPT = (
 ).split()
 
 
-def upgraded(machine, state):
-    """Attributes from a pickle or a model file, as this version of the model has them."""
+def upgraded(kind, state):
+    """Attributes from a pickle or a model file, as models of this class have them now."""
     # With the parameters that did not exist then.
-    state = {**{field.name: field.default for field in fields(machine)}, **state}
+    state = {**{field.name: field.default for field in fields(kind)}, **state}
     if "_late" in state or "dual_coef_" not in state:
         return state
     stream = state.get("_stream")
     if stream is not None and "support_vectors_" not in state:  # files held no row twice
         vectors, history = stream["X"][state["support_"]], json.loads(stream["history"])
         state = {**state, "support_vectors_": vectors, "history_": history}
-    names = (cls.__name__ for cls in type(machine).__mro__)
+    names = (cls.__name__ for cls in kind.__mro__)
     return next(_UPGRADES[name] for name in names if name in _UPGRADES)(state)
 
 

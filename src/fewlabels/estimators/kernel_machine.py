@@ -3,25 +3,33 @@
 from collections.abc import Mapping
 from functools import cache, partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import resolve_n_jobs
 from ..arrays import backend_of
-from ..kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of
-from ..rows.grams import check_powers
+from ..arrays.backend import plain_rows
+from ..arrays.function import values_at
+from ..arrays.source import ArraySource
+from ..kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of, make_kernel
+from ..kernels.width import rule_for
+from ..rows.files import FileSource, file_of
+from ..rows.source import ShardedSource
 from ..solvers import Settings
 from .locking import lock_of
-from .machine.kernels import KernelParameters
 from .machine.status import report_status, reporter
 from .machine.streaming import Updates
 from .machine.values import shown, shown_there
-from .rows import check_rows, check_values, source_of, source_to_score
+from .rows import check_rows, check_values, fit_rows, weight_of_all
 
 __all__ = ["COMMON", "KernelMachine", "shown", "shown_there"]
+
+# Rows of a piece that is scored at a time.
+_SCORED = 250_000
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
@@ -49,15 +57,22 @@ class Outside(NamedTuple):
     arrays: bool = True  # whether arrays of other libraries are taken
 
 
-class KernelMachine(Updates, KernelParameters):
+class KernelMachine(Updates):
     """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
     ``fit`` of an estimator asks for the ``RowSource`` (``_source``), states its problem over it,
     has it solved, and hands a ``Solution``, or its own kind of it, to ``_keep``. One that can be
-    updated also hands a stream to ``_hold``.
+    updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and ``_deformed`` to a kernel
+    that is made of its rows or labels.
     """
 
     _outside = Outside()
+    # What estimators declare.
+    gamma: Any
+    degree: Any
+    coef0: Any
+    # The kernel, where it is made of the rows of the fit.
+    _deformed: Any = None
 
     # Every fit asks for names and checks values, each of which takes a tenth of a small one.
 
@@ -74,6 +89,47 @@ class KernelMachine(Updates, KernelParameters):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
+
+    # -- the kernel ------------------------------------------------------------------------------
+
+    def _set_gamma(self, rows):
+        """Set gamma and the kernel from the rows of a fit, a ``RowSource``."""
+        self.shape_fit_ = rows.shape
+        self.gamma_ = 0.0
+        kind = kind_of(self._kernel_used)
+        if "gamma" in kind.takes:
+            self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
+        if kind.learns == "labels":
+            return  # it is grown when labels have been read
+        if self._learns_kernel:
+            self._set_kernel(rows.X, rows.weight)
+        else:
+            self._deformed = None
+        rows.check(self._make_kernel().plain, width=not isinstance(self.gamma, str))
+
+    def _set_kernel(self, X, weight=None):
+        """The kernel; one that is made of the rows of the fit is made of these."""
+        self._deformed = self._kernel_over(X, weight) if self._learns_kernel else None
+        return self._make_kernel()
+
+    _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
+    _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")
+
+    def _make_kernel(self):
+        if self._deformed is not None:
+            return self._deformed
+        return make_kernel(self._kernel_used, self.gamma_, self.degree, self.coef0)
+
+    def _kernel_over(self, X, weight=None):
+        """The kernel that is made of these rows."""
+        numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
+        return make_kernel(self._kernel_used, *numbers, X, weight, seed)
+
+    def _seed(self):
+        state = getattr(self, "random_state", None)
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31 - 1))
+        return 0 if state is None else int(state)
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -94,8 +150,54 @@ class KernelMachine(Updates, KernelParameters):
         return None
 
     def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
-        """The ``RowSource`` of what ``fit`` is given."""
-        return source_of(self, X, sample_weight, anomalies)
+        """The ``RowSource`` of what ``fit`` is given.
+
+        Mapped rows of more than ``cache_size`` stay in their file, and arrays that compute
+        elsewhere where they are. All others are in memory, as are rows of a file for which a model
+        has to hold them, or that don't follow each other there. A source is taken as it is.
+        """
+        if isinstance(X, ShardedSource):
+            if sample_weight is not None:
+                raise ValueError("X is a source of rows, so sample_weight belongs to its shards.")
+            source: Any = X
+        else:
+            source = self._source_outside(X, sample_weight)
+        if source is None:
+            return fit_rows(self, X, sample_weight, anomalies)
+        self._check_possible(source, anomalies)
+        self.n_features_in_ = source.shape[1]
+        return source
+
+    def _source_outside(self, X, sample_weight):
+        """The ``ShardedSource`` of rows that stay where they are; None for all others."""
+        backend = backend_of(X)
+        if backend is not None:
+            if not self._outside.arrays:
+                raise ValueError(f"{type(self).__name__} takes NumPy rows, not rows of {backend}.")
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            rows, weight = plain_rows(backend, X), weight_of_all(sample_weight, X)
+            return ArraySource(backend, rows, weight, resolve_n_jobs(self.n_jobs))
+        file = file_of(X)
+        if file is None or self._may_hold(file) or self._needs_memory(ShardedSource):
+            return None
+        weight, jobs = weight_of_all(sample_weight, X), resolve_n_jobs(self.n_jobs)
+        return FileSource(file, weight, n_jobs=jobs, cache_size=self._cache_bytes)
+
+    def _may_hold(self, file):
+        """Whether rows of a file fit ``cache_size``."""
+        return file.n_bytes <= self._cache_bytes
+
+    def _check_possible(self, source, anomalies=None):
+        """Refuse a source that lacks what the model needs, or ``anomalies``."""
+        if anomalies is not None:
+            raise ValueError(
+                f"{source.are} don't take confirmed anomalies (anomalies=...); pass "
+                f"{source.instead}, or fit without anomalies."
+            )
+        missing = self._needs_memory(source)
+        if missing is not None:
+            raise ValueError(f"{missing}: change that, or pass {source.instead}.")
 
     def _settings(self, tol, rtol, callback):
         """How the engine works for this estimator."""
@@ -139,20 +241,30 @@ class KernelMachine(Updates, KernelParameters):
                 "dense rows, such as X.toarray()."
             )
         kernel = function.kernels[0]
-        check_powers(kernel.plain, X)
+        kernel.plain.check_powers(X)
         return sp.csr_array(X) if is_sparse else X
+
+    def _source_to_score(self, X):
+        """The ``ShardedSource`` of rows that are scored in pieces; None for all others.
+
+        Those are rows of a file that is mapped and larger than ``cache_size``.
+        """
+        if isinstance(X, ShardedSource):
+            return X
+        file = file_of(X)
+        if file is None or self._may_hold(file):
+            return None
+        return FileSource(file, n_shards=max(1, -(-file.shape[0] // _SCORED)))
 
     def _evaluation(self, X, **options):
         """A call that gives values of the present function at rows, where their arrays compute."""
         backend = backend_of(X)
         with lock_of(self):
             function, name, width = self._found.function, type(self).__name__, self.n_features_in_
-            source = source_to_score(self, X) if backend is None else None
+            source = self._source_to_score(X) if backend is None else None
             if backend is None and source is None:
                 return partial(self._evaluate, function, self._rows_to_score(X), options)
         if backend is not None:
-            from ..arrays.function import values_at
-
             return partial(values_at, backend, name, function, X, width)
         return partial(
             source.values, lambda X: self._evaluate(function, self._rows_to_score(X), options)

@@ -36,8 +36,9 @@ from ..training.calibration import (
     told_of_few_rows,
 )
 from .kernel_machine import KernelMachine
-from .locking import consistent, fitted_or_not, fitting, lock_of, one_at_a_time
-from .rows import check_weight, is_outside, read_all, warn_of_lost_digits
+from .locking import consistent, fitting, lock_of, one_at_a_time
+from .machine.status import warn_of_lost_digits
+from .rows import check_weight, is_outside, read_all
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -125,9 +126,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     def _with_threshold(self):
         """Calibrated; refused or interrupted, it is not fitted."""
-        with fitted_or_not(self, interrupted=True):
+        with self._fitted_or_not(interrupted=True):
             self._calibrated()
-        return self
 
     def _settle(self, rows, formulation, solved, shift):
         """Keep what a fit has found, and its rows if that is possible; the ``Solution``."""
@@ -141,11 +141,10 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 marks = {"weight": held_out.weight, "calibrates": held_out.mask}
             if rows.anomalies is not None:
                 marks["anomaly"] = rows.anomalies
-            stream = ConvexStream(
-                formulation, solution.function.kernel, HeldRows(rows.everything, **marks),
-                (rows.spread(result.a), result.multiplier), shift=shift,
-                n_steps=solution.n_iter, history=solution.history,
-            )  # fmt: skip
+            held, kernel = HeldRows(rows.everything, **marks), solution.function.kernel
+            start = rows.spread(result.a), result.multiplier
+            so_far = {"n_steps": solution.n_iter, "history": solution.history}
+            stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
         self._hold(stream)
         self._keep(solution)
         if rows.backend is not None:

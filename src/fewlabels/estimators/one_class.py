@@ -15,8 +15,8 @@ from ..fitted.solution import edges_of_scores, function_of, largest_value, run_b
 from ..problem.one_class import ANOMALY_COST, OneClass
 from ..solvers import Status
 from .kernel_machine import COMMON, KernelMachine, Outside
+from .machine.status import warn_of_lost_digits
 from .normal_rows import CALIBRATION, OneClassMachine
-from .rows import warn_of_lost_digits
 
 # The share of the scores' range from which a tolerance is refined, and rounding of scores.
 _SHARE, _ROUNDING = 0.5, 1e-13

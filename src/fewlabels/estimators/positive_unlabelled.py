@@ -17,14 +17,13 @@ from ..gram import row_products
 from ..kernels import MIXTURE, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
-from ..options.words import Message, ref
+from ..metrics.default_scores import positives_auc
 from ..rows.grams import shift_of
 from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.propensity import propensity_weights
 from ..training.positive_unlabelled.rows import PURows, ShardedPURows
 from ..training.row_order import value_order
-from .locking import within_time
 from .rows import fit_rows
 from .two_classes import TwoClassMachine
 
@@ -173,8 +172,6 @@ class PUMachine(TwoClassMachine):
         float
             NaN, with a warning, without rows of both kinds.
         """
-        from ..metrics.default_scores import positives_auc  # which takes its time
-
         decision = self._decision_in_memory(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 
@@ -251,46 +248,15 @@ class PUDescriber:
         return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
 
 
-def check_loss(machine):
-    """Refuse a loss, solver and bias that don't go together."""
-    if machine.loss == "ramp" and machine.solver == "usmo":
-        raise ValueError(
-            "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
-            "solver='decomposition' or 'qp'."
-        )
-    if machine.bias > 1.0 and (machine.loss == "ramp" or machine.solver == "usmo"):
-        raise ValueError(
-            f"bias={machine.bias:g} is for loss='double-hinge' and solver='decomposition' or "
-            "'qp'; pass these, or bias=1."
-        )
-
-
-def can_be_updated(machine):
-    """Whether the solution of a PUSVM can follow its rows; refuses if not."""
-    if machine.loss == "ramp":
-        raise ValueError(
-            Message(
-                f"{ref('loss', 'ramp')} has many local minima and can't be updated; fit again, or "
-                f"use {ref('loss', 'double-hinge')}."
-            )
-        )
-    if machine.bias > 1.0 and machine.max_steps is not None:
-        raise ValueError(
-            f"max_steps={machine.max_steps} is for models with bias=1; an update with "
-            f"bias={machine.bias:g} solves the problem afresh. Pass max_steps=None."
-        )
-    return True
-
-
 # -- for searches --------------------------------------------------------------------------------
 
 
-def prior_of(machine, X, y, sample_weight=None, propensity=None):
+def prior_of(estimator, X, y, sample_weight=None, propensity=None):
     """The Prior that ``fit`` of a new model would take, and the classes."""
-    machine._validate_params()
-    check_prior(machine.prior)
-    rows = machine._read(X, y, sample_weight, propensity)
-    return machine._found_prior(rows), machine.classes_
+    estimator._validate_params()
+    check_prior(estimator.prior)
+    rows = estimator._read(X, y, sample_weight, propensity)
+    return estimator._found_prior(rows), estimator.classes_
 
 
 def factors_of_new(weights, propensity, positive):
@@ -333,7 +299,7 @@ def fit_settings(
         known = machine._found_prior(rows) if known is None else known
         if machine.prior == "estimate":
             estimate = known
-        found = within_time(machine, machine._fit_rows, rows, known, before)
+        found = machine._within_time(machine._fit_rows, rows, known, before)
         before = None if machine.bias > 1.0 else (machine.lam_, found)
     return machines
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
+from operator import methodcaller
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..class_prior.finding import check_prior
 from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes
 from ..labels.positive_unlabelled import read_more_labels
+from ..options.words import Message, ref
 from ..problem.positive_unlabelled import weight_of_norm
 from ..rows.memory import MemorySource
 from ..solvers import Status
@@ -28,7 +30,8 @@ from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
 from . import positive_unlabelled
 from .kernel_machine import COMMON, KernelMachine, Outside, shown
 from .locking import consistent, fitting
-from .rows import check_weight, warn_of_lost_digits
+from .machine.status import warn_of_lost_digits
+from .rows import check_weight
 from .two_classes import PROBABILITY
 
 CONSTRAINTS: dict = {
@@ -290,7 +293,16 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _check_settings(self):
         check_prior(self.prior)
-        positive_unlabelled.check_loss(self)
+        if self.loss == "ramp" and self.solver == "usmo":
+            raise ValueError(
+                "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
+                "solver='decomposition' or 'qp'."
+            )
+        if self.bias > 1.0 and (self.loss == "ramp" or self.solver == "usmo"):
+            raise ValueError(
+                f"bias={self.bias:g} is for loss='double-hinge' and solver='decomposition' or "
+                "'qp'; pass these, or bias=1."
+            )
 
     def _fit_rows(self, rows, prior, before=None, callback=None):
         """Solve; ``before`` is None or lambda and solution of a model over the same rows."""
@@ -344,7 +356,23 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelMachine._FIXED)
 
-    @available_if(positive_unlabelled.can_be_updated)
+    def _can_be_updated(self):
+        """True where the solution can follow its rows; else an error that says why not."""
+        if self.loss == "ramp":
+            raise ValueError(
+                Message(
+                    f"{ref('loss', 'ramp')} has many local minima and can't be updated; fit "
+                    f"again, or use {ref('loss', 'double-hinge')}."
+                )
+            )
+        if self.bias > 1.0 and self.max_steps is not None:
+            raise ValueError(
+                f"max_steps={self.max_steps} is for models with bias=1; an update with "
+                f"bias={self.bias:g} solves the problem afresh. Pass max_steps=None."
+            )
+        return True
+
+    @available_if(methodcaller("_can_be_updated"))
     @fitting
     def partial_fit(
         self, X, y=None, classes=None, sample_weight=None, *, propensity=None
@@ -404,7 +432,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _ready_stream(self):
         check_is_fitted(self)
-        positive_unlabelled.can_be_updated(self)
+        self._can_be_updated()
         return super()._ready_stream()
 
     def _read_new(self, X, y, sample_weight, propensity):

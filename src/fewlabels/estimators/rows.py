@@ -2,23 +2,17 @@
 
 from functools import lru_cache
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
-from .._threads import resolve_n_jobs
-from .._warn import warn
 from ..arrays import backend_of
-from ..arrays.backend import plain_rows
 from ..gram.static.explicit import formed_values
 from ..kernels import Callable
+from ..kernels.base import LARGEST
 from ..labels.anomalies import read_anomalies
-from ..rows.files import FileSource, file_of
-from ..rows.grams import LARGEST
 from ..rows.memory import NOTHING_LEFT, MemorySource
 from ..rows.source import ShardedSource
 
@@ -37,8 +31,6 @@ _OF_TIME = ("date", "time", "duration")
 _ANY_NUMBER = 1e300  # whole numbers of Python go on
 # Types of parameters that say all about them.
 _PLAIN = {str, int, float, bool, type(None), np.float64}
-# Digits that a sum of kernel values may lose without a word, as a share of the coefficients.
-_LOST = 1e-6
 
 
 def fit_rows(estimator, X, sample_weight, anomalies=None):
@@ -181,18 +173,6 @@ def _refuse_what_is_no_number(X):
             ) from error
 
 
-def warn_of_lost_digits(gram, coef, unit, tol):
-    """Warn if rounding of kernel values moves ``unit K coef`` by more than a tolerance."""
-    lost = unit * gram.lost(coef)
-    if lost > max(tol, _LOST * unit * np.abs(coef).sum()):
-        warn(
-            f"kernel values of these rows lost precision: scores may be off by {lost:.2g}. "
-            "Groups of rows are very far apart for this gamma; check for outliers, scale the "
-            "columns or pass a smaller gamma.",
-            ConvergenceWarning,
-        )
-
-
 def check_weight(sample_weight, X):
     """Weights of the rows that count and their indices; None where all count, and alike."""
     if sample_weight is None:
@@ -247,63 +227,9 @@ def check_parameters(estimator):
     estimator._validate_params()
 
 
-# Rows of a piece that is scored at a time.
-_SCORED = 250_000
-
-
-def what_is_missing(machine, source=ShardedSource):
+def what_is_missing(estimator, source=ShardedSource):
     """What a model needs its rows in memory for, in one sentence; None for nothing."""
-    return machine._needs_memory(source)
-
-
-def check_possible(machine, source, anomalies=None):
-    """Refuse a model that needs its rows in memory, or ``anomalies``."""
-    if anomalies is not None:
-        raise ValueError(
-            f"{source.are} don't take confirmed anomalies (anomalies=...); pass {source.instead}, "
-            "or fit without anomalies."
-        )
-    missing = what_is_missing(machine, source)
-    if missing is not None:
-        raise ValueError(f"{missing}: change that, or pass {source.instead}.")
-
-
-def source_of(machine, X, sample_weight=None, anomalies=None):
-    """The ``RowSource`` of what ``fit`` is given.
-
-    Mapped rows of more than ``cache_size`` stay in their file, and arrays that compute elsewhere
-    where they are. All others are in memory, as are rows of a file for which a model has to hold
-    them, or that don't follow each other there. A source is taken as it is.
-    """
-    if isinstance(X, ShardedSource):
-        if sample_weight is not None:
-            raise ValueError("X is a source of rows, so sample_weight belongs to its shards.")
-        source: Any = X
-    else:
-        source = _sharded(machine, X, sample_weight)
-    if source is None:
-        return fit_rows(machine, X, sample_weight, anomalies)
-    check_possible(machine, source, anomalies)
-    machine.n_features_in_ = source.shape[1]
-    return source
-
-
-def _sharded(machine, X, sample_weight):
-    backend = backend_of(X)
-    if backend is not None:
-        from ..arrays.source import ArraySource
-
-        if not machine._outside.arrays:
-            raise ValueError(f"{type(machine).__name__} takes NumPy rows, not rows of {backend}.")
-        if hasattr(machine, "feature_names_in_"):
-            del machine.feature_names_in_
-        jobs = resolve_n_jobs(machine.n_jobs)
-        return ArraySource(backend, plain_rows(backend, X), _everywhere(sample_weight, X), jobs)
-    file = file_of(X)
-    if file is None or may_hold(machine, file) or what_is_missing(machine):
-        return None
-    weight, jobs = _everywhere(sample_weight, X), resolve_n_jobs(machine.n_jobs)
-    return FileSource(file, weight, n_jobs=jobs, cache_size=1e6 * machine.cache_size)
+    return estimator._needs_memory(source)
 
 
 def is_outside(X):
@@ -318,7 +244,7 @@ def read_all(X, rows=None):
     return X.take(X.indices) if isinstance(X, ShardedSource) else backend_of(X).numpy(X)
 
 
-def _everywhere(sample_weight, X):
+def weight_of_all(sample_weight, X):
     """Weights of all rows, 0 for those that do not count; None where they are all 1."""
     backend = backend_of(sample_weight)
     weight, kept = check_weight(
@@ -329,21 +255,3 @@ def _everywhere(sample_weight, X):
     everywhere = np.zeros(X.shape[0])
     everywhere[kept] = 1.0 if weight is None else weight
     return everywhere
-
-
-def may_hold(machine, file):
-    """Whether rows of a file fit the model's ``cache_size``."""
-    return file.row_bytes * file.shape[0] <= 1e6 * machine.cache_size
-
-
-def source_to_score(machine, X):
-    """The ``ShardedSource`` of rows that are scored in pieces; None for all others.
-
-    Those are rows of a file that is mapped and larger than ``cache_size``.
-    """
-    if isinstance(X, ShardedSource):
-        return X
-    file = file_of(X)
-    if file is None or may_hold(machine, file):
-        return None
-    return FileSource(file, n_shards=max(1, -(-file.shape[0] // _SCORED)))

@@ -12,19 +12,19 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from ..fitted import Late
-from ..kernels import Linear, SharedLeaves, Trees
+from ..kernels import Linear, SharedLeaves, Trees, centered
 from ..labels.semi_supervised import sides
+from ..metrics.default_scores import labelled_accuracy
 from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
 from ..training.semi_supervised.data import S3VMData
-from ..training.semi_supervised.record import TrainingRecord
 from ..training.semi_supervised.trainer import Trainer
 from .kernel_machine import COMMON, KernelMachine, Outside
 from .locking import fitting
-from .semi_supervised import before_training, labels_alone, reading
+from .semi_supervised import reading
 from .semi_supervised.calibrator import Calibrator
 from .semi_supervised.certifier import Certifier
-from .semi_supervised.updater import warn_of_training
+from .semi_supervised.updater import TrainingRecord, warn_of_training
 from .semi_supervised.updates import UpdatableS3VM
 from .two_classes import PROBABILITY
 
@@ -316,8 +316,6 @@ class S3VM(UpdatableS3VM):
             NaN, with a warning, where no row has a label, as in a fold without any. Split with
             :class:`fewlabels.model_selection.LabeledKFold` to have labels in every fold.
         """
-        from ..metrics.default_scores import labelled_accuracy  # which takes its time
-
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     # -- fitting -------------------------------------------------------------------------------
@@ -373,9 +371,10 @@ class S3VM(UpdatableS3VM):
         self._offset = None
         trainer, certifier = self._trainer(rows), self._certifier()
         if self.C_star == 0 and self.balance is False and rows.can_be_held:
-            found, data, ran, solution = labels_alone.trained(
-                trainer, certifier, rows, given, problems, shift, callback
-            )
+            data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
+            f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
+            known = np.flatnonzero(label)
+            found = [one.over_all(known, own) for one, own in zip(ran, f.T, strict=True)]
         else:
             gram = rows.gram(certifier.kernel, shift, trainer.gram)
             data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), weights)
@@ -394,13 +393,22 @@ class S3VM(UpdatableS3VM):
         self._keep(solution, certificate=certificate)
         warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
 
+    def _train_on_labels(self, rows, given, problems, shift, callback):
+        """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
+        trainer, certifier, some = self._trainer(), self._certifier(), rows.without(given == 0)
+        label = given[some.indices]
+        gram = trainer.gram(certifier.kernel, centered(some.X, shift))
+        data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), some.weights)
+        found = trainer.train(data, callback)
+        return data, found, certifier.trained(found, data, some, label, shift)
+
     def _prepare(self, rows, label):
         """Take from the labels of ``MemorySource`` what training begins with."""
-        self.class_ratio_, self.class_ratio_interval_ = before_training.class_ratio_of(
+        self.class_ratio_, self.class_ratio_interval_ = reading.class_ratio_of(
             self.class_ratio, rows, label, self.classes_, self._seed()
         )
-        if before_training.has_trees(self.kernel):
-            self._deformed = before_training.grown_trees(
+        if reading.has_trees(self.kernel):
+            self._deformed = reading.grown_trees(
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
             )
 

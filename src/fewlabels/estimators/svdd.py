@@ -17,8 +17,8 @@ from ..options.words import Message, ref
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from .kernel_machine import COMMON, KernelMachine, Outside, shown
+from .machine.status import warn_of_lost_digits
 from .normal_rows import CALIBRATION, OneClassMachine
-from .rows import warn_of_lost_digits
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.

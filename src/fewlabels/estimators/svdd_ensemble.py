@@ -243,7 +243,8 @@ class SVDDEnsemble(OneClassMachine):
         self._hold(stream)
         self._keep(found)
         self._report_bags(found)
-        return self._with_threshold()
+        self._with_threshold()
+        return self
 
     def _bagged(self, X, weight, seed, callback=None, known=()):
         """The ``BagsSolution`` of rows, without rows of weight 0."""

@@ -1,5 +1,7 @@
 """What models that tell two classes apart share: decisions and probabilities."""
 
+from operator import methodcaller
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
@@ -14,15 +16,6 @@ from .locking import consistent, lock_of
 
 # What ``probability`` may be.
 PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
-
-
-def _asked_for(machine):
-    if machine.probability is None:
-        raise AttributeError(
-            f"this {type(machine).__name__} has no probabilities; pass probability='isotonic' or "
-            "'sigmoid' (with set_params if the fitted model stores its rows)."
-        )
-    return True
 
 
 class TwoClassMachine(ClassifierMixin, KernelMachine):
@@ -99,6 +92,15 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     # -- probabilities -------------------------------------------------------------------------
 
+    def _has_probabilities(self):
+        """True where they are requested; else an error that says how."""
+        if self.probability is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has no probabilities; pass probability='isotonic' or "
+                "'sigmoid' (with set_params if the fitted model stores its rows)."
+            )
+        return True
+
     @property
     def _curve_name(self):
         """The name of the curve that is requested among the model's late values."""
@@ -111,7 +113,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         It is another one for every version of the rows and for every kind of curve.
         """
         check_is_fitted(self)
-        _asked_for(self)
+        self._has_probabilities()
         return self._computed(self._curve_name, self._fit_curve)
 
     @consistent
@@ -137,7 +139,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         is_known = self._late.known(self._curve_name, self._version) is not None
         return self.probability is not None and is_known
 
-    @available_if(_asked_for)
+    @available_if(methodcaller("_has_probabilities"))
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the classes, for rows drawn as the unlabelled ones were.
 
@@ -174,7 +176,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             curve(values()) if backend is None else backend.array(curve(backend.numpy(values())))
         )
 
-    @available_if(_asked_for)
+    @available_if(methodcaller("_has_probabilities"))
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 

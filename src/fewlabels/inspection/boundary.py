@@ -111,13 +111,13 @@ class BoundaryDisplay(Display):
         ax.legend(fontsize="small", framealpha=0.9)
 
 
-def _kinds(machine, y, n):
+def _kinds(model, y, n):
     """Names and masks of the kinds of rows."""
     if y is None:
         return [("training rows", np.ones(n, bool))]
     y = np.asarray(y)
-    classes = getattr(machine, "classes_", np.array([value for value in y if value == value]))
-    if hasattr(machine, "prior_"):
+    classes = getattr(model, "classes_", np.array([value for value in y if value == value]))
+    if hasattr(model, "prior_"):
         classes = classes[1:]
     known = [(f"labelled {value}", y == value) for value in np.unique(classes)]
     others = ~np.any([mask for _, mask in known], axis=0)

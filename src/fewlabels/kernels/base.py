@@ -15,6 +15,8 @@ from .._core.library import CONSTANTS
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.
 FLOAT32_UNITS_LIMIT = 82.0
+# Beyond this, squares of numbers have no room in double precision.
+LARGEST = 1e150
 
 
 class Map(IntEnum):
@@ -83,6 +85,10 @@ class Kernel(ABC):
     def diagonal(self, X):
         """K(x, x) of every row of X, float64, shape (len(X),)."""
 
+    def check_powers(self, X):
+        """Refuse rows whose powers are too large for double precision."""
+        return None
+
 
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
@@ -111,6 +117,17 @@ class MappedKernel(Kernel):
         if self.map is Map.POWER:
             return inner**self.degree
         return np.tanh(inner) if self.map is Map.TANH else inner
+
+    def check_powers(self, X):
+        if self.map is not Map.POWER:
+            return
+        with np.errstate(all="ignore"):
+            largest = np.abs(self.diagonal(X)).max(initial=0.0)
+        if not largest <= LARGEST:
+            raise ValueError(
+                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
+                "precision; scale the columns, or lower degree or gamma."
+            )
 
     @abstractmethod
     def rounding(self, largest_norm, row_length):

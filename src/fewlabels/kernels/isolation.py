@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._threads import one_blas_thread, run_ranges
 from .base import FeatureKernel, squared_norms
 from .offsets import center_of, centered
-from .sampling import Copies
+from .sampling import WeightedCopies
 
 _CONSTRAINTS = {
     "n_points": [Interval(Integral, 1, 65_536, closed="both")],
@@ -251,11 +251,11 @@ class Isolation(BaseEstimator):
         if not np.any(weight > 0):
             raise ValueError("all rows have a weight of 0 or less; pass rows to draw from.")
         seed = _seed(self.random_state, random_state)
-        copies = Copies(X, weight)
+        copies = WeightedCopies(X, weight)
         return self.among(X, copies, copies.lowest(0, _MOST_ROWS, seed), seed)[0]
 
     def among(self, X, copies, places, seed, first=1):
-        """``Cells`` with centres among some of the ``Copies`` of rows, and where these are.
+        """``Cells`` with centres among some ``WeightedCopies`` of rows, and where these are.
 
         ``first`` is the number of the first sample with the same copies and seed. The
         second result has the place of each centre in ``places``, shape (n_draws, n_points).

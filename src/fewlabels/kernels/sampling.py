@@ -13,7 +13,7 @@ _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133
 _MOST = 10
 
 
-class Copies:
+class WeightedCopies:
     """Rows of positive weight, each repeated by its weight, and a unique mark for every copy.
 
     ``rows`` are indices of training rows (of equal rows, the first). ``marks`` depend on the rows'

@@ -9,50 +9,50 @@ from .functions import check_kernel, class_values, on_boundary, values
 from .transformers import is_missing
 
 
-def answers(graph, machine, x, labels=None):
+def answers(graph, model, x, labels=None):
     """Nodes for what a fitted model says about rows x, float64 of shape (n, d), by name.
 
     ``labels`` represent the classes at or below the threshold, and above.
     """
-    function = machine.function_
-    check_kernel(type(machine).__name__, function.kernels[0])
+    function = model.function_
+    check_kernel(type(model).__name__, function.kernels[0])
     if isinstance(function, ClassFunctions):
-        return _answers_of_classes(graph, machine, x, labels)
-    one_class = is_outlier_detector(machine)
-    conformal = getattr(machine, "conformal_", None) if one_class else None
+        return _answers_of_classes(graph, model, x, labels)
+    one_class = is_outlier_detector(model)
+    conformal = getattr(model, "conformal_", None) if one_class else None
     score, noise = values(graph, function, x, exact=conformal is not None)
     decision = score
     if one_class:
-        decision = graph.add("Sub", score, np.float64(np.ravel(machine.offset_)[0]))
-    if machine.target_fpr is None if one_class else noise > function.rounding:
+        decision = graph.add("Sub", score, np.float64(np.ravel(model.offset_)[0]))
+    if model.target_fpr is None if one_class else noise > function.rounding:
         decision = on_boundary(graph, decision, 0.0, max(function.rounding, noise))
     above = graph.add("GreaterOrEqual" if one_class else "Greater", decision, np.float64(0.0))
     place = graph.cast(above, np.int64)
-    label = graph.add("Gather", label_values(machine, labels), place)
+    label = graph.add("Gather", label_values(model, labels), place)
     found = {"label": label, "score": decision}
     if one_class:
         found["score_samples"] = score
         if conformal is not None:
             found["p_value"] = _p_values(graph, conformal, score)
-    elif machine.has_curve_:
-        p = _probabilities(graph, machine.curve_, decision)
-        found["probabilities"] = _agreeing(graph, p, place, 2) if machine.curve_.agrees else p
+    elif model.has_curve_:
+        p = _probabilities(graph, model.curve_, decision)
+        found["probabilities"] = _agreeing(graph, p, place, 2) if model.curve_.agrees else p
     return found
 
 
-def _answers_of_classes(graph, machine, x, labels):
+def _answers_of_classes(graph, model, x, labels):
     """The same for a model of several classes."""
-    decision = class_values(graph, machine.function_, x)
+    decision = class_values(graph, model.function_, x)
     first = graph.add("ArgMax", decision, axis=1, keepdims=0)
-    found = {"label": graph.add("Gather", label_values(machine, labels), first)}
+    found = {"label": graph.add("Gather", label_values(model, labels), first)}
     found["score"] = decision
-    if machine.has_curve_:
-        curves = machine.curve_
+    if model.has_curve_:
+        curves = model.curve_
         z = graph.add("Mul", decision, np.float64(curves.slope))
         p = graph.add("Softmax", graph.add("Add", z, np.asarray(curves.intercept)), axis=1)
         if curves.steps is not None:
             p = _with_steps(graph, curves.steps, decision, p)
-        n_classes = len(machine.classes_)
+        n_classes = len(model.classes_)
         found["probabilities"] = _agreeing(graph, p, first, n_classes) if curves.agrees else p
     return found
 
@@ -85,30 +85,30 @@ def _with_steps(graph, steps, decision, p):
     return graph.add("Mul", graph.add("Add", p, other), np.float64(0.5))
 
 
-def names_of_answers(machine):
+def names_of_answers(model):
     """Names of what :func:`answers` gives, in its order."""
-    if is_outlier_detector(machine):
-        further = ["score_samples", *(["p_value"] if hasattr(machine, "conformal_") else [])]
+    if is_outlier_detector(model):
+        further = ["score_samples", *(["p_value"] if hasattr(model, "conformal_") else [])]
     else:
-        further = ["probabilities"] if machine.has_curve_ else []
+        further = ["probabilities"] if model.has_curve_ else []
     return ["label", "score", *further]
 
 
-def shape_of(name, machine, n_rows):
+def shape_of(name, model, n_rows):
     """Shape of an answer."""
-    several = isinstance(machine.function_, ClassFunctions)
+    several = isinstance(model.function_, ClassFunctions)
     if name == "probabilities" or (name == "score" and several):
-        return [n_rows, len(machine.classes_)]
+        return [n_rows, len(model.classes_)]
     return [n_rows]
 
 
-def label_values(machine, labels=None):
+def label_values(model, labels=None):
     """What the label says below and above the threshold; texts in an array of objects."""
     if labels is not None:
         return np.array([str(label) for label in labels], dtype=object)
-    if is_outlier_detector(machine):
+    if is_outlier_detector(model):
         return np.array([-1, 1], dtype=np.int64)
-    classes = np.asarray(machine.classes_)
+    classes = np.asarray(model.classes_)
     if classes.dtype.kind in "iu":
         return classes.astype(np.int64)
     if classes.dtype.kind in "fb":

@@ -1,4 +1,4 @@
-"""Separable convex piecewise-linear penalties with one kink, and those of rows on a path."""
+"""Separable convex piecewise-linear penalties with one kink, of a problem or of some rows."""
 
 import math
 from dataclasses import dataclass

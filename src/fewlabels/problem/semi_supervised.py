@@ -52,6 +52,21 @@ class SemiSupervised:
         """RowPenalties of some rows."""
         return RowPenalties.semi_supervised(label, self.cost(label, weight))
 
+    def check_weight(self, label, weight):
+        """Refuse weights that a path cannot hold."""
+        if np.any(weight <= 0):
+            raise ValueError(
+                "rows with weight <= 0 can't be used in updates; drop them, or give them a weight "
+                "> 0."
+            )
+        free = weight[label == 0]
+        if self.balance is not False and len(free) and np.ptp(free) > 0:
+            raise ValueError(
+                f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the "
+                "balancing constraint needs equal weights in updates; give them equal weights, or "
+                "set balance=False."
+            )
+
     def step(self, gram, label, weight, sign, target=None):
         """The ``DualProblem`` at given signs (Gu et al. 2018, eq. (6)), in merged variables.
 

@@ -107,7 +107,19 @@ def _stamp(path):
     return found.st_size, found.st_mtime_ns
 
 
-class DenseFile:
+class RowFile:
+    """Rows in files."""
+
+    shape: tuple
+    row_bytes: float
+
+    @property
+    def n_bytes(self):
+        """What all rows take."""
+        return self.row_bytes * self.shape[0]
+
+
+class DenseFile(RowFile):
     """Rows of one array."""
 
     is_sparse = False
@@ -123,7 +135,7 @@ class DenseFile:
         return partial(self.array.read, file), [file]
 
 
-class SparseFile:
+class SparseFile(RowFile):
     """CSR rows of three arrays: data, indices and indptr."""
 
     is_sparse = True

@@ -1,4 +1,4 @@
-"""Operators over rows, and whether a kernel has digits for them."""
+"""Operators over rows, in as many digits as these need, and whether a width leaves any."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -6,13 +6,11 @@ import scipy.sparse as sp
 from ..gram import make_gram
 from ..gram.equal_rows import distinct
 from ..gram.tiles.features import middle
-from ..kernels import Map, center_of, centered
+from ..kernels import center_of, centered
 from ..kernels.base import squared_norms
 from ..options.words import Message, ref
-from ..solvers.settings import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET
+from ..solvers.run import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET
 
-# Beyond this, squares of numbers have no room in double precision.
-LARGEST = 1e150
 _EPSILON = float(np.finfo(float).eps)
 # Rows that the spread of all is estimated from.
 _SAMPLE = 256
@@ -36,18 +34,6 @@ def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):
 def shift_of(kernel, X):
     """What is taken from rows under the linear kernel, which changes nothing but rounding."""
     return center_of(X) if kernel.is_linear else None
-
-
-def check_powers(kernel, X):
-    """Refuse rows whose powers are too large for double precision."""
-    if kernel.is_mapped and kernel.map is Map.POWER:
-        with np.errstate(all="ignore"):
-            largest = np.abs(kernel.diagonal(X)).max(initial=0.0)
-        if not largest <= LARGEST:
-            raise ValueError(
-                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
-                "precision; scale the columns, or lower degree or gamma."
-            )
 
 
 def check_width(kernel, X):

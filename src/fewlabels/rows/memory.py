@@ -10,7 +10,7 @@ from ..kernels import centered
 from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
 from ..solvers import solve_decomposition
-from .grams import check_powers, check_width, gram_over, shift_of, spread_over
+from .grams import check_width, gram_over, shift_of, spread_over
 from .source import RowSource, Stated
 from .spec import Solved
 
@@ -120,7 +120,7 @@ class MemorySource(RowSource):
         return resolve_gamma(rule, *self.normal())
 
     def check(self, kernel, *, width):
-        check_powers(kernel, self.X)
+        kernel.check_powers(self.X)
         if width and kernel.is_mapped and kernel.of_distance:
             check_width(kernel, self.X)
 

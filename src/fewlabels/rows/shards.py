@@ -6,9 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram import PieceGram
-
-# Beyond this, squares of numbers have no room in double precision.
-_LARGEST = 1e150
+from ..kernels.base import LARGEST
 
 
 class Shard(ABC):
@@ -102,9 +100,9 @@ def refuse_no_numbers(rows, number):
     """Refuse rows with entries that are missing, or too large; a function gives their numbers."""
     entries = rows.data if sp.issparse(rows) else rows
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
-    if largest <= _LARGEST:
+    if largest <= LARGEST:
         return largest
-    wrong = np.flatnonzero(~(np.abs(entries.ravel()) <= _LARGEST))[0]
+    wrong = np.flatnonzero(~(np.abs(entries.ravel()) <= LARGEST))[0]
     if sp.issparse(rows):
         row = int(np.searchsorted(rows.indptr, wrong, "right")) - 1
         value = entries[wrong]
@@ -112,5 +110,5 @@ def refuse_no_numbers(rows, number):
         row, value = int(wrong // rows.shape[1]), entries.ravel()[wrong]
     raise ValueError(
         f"row {number(row)} (counted from 0) holds {value}; every number must be finite, and at "
-        f"most {_LARGEST:g}; fill in missing numbers, or drop such rows."
+        f"most {LARGEST:g}; fill in missing numbers, or drop such rows."
     )

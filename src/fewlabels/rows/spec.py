@@ -12,8 +12,7 @@ from ..problem.penalty import check_costs
 from ..solvers import Result
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
-from ..solvers.engine.record import Record
-from ..solvers.result import certified
+from ..solvers.run import Record, certified
 from .grams import rows_in_float64
 from .moments import center_at, farthest
 

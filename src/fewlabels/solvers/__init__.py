@@ -7,8 +7,7 @@ from .papers.interior_point import solve_interior_point
 from .papers.lagrangian import solve_lagrangian
 from .papers.projected import solve_projected
 from .qp import solve_qp
-from .result import Result, Status
-from .settings import Settings
+from .run import Result, Settings, Status
 
 # Name, function and the accuracy that each is run with at least.
 REFERENCE_SOLVERS: dict[str, tuple[Callable, float]] = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from .decomposition import warm_start
-from .result import Status
+from .run import Status
 
 # Outer steps; a handful is usual.
 _MAX_STEPS = 100

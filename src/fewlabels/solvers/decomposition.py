@@ -7,11 +7,9 @@ import numpy as np
 
 from .engine.engine import Engine
 from .engine.partition import Partition
-from .engine.record import Record
 from .engine.rows import Rows
 from .equal_rows import merged
-from .result import Result, Status, certified
-from .settings import Settings
+from .run import Record, Result, Settings, Status, certified
 from .whole import is_whole, solve_whole
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..gram.equal_rows import Copies
 from ..problem import DualProblem
 from ..problem.penalty import group_sums
-from .result import Result
+from .run import Result
 
 # Slopes, and breakpoints times ridges, that differ by this share of the largest are equal.
 _ROUNDING = 1e-13

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from .._extras import require
 from .decomposition import repaired
-from .result import Status, certify
+from .run import Status, certify
 
 # Rounding in a kernel matrix, relative to its largest diagonal entry.
 _ROUNDING = 1e-9

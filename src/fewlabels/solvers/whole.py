@@ -12,8 +12,7 @@ import numpy as np
 
 from .._core import block
 from .._core.block import EXACT, Outcome, add_products
-from .result import Result, Status, certified
-from .settings import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET
+from .run import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET, Result, Status, certified
 
 # The share of the memory that the matrix of all rows may take.
 _BLOCK_SHARE = 0.5

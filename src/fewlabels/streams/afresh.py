@@ -4,7 +4,7 @@ import numpy as np
 
 from ..problem import DualProblem
 from ..solvers import Status, solve_decomposition
-from ..solvers.result import certify
+from ..solvers.run import certify
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
 _ROUGH, _EXACT = 1e-3, 1e-10

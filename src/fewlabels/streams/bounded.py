@@ -6,7 +6,7 @@ from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..kernels import centered
 from ..solvers import Status, solve_decomposition
-from ..solvers.result import certify
+from ..solvers.run import certify
 from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.losses import bounded_problem, bounded_solution
 from ..training.positive_unlabelled.rows import PURows

@@ -16,7 +16,7 @@ from ..problem.semi_supervised import SemiSupervised
 from ..training.semi_supervised import beginning as begin
 from ..training.semi_supervised.data import S3VMData
 from .rows import caught_up
-from .state import ABSENT, NONE, PathState, both_classes, check_weight
+from .state import ABSENT, NONE, PathState, both_classes
 
 _HISTORY_KEPT = 1000
 
@@ -224,7 +224,7 @@ class ClassPath:
         """Begin the path where it is known to start, or build one, row by row if not told how."""
         now, places = self._now, self.rows.places
         label, weight = self.training_labels
-        check_weight(self.machine, label, weight)
+        self.machine.check_weight(label, weight)
         options = {
             "balance": None if self.machine.balance is False else self.options.balance_update,
             "deadline": self.options.deadline, "cache_size": self.options.cache_size,

@@ -14,7 +14,7 @@ from ..problem.dual import curvature_missing
 from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower
-from ..solvers.result import certify
+from ..solvers.run import certify
 from .afresh import solved_afresh
 from .anomalies import AnomalyMarks
 from .rows import caught_up

@@ -14,7 +14,7 @@ from ..fitted import TrainingRows
 from ..labels.semi_supervised import sides
 from .class_path import ClassPath, PathOptions
 from .rows import HeldRows, PlainState, labelled_rows
-from .state import ABSENT, NONE, PathState, both_classes, check_weight
+from .state import ABSENT, NONE, PathState, both_classes
 
 # What rounding may do to a path.
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
@@ -143,7 +143,7 @@ class S3VMStream(PlainState):
 
     def check(self):
         """Refuse weights that the paths cannot hold."""
-        check_weight(self.paths[0].machine, *self.paths[0].training_labels)
+        self.paths[0].machine.check_weight(*self.paths[0].training_labels)
 
     def check_new(self, label, weight=None):
         """Refuse weights of rows to be added."""
@@ -151,8 +151,8 @@ class S3VMStream(PlainState):
         weight = np.ones(len(label)) if weight is None else weight
         unlabelled = held.alive & (held["label"] == 0)
         one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
-        check_weight(
-            self.paths[0].machine, np.append(held["label"][one], label),
+        self.paths[0].machine.check_weight(
+            np.append(held["label"][one], label),
             np.append(held["weight"][one], weight),
         )  # fmt: skip
 
@@ -179,7 +179,7 @@ class S3VMStream(PlainState):
         new = before.copy()
         new[places] = label
         self._check_labels(new[kept], "take back or change these labels")
-        check_weight(self.paths[0].machine, new[kept], held["weight"][kept])
+        self.paths[0].machine.check_weight(new[kept], held["weight"][kept])
         held["label"] = new
         self._change(held, int(np.sum(new[places] != before[places])))
 

@@ -196,18 +196,3 @@ class PathState(NamedTuple):
 def both_classes(label):
     """Whether both are among some labels."""
     return bool(np.any(label > 0) and np.any(label < 0))
-
-
-def check_weight(machine, label, weight):
-    """Refuse weights that the path cannot hold."""
-    if np.any(weight <= 0):
-        raise ValueError(
-            "rows with weight <= 0 can't be used in updates; drop them, or give them a weight > 0."
-        )
-    free = weight[label == 0]
-    if machine.balance is not False and len(free) and np.ptp(free) > 0:
-        raise ValueError(
-            f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the balancing "
-            "constraint needs equal weights in updates; give them equal weights, or set "
-            "balance=False."
-        )

@@ -20,7 +20,7 @@ from ..fitted.bags import level, log_similarity
 from ..fitted.function import TAIL
 from ..gram import PrecomputedGram
 from ..kernels import Precomputed, center_of, centered
-from ..kernels.sampling import Copies
+from ..kernels.sampling import WeightedCopies
 from ..problem.one_class import SquaredSlackBall
 from ..rows.grams import gram_over, shift_of
 from ..solvers import Settings, Status, solve_decomposition
@@ -95,7 +95,7 @@ def fit_bags(X, weight, settings, known=()):
     chosen, its workers train the bags of rows (not of a matrix).
     """
     is_matrix = isinstance(settings.kernel(1.0), Precomputed)
-    copies = Copies(X, weight, is_matrix)
+    copies = WeightedCopies(X, weight, is_matrix)
     places = copies.lowest(settings.n_bags, _REFERENCES, settings.seed)
     references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
     known = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}

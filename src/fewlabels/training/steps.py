@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from ..solvers import Status, solve_decomposition
-from ..solvers.settings import WHOLE
+from ..solvers.run import WHOLE
 from ..solvers.whole import is_whole
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,6 @@ from ...kernels import kind_of
 from ...streams.rows import read_indices
 from ..locking import consistent, one_at_a_time
 from .values import FittedValues
-
-
-def _is_updatable(machine):
-    return machine._read_new is not None
 
 
 class Updates(FittedValues):
@@ -36,8 +33,9 @@ class Updates(FittedValues):
     # What estimators declare, and a fit sets.
     kernel: Any
     n_jobs: Any
-    max_time: Any
     n_features_in_: int
+
+    _is_updatable = property(lambda self: self._read_new is not None)
 
     def _hold(self, stream):
         """Hold a stream from now on, or none (None)."""
@@ -128,7 +126,7 @@ class Updates(FittedValues):
         new = self._read_new(X, y, sample_weight, *more)
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
-    @available_if(_is_updatable)
+    @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
     def forget(self, indices) -> Self:
         """Remove training rows, as if they had never been there.
@@ -148,7 +146,7 @@ class Updates(FittedValues):
         """Further arguments of ``stream.remove``."""
         return {}
 
-    @available_if(_is_updatable)
+    @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
     def resume(self, max_steps=None) -> Self:
         """Continue with operations that ``max_steps`` or ``max_time`` cut short.
@@ -165,7 +163,7 @@ class Updates(FittedValues):
             raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
         return self._follow("resume", stream, max_steps)
 
-    @available_if(_is_updatable)
+    @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
     def release_rows(self) -> Self:
         """Let go of the training rows: no more updates, and pickles without them.

@@ -1,12 +1,15 @@
 """What a fit has left: values, each of one moment, and how they are kept and saved."""
 
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..._deadline import ENDLESS
+from ..._deadline import ENDLESS, Deadline
+from ..._warn import warn
 from ...fitted import Late
 from .. import earlier
 from ..locking import lock_of
@@ -14,12 +17,12 @@ from ..locking import lock_of
 
 def shown(name):
     """An attribute that shows one of the values in the model's ``Solution``."""
-    return property(lambda machine: getattr(machine._found, name))
+    return property(lambda model: getattr(model._found, name))
 
 
 def shown_there(name):
     """The same of an array, which is one of the library that the rows of the fit were of."""
-    return property(lambda machine: machine._there(getattr(machine._found, name)))
+    return property(lambda model: model._there(getattr(model._found, name)))
 
 
 class FittedValues(BaseEstimator):
@@ -29,6 +32,7 @@ class FittedValues(BaseEstimator):
     Threads may use one model together: what that takes is in ``locking.py``.
     """
 
+    max_time: Any
     # Of the call that is on its way.
     _deadline = ENDLESS
     # What a fit has left, and what has been computed from it; None before the first.
@@ -78,6 +82,38 @@ class FittedValues(BaseEstimator):
     fit_status_ = property(lambda self: 0 if self._found.converged else 1)
     support_vectors_ = property(lambda self: self._there(self._found.function.support_vectors))
     dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
+
+    # -- calls that change the model ------------------------------------------------------------
+
+    def _within_time(self, method, *args, **kwargs):
+        """Call a function that has until ``max_time`` is over, and say what that cut short."""
+        if self._deadline is not ENDLESS:  # part of a longer call
+            return method(*args, **kwargs)
+        self._deadline = Deadline(self.max_time)
+        try:
+            result = method(*args, **kwargs)
+            cut = self._deadline.cut
+        finally:
+            del self._deadline
+        if cut:
+            warn(
+                f"{type(self).__name__} stopped after max_time: {'; '.join(cut)}.",
+                ConvergenceWarning,
+            )
+        return result
+
+    @contextmanager
+    def _fitted_or_not(self, *, interrupted=False):
+        """What is refused within leaves no model; nor does Ctrl-C, if so ``interrupted``."""
+        try:
+            yield
+        except BaseException as error:
+            if interrupted or isinstance(error, Exception):
+                self._hold(None)
+                self._late = None
+            raise
+
+    # -- what others get ------------------------------------------------------------------------
 
     def _there(self, values):
         """An attribute as users see it: an array of the same library as the training rows."""
@@ -145,7 +181,7 @@ class FittedValues(BaseEstimator):
         return self._late.with_value("solution", solution.without_vectors())
 
     def __setstate__(self, state):
-        super().__setstate__(earlier.upgraded(self, state))
+        super().__setstate__(earlier.upgraded(type(self), state))
         if self._stream is None or self._late is None:
             return
         solution = self._late.known("solution", self._version)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,12 +15,75 @@ from ...problem.dual import curvature_missing
 from ...streams.semi_supervised import BREAKDOWNS, S3VMStream
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, unproven
-from ...training.semi_supervised.record import TrainingRecord
-from ..machine.status import report_status
-from ..rows import warn_of_lost_digits
+from ..machine.status import report_status, warn_of_lost_digits
 
 # Strategies of ``consolidate`` that build a path, instead of training at once.
 _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRecord:
+    """What batch training has left besides functions: objectives, a bound, and what it took.
+
+    ``objectives`` come from the last batch training of each function. Nothing is below
+    ``bound`` while rows and labels stay: a number, or one for each of several functions (NaN
+    where unknown), or None. ``n_nodes`` is None before there was a search over all signs.
+    """
+
+    objectives: tuple
+    bound: float | np.ndarray | None = None
+    n_nodes: int | None = None
+
+    @classmethod
+    def of(cls, found):
+        """Of the ``S3VMSolution`` of every function."""
+        record = cls(tuple(one.objectives for one in found))
+        bounds, n_nodes = [one.lower_bound for one in found], sum(one.n_nodes for one in found)
+        if len(found) > 1:
+            known = np.array(bounds, dtype=float)
+            bounds = [None if np.isnan(known).all() else known]
+        if bounds[0] is None:
+            return record
+        return replace(record, bound=bounds[0], n_nodes=n_nodes)
+
+    def with_training(self, place, found):
+        """With another batch training of one function."""
+        record = self.with_objectives(place, found.objectives)
+        if len(self.objectives) == 1:
+            if found.lower_bound is None:
+                return replace(record, bound=None)
+            return replace(record, bound=found.lower_bound, n_nodes=found.n_nodes)
+        known = np.full(len(self.objectives), np.nan) if self.bound is None else self.bound.copy()
+        known[place] = np.nan if found.lower_bound is None else found.lower_bound
+        if np.isnan(known).all():
+            return replace(record, bound=None)
+        return replace(record, bound=known, n_nodes=found.n_nodes + (self.n_nodes or 0))
+
+    def with_objectives(self, place, objectives):
+        """With other objectives of one function."""
+        before, after = self.objectives[:place], self.objectives[place + 1 :]
+        return replace(self, objectives=(*before, objectives, *after))
+
+    def with_search(self, n_nodes):
+        """With so many more problems."""
+        return replace(self, n_nodes=(self.n_nodes or 0) + n_nodes)
+
+    def bounded_by(self, bound):
+        """With the better one of two bounds of one problem; None for none."""
+        known = [one for one in (bound, self.bound) if one is not None]
+        best = None if not known else np.fmax.reduce(np.array(known, dtype=float))
+        return replace(self, bound=best)
+
+    def without_bound(self):
+        """Where rows, labels or costs have changed."""
+        return self if self.bound is None else replace(self, bound=None)
+
+    def with_functions(self, n, places):
+        """Of ``n`` functions, those so far at ``places``."""
+        objectives = [[] for _ in range(n)]
+        for place, own in zip(places, self.objectives, strict=True):
+            objectives[place] = own
+        return replace(self, objectives=tuple(objectives))
 
 
 @dataclass
@@ -111,7 +174,7 @@ class Updater:
         return found
 
     def search_near_newest(self, path, n_neighbors):
-        """The ``Search`` of signs around the newest row; the path continues from better ones."""
+        """The ``SignSearch`` around the newest row; the path continues from better signs."""
         places = path.rows.places
         gram = make_gram(
             path.kernel, path.state.kernel_rows(places), dtype=np.float64,

@@ -17,13 +17,12 @@ from ...rows.grams import shift_of
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.semi_supervised.branching import PROVEN, stopped_early
-from ...training.semi_supervised.record import TrainingRecord
-from ..locking import consistent, fitted_or_not, fitting, one_at_a_time
+from ..locking import consistent, fitting, one_at_a_time
 from ..rows import check_weight, fit_rows
 from ..two_classes import TwoClassMachine
 from . import reading
 from .consolidation import Consolidation, cheap_strategies, read_strategies
-from .updater import Updater
+from .updater import TrainingRecord, Updater
 
 _NO_CLASSES = (
     "To start before every class has a label, pass classes=[...] to the first partial_fit."
@@ -318,7 +317,7 @@ class UpdatableS3VM(TwoClassMachine):
         self._late, self._sample, self._kept = Late(), None, None
         self._offset = None
         self._record = TrainingRecord(tuple([] for _ in stream.paths))
-        with fitted_or_not(self):
+        with self._fitted_or_not():
             return self._follow(name, stream, None if name == "fit" else self.max_steps)
 
     def _with_classes(self, stream, named):

@@ -85,9 +85,9 @@ def drawn(background, size, random_state):
     return background.iloc[rows] if isinstance(background, pd.DataFrame) else background[rows]
 
 
-def held_rows(machine):
+def held_rows(model):
     """Training rows that count, as the model holds them; None where it holds none."""
-    rows = getattr(machine, "training_rows_", None)
+    rows = getattr(model, "training_rows_", None)
     if rows is None:
         return None
     return rows.X if rows.weight.all() else rows.X[rows.weight > 0]

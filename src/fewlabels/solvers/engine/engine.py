@@ -23,12 +23,10 @@ from enum import Enum
 import numpy as np
 
 from ..._core.block import Outcome, solve_block
-from ..result import Status
-from ..settings import WHOLE
+from ..run import WHOLE, Record, Status
 from . import coarse
 from .finish import Finish, advanced
 from .messages import Accuracy, BlockUpdate
-from .record import Progress, Record
 
 
 class Precision:
@@ -57,6 +55,67 @@ class Precision:
     def is_stale(self, rows):
         """Whether a gradient computed again would have half the error."""
         return self._rounding(rows, rows.totals().spread) < 0.5 * self.noise
+
+
+# Rounds without a relative decrease of the objective by this much, nor of the violation by
+# a tenth, before giving up.
+_IDLE_ROUNDS = 50
+_NO_PROGRESS = 1e-14
+# As many, or fewer of many steps each, without the latter, while the objective falls by less than
+# this share of the violation times the sum of the variables' sizes.
+_PLATEAU, _STEPS_OF_A_ROUND, _SHARE = 150, 5_000, 0.1
+# If rounding is this small a part of the violation, progress is slow but real, and a round counts
+# as this part of one.
+_NO_NOISE, _SLOW_ROUND = 1e-6, 0.25
+# Times that a gradient computed afresh lets all counts begin again.
+_RENEWALS = 20
+# Rounds with a violation within the bound on rounding, before giving up.
+_NOISY_ROUNDS = 30
+
+
+class RoundProgress:
+    """Whether rounds still lead anywhere."""
+
+    def __init__(self):
+        self._renewed = 0
+        self._begin()
+
+    def _begin(self):
+        self._best = self._closest = self._before = math.inf
+        self._idle = self._noisy = self._plateau = 0
+
+    def renew(self):
+        """The gradient was computed afresh: another chance, as long as there were not many."""
+        self._renewed += 1
+        if self._renewed <= _RENEWALS:
+            self._begin()
+
+    def is_idle(self, totals, violation, noise, steps):
+        """Whether neither the objective nor the violation has improved for some rounds."""
+        # Less than rounding is no progress: of the objective, and of the gradient in it.
+        objective = totals.objective
+        rounding = _NO_PROGRESS * abs(objective) + 0.01 * noise * totals.reach
+        better = not objective >= self._best - rounding
+        closer = violation < 0.9 * self._closest
+        self._idle = 0 if better or closer else self._idle + 1
+        self._best = objective if better else self._best
+        if closer:
+            self._closest, self._before, self._plateau = violation, objective, 0
+        is_slow = noise < _NO_NOISE * violation
+        self._plateau += (_SLOW_ROUND if is_slow else 1.0) + steps / _STEPS_OF_A_ROUND
+        # What such a violation promises, and hardly anything of it has come.
+        promised = _SHARE * self._closest * totals.reach
+        in_vain = self._plateau > _PLATEAU and self._before - objective < promised
+        return self._idle >= _IDLE_ROUNDS or in_vain
+
+    def is_noise(self, noise):
+        """Whether rounds have followed one whose violation was within the bound on rounding.
+
+        The bound is pessimistic, so more rounds are worth trying, but not for ever. They may end
+        at larger violations, as thousands of steps add rounding of their own.
+        """
+        self._noisy += self._closest <= 2.0 * noise
+        return self._noisy > _NOISY_ROUNDS
 
 
 # Pair steps in one compiled call: about a third of a second, so that a time limit, a
@@ -109,7 +168,7 @@ class Engine:
         self.rows, self.settings, self.record = rows, settings, record
         self.status = None
         self._precision = Precision(rows.facts.accuracy)
-        self._progress = Progress()
+        self._progress = RoundProgress()
         self._finish = Finish(settings.polish)
         # Of the last round: its working set, and the violation before it.
         self._working = np.empty(0, dtype=np.intp)
@@ -213,7 +272,7 @@ class Engine:
         elif not self._is_whole and (refined := self.rows.refine()) is not None:
             self._precision.accuracy = refined
             self._refresh()
-            self._progress = Progress()
+            self._progress = RoundProgress()
         elif self._stuck:
             return self._end(self._look(), Status.STALLED)
         else:

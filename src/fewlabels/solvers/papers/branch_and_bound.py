@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..result import Status
+from ..run import Status
 
 # Entries of the history come after so many nodes, doubled from entry to entry.
 _FIRST_ENTRY = 16
@@ -37,7 +37,7 @@ class Relaxation(Protocol):
 
 
 @dataclass
-class Search:
+class SignSearch:
     """Outcome of a branch and bound.
 
     ``solution`` is the best one found, None if nothing was better than the value that the search
@@ -92,7 +92,7 @@ def branch_and_bound(
 class _Run:
     def __init__(self, relaxation, value, rtol, callback):
         self.relaxation, self.rtol, self.callback = relaxation, rtol, callback
-        self.search = Search(None, float(value), -np.inf, Status.CONVERGED, 0)
+        self.search = SignSearch(None, float(value), -np.inf, Status.CONVERGED, 0)
         self.started = time.perf_counter()
         self.waiting = []
         self.underway = -np.inf  # bound of the node that is being looked at

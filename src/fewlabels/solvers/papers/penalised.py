@@ -28,7 +28,7 @@ from itertools import islice
 import numpy as np
 
 from ...problem import DualProblem
-from ..result import Result, Status, certify
+from ..run import Result, Status, certify
 
 NOT_CONVEX = (
     "the kernel matrix is not positive semi-definite, which this solver needs; use another "

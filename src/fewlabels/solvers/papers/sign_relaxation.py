@@ -17,8 +17,7 @@ from ...problem import DualProblem, Penalty
 from ...problem.semi_supervised import with_target
 from ..decomposition import solve_decomposition, warm_start
 from ..newton import newton_step
-from ..result import Result, Status
-from ..settings import WHOLE, Settings
+from ..run import WHOLE, Result, Settings, Status
 
 # Up to so many variables the whole matrix is kept and a node costs microseconds.
 _DENSE = 300

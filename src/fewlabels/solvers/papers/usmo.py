@@ -40,7 +40,7 @@ import numpy as np
 
 from ..._core import usmo as core
 from ...gram.column_cache import ColumnCache
-from ..result import Result, Status, certify
+from ..run import Result, Status, certify
 
 # Samples whose rows are evaluated at a time.
 _ROWS_AT_A_TIME = 64

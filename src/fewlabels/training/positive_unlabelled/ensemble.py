@@ -10,7 +10,7 @@ from ...fitted import TwoSidedCurve
 from ...gram import PrecomputedGram, SumGram, make_gram
 from ...problem import soft_labels
 from ...solvers import Result, Settings, solve_decomposition
-from ...solvers.settings import WHOLE
+from ...solvers.run import WHOLE
 from ..curves import mean_and_spread
 from .bags import bagged_machines
 from .scores import Scored, fit_logistic

@@ -9,6 +9,8 @@ from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, doub
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.cccp import solve_cccp
 from ...solvers.decomposition import warm_start
+from ...solvers.papers.usmo import solve_usmo
+from ...solvers.papers.usmo_start import usmo_start
 from ..steps import Steps
 from .data import PUSolution
 
@@ -138,9 +140,6 @@ def _by_qp(problem, engine, start=None):
 
 def _by_usmo(data, problem, settings):
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
-    from ...solvers.papers.usmo import solve_usmo
-    from ...solvers.papers.usmo_start import usmo_start
-
     engine = settings.engine
     ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
     limits = {"max_time": engine.max_time, "random_state": engine.random_state}

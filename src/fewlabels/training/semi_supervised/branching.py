@@ -13,7 +13,9 @@ import numpy as np
 from ..._threads import one_blas_thread
 from ...gram import BorderedGram
 from ...solvers import Status
-from ...solvers.result import certify
+from ...solvers.papers.branch_and_bound import branch_and_bound
+from ...solvers.papers.sign_relaxation import SignRelaxation
+from ...solvers.run import certify
 from .annealing import anneal, solution_of
 
 # Other signs must lower the objective by this share of it.
@@ -80,9 +82,6 @@ def _sentence(status):
 
 def solve_global(data, settings):
     """The best minimum of (1) within the limits; the search begins at the batch solution."""
-    from ...solvers.papers.branch_and_bound import branch_and_bound
-    from ...solvers.papers.sign_relaxation import SignRelaxation
-
     started, engine = time.perf_counter(), settings.engine
     found = anneal(data, settings)
     if not found.result.converged:
@@ -152,13 +151,10 @@ def _reporter(callback, before):
 
 
 def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
-    """The ``Search`` over the signs of the last row's neighbours, the others held ``at``.
+    """The ``SignSearch`` over the signs of the last row's neighbours, the others held ``at``.
 
     Its ``solution`` is None where no other signs are better.
     """
-    from ...solvers.papers.branch_and_bound import branch_and_bound
-    from ...solvers.papers.sign_relaxation import SignRelaxation
-
     free = np.flatnonzero(label == 0)
     sign = np.where(label != 0, label, np.where(at.f >= 0, 1.0, -1.0))
     a, gradient = at.a, at.f + at.multiplier

@@ -127,6 +127,17 @@ class S3VMSolution:
     lower_bound: float | None = None
     n_nodes: int = 0
 
+    def over_all(self, known, f):
+        """This solution over the rows ``known`` as one over all, whose f is given."""
+        f = f.copy()
+        f[known] = self.f
+        a = np.zeros(len(f))
+        a[known] = self.result.a
+        sign = np.where(f >= 0.0, 1.0, -1.0)
+        sign[known] = self.sign
+        gradient = f + float(self.result.multiplier)
+        return replace(self, result=replace(self.result, a=a, gradient=gradient), f=f, sign=sign)
+
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
