@@ -5,8 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from fewlabels import SVDD, OneClassSVM
+from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 
 MACHINES = [OneClassSVM(nu=0.2), SVDD(C=0.5), SVDD(slack="linear", nu=0.2)]
 IDS = ["one-class", "squared", "linear"]
@@ -174,3 +175,26 @@ def test_equal_names(machine, rng):
     frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
     with pytest.raises(ValueError, match=r"^columns of X share a name; rename them"):
         machine.fit(pd.concat([frame, frame], axis=1))
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        PUSVM(prior=0.3, lam=np.float32(0.5)),
+        S3VM(C=np.float32(0.5), C_star=np.float32(0.25), balance=np.float32(0.5)),
+        SVDD(C=np.float32(0.5), cache_size=np.float32(100)),
+        OneClassSVM(nu=np.float32(0.5), tol=np.float32(0.125), max_time=np.float32(9)),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_single_precision_parameters(machine, blob):
+    # They warned of an overflow, in comparisons with bounds such as 1e300.
+    label = np.where(np.arange(len(blob)) % 5, -1, np.arange(len(blob)) % 2)
+    y = label if isinstance(machine, S3VM) else (label == 1).astype(int)
+    plain = {
+        name: value.item()
+        for name, value in machine.get_params().items()
+        if isinstance(value, np.float32)
+    }
+    expected = clone(machine).set_params(**plain).fit(blob, y).decision_function(blob)
+    assert np.array_equal(machine.fit(blob, y).decision_function(blob), expected)

@@ -212,7 +212,7 @@ class KernelMachine(Updates):
         )
 
     # An int may be too large for a float.
-    _cache_bytes = property(lambda self: 1e6 * min(self.cache_size, 1e300))
+    _cache_bytes = property(lambda self: 1e6 * min(float(self.cache_size), 1e300))
 
     def _reporter(self, callback):
         return reporter(type(self).__name__, callback, self.verbose)

@@ -205,6 +205,8 @@ def check_weight(sample_weight, X):
 
 def check_values(kind, constraints, values):
     """Refuse parameters by name that an estimator of some kind cannot have."""
+    # A bound such as 1e300 overflows in single precision.
+    values = {k: v.item() if isinstance(v, np.number) else v for k, v in values.items()}
     if all(type(value) in _PLAIN for value in values.values()):
         _check_plain(kind, tuple(values), *values.values())
     else:
