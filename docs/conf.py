@@ -59,8 +59,8 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 
 _HERE = Path(__file__).parent
-# Mean number of characters per cell from which a column is running text.
-_PROSE = 20
+# Mean number of characters per cell from which a column is running text, and needs much room.
+_PROSE, _LONG = 20, 45
 
 
 def _inline_math(self, node):
@@ -197,14 +197,18 @@ def _local_links(app, name, source):
 
 
 def _mark_prose(app, tree, name):
-    """Mark tables with columns of running text, which need room on narrow screens."""
+    """Mark tables with columns of running text, which need room, and the cells of long ones."""
     from docutils import nodes
 
     for table in tree.findall(nodes.table):
         rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
-        texts = [[len(cell.astext()) for cell in column] for column in zip(*rows, strict=False)]
-        if any(sum(column) > _PROSE * len(column) for column in texts):
-            table["classes"].append("prose")
+        for column in zip(*rows, strict=False):
+            mean = sum(len(cell.astext()) for cell in column) / len(column)
+            if mean > _PROSE and "prose" not in table["classes"]:
+                table["classes"].append("prose")
+            if mean > _LONG:
+                for cell in column:
+                    cell["classes"].append("long")
 
 
 def _skip(app, what, name, obj, skip, options):

@@ -87,7 +87,7 @@ for style, name in zip((":", "--"), ("SVC, labels only", "S3VM, manifold kernel"
         100.0 * accuracy[name], color="#6c757d", linestyle=style, label=f"{name}, 15 labels"
     )
 ax.set(xlabel="additional labels", ylabel="accuracy in %")
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="center right")
 
 decisions = np.sort(model.decision_function(X), axis=1)
 least_sure = np.argsort(decisions[:, -1] - decisions[:, -2])[:12]

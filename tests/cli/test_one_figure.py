@@ -67,10 +67,10 @@ def test_one_figure_of_each_quantity(told):
         assert all(one == tuple(f"{v:.3g}" for v in (prior, *ends)) for one in noted)
         assert f"Expected share of 'red' {shown(words.estimate(prior, ends))}" in page
         expected = f"About {shown(words.percent(prior))} of {shown(words.rows(n))} without a label"
-        assert f"{expected} should be 'red'" in page
+        assert f"{expected} are expected to be 'red'" in page
         assert f"predicted positive {marked}" in printed
-        assert f"marks {shown(words.of_all(marked, n))}" in page
-        assert f"Rows marked as 'red' {shown(words.of_all(marked, n))}" in page
+        assert f"predicts 'red' for {shown(words.of_all(marked, n))}" in page
+        assert f"Rows predicted 'red' {shown(words.of_all(marked, n))}" in page
         found = {*re.findall(r"expected precision is (\S+ %) \(90 % CI", page)}
         assert found == {*re.findall(r"Precision of 'red' (\S+ %)", page)} != set()
         found = {*re.findall(r"the expected recall (\S+ %) \(90 % CI", page)}

@@ -21,6 +21,7 @@ from fewlabels.io.models.files import load_model
 from fewlabels.labelling import learner as learner_module
 from fewlabels.labelling.running import Running
 from fewlabels.labelling.session import Session
+from fewlabels.options.words import ref
 
 
 class Client:
@@ -76,6 +77,11 @@ def test_the_page_is_one_document(client):
     for word in ("http://", "https://", " src=", "@import", "url(", "innerHTML", " onclick"):
         assert word not in page.replace("http://www.w3.org/2000/svg", ""), word
     assert client.call("")[2]["content-security-policy"] != policy
+
+
+def test_the_command_line_shows_flags(client, session):
+    session.notes.append(ref("drop", some=["COLUMN"]) + " drops one")
+    assert client.json("api/state?annotator=me")["notes"][-1] == "--drop COLUMN drops one"
 
 
 def test_answers_and_undo(client, session, table):

@@ -1,5 +1,7 @@
 """The estimators run on NumPy, SciPy and scikit-learn alone; the rest says what to install."""
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -8,18 +10,24 @@ import pytest
 
 from fewlabels._extras import EXTRAS, MissingExtra, require
 
-# Nothing that pyproject.toml names beside NumPy, SciPy and scikit-learn can be imported.
-BARE = f"""
+
+def without(packages):
+    """Code after which these packages can't be imported."""
+    return f"""
 import importlib.abc
 import sys
 
 class Missing(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {set(EXTRAS) | {"polars"}}:
+        if name.split(".")[0] in {set(packages)}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Missing())
 """
+
+
+# Nothing that pyproject.toml names beside NumPy, SciPy and scikit-learn can be imported.
+BARE = without(set(EXTRAS) | {"polars"})
 
 FIT = """
 import pickle
@@ -102,6 +110,27 @@ def test_every_extra_installs_its_package(repository):
     for package, extra in EXTRAS.items():
         wanted = project["optional-dependencies"][extra]
         assert any(line.startswith(package.replace("_", "-")) for line in wanted), package
+
+
+def test_the_site_is_built_with_what_its_extra_installs(repository):
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted, there = ["docs"], set()
+    while wanted:
+        there.add(extra := wanted.pop())
+        inner = (re.match(r"fewlabels\[(.*)\]", line) for line in extras[extra])
+        wanted += [name for found in inner if found for name in found[1].split(",")]
+    settings = ast.parse((repository / "docs" / "conf.py").read_text(encoding="utf-8"))
+    (tasks,) = (
+        node.value
+        for node in settings.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_TASKS"
+    )
+    names = [name for _, entries in ast.literal_eval(tasks) for name in entries]
+    missing = {package for package, extra in EXTRAS.items() if extra not in there}
+    imports = f"import pkgutil\nfor name in {names}:\n    pkgutil.resolve_name(name)"
+    done = run(f"{without(missing)}\n{imports}")
+    assert done.returncode == 0, done.stderr
 
 
 def test_several_missing_packages_are_one_sentence(monkeypatch):

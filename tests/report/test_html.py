@@ -85,6 +85,14 @@ def test_a_failure_leaves_the_old_report(contents, tmp_path):
     assert path.read_bytes() == before and list(tmp_path.glob("*.tmp")) == []
 
 
+def test_convergence_is_drawn_for_one_solution(contents):
+    rounds = [{"violation": 0.1**k, "seconds": 0.1 * k} for k in range(5)]
+    assert "Violation of the optimality conditions" in page(replace(contents, history=rounds))
+    # The bags of an ensemble count their own seconds, so their points would form no line.
+    bags = [{"violation": 0.1, "seconds": s} for s in (0.2, 0.1, 0.3)]
+    assert "Violation of the optimality conditions" not in page(replace(contents, history=bags))
+
+
 def test_no_request(contents):
     reader = read(page(contents))
     policy = next(a for a in reader.named("meta") if a.get("http-equiv"))

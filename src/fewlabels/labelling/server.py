@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from .._extras import require
 from ..io.errors import UserError
+from ..options.flags import as_flags
 from ..options.words import as_arguments
 from .finishing import Finishing
 from .overview import overview
@@ -156,6 +157,7 @@ class _Page:
 
     def __init__(self, session, framed, finishing):
         self.session, self.ending = session, finishing
+        self.words = as_arguments if framed else as_flags
         self.ancestors = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
 
     async def page(self, request):
@@ -246,7 +248,7 @@ class _Page:
         return await self._changed(request, FinishRequest, call)
 
     def _state(self, annotator):
-        return state_of(self.session, annotator)
+        return state_of(self.session, annotator, self.words)
 
     async def _changed(self, request, kind, call):
         """Read a request of a ``kind``, do what it says, and answer."""
@@ -275,8 +277,8 @@ _HEADERS = {
 }
 
 
-def state_of(session, annotator):
-    """All that the page shows next to its views, for somebody."""
+def state_of(session, annotator, words=as_arguments):
+    """All that the page shows next to its views, for somebody. ``words`` renders the options."""
     from .session import check_text
 
     check_text("annotator", annotator)
@@ -289,7 +291,7 @@ def state_of(session, annotator):
             "file": str(session.file.path), "classes": session.classes, "counts": counts,
             "n_rows": len(session.rows), "n_labels": session.n_labels,
             "n_known": len(session.labels),
-            "notes": [as_arguments(note) for note in session.notes], "trouble": session.trouble,
+            "notes": [words(note) for note in session.notes], "trouble": session.trouble,
             "can_undo": any(one.annotator == annotator for one in session.standing),
             "card": session.card(annotator),
         }  # fmt: skip

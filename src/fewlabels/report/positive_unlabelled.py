@@ -35,11 +35,11 @@ def find(fit):
     expected = words.count(round(prior.value * n_unlabelled))
     headline = (
         f"About {words.percent(prior.value)} of {words.rows(n_unlabelled)} without a label "
-        f"should be '{name}': some {expected}. The model marks "
+        f"are expected to be '{name}': about {expected}. The model predicts '{name}' for "
         f"{words.of_all(marked, n_unlabelled)}."
     )
     answer = [
-        (f"Rows marked as '{name}'", words.of_all(marked, n_unlabelled)),
+        (f"Rows predicted '{name}'", words.of_all(marked, n_unlabelled)),
         (f"Expected share of '{name}'", words.estimate(prior.value, prior.interval)),
         *((rate.name, words.estimate(rate.value, rate.interval)) for rate in rates),
     ]
@@ -55,13 +55,13 @@ def find(fit):
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
             f"These data leave the share of '{name}' among the unlabelled rows uncertain "
-            f"({words.span(prior.interval)}). It affects how many rows are marked, and the "
-            "ranking less."
+            f"({words.span(prior.interval)}). It affects how many rows are predicted so, "
+            "and the ranking less."
         )
     return Findings(
         headline=headline,
         answer=answer,
-        sides=("not marked", f"marked as '{name}'"),
+        sides=("predicted negative", f"predicted '{name}'"),
         groups=groups,
         rankings=[_ranking(fit, scores, order, name), *doubtful(fit, held, {1: name})],
         rates=rates,
@@ -103,17 +103,17 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
     if not hidden.n:
         return [], [f"Error rates are unknown: {hidden.reason}"]
     if not marked:
-        return [], ["No unlabelled row is marked, so there are no error rates."]
+        return [], ["No unlabelled row is predicted positive, so there are no error rates."]
     found = promise(prior.value, prior.interval, hidden.found, hidden.n, marked, n_unlabelled)
     of_what = (
-        f"{words.count(hidden.found)} of {words.count(hidden.n)} labelled rows are marked if "
+        f"{words.count(hidden.found)} of {words.count(hidden.n)} labelled rows are found if "
         "their labels are hidden in training."
     )
     precision = Rate(
         f"Precision of '{name}'",
         found.precision,
         found.precision_interval,
-        "Class prior times recall, divided by the share of rows marked "
+        "Class prior times recall, divided by the share predicted positive "
         f"({words.percent(marked / n_unlabelled)}). Median over the uncertainty of these.",
         "precision",
     )

@@ -95,7 +95,7 @@ def _ranking(fit, others, found, name):
     chosen = changing[order]
     columns = {
         "score": scores[order],
-        "at B = 1": np.where(found.base[chosen], "marked", "not marked"),
+        "at B = 1": np.where(found.base[chosen], "positive", "negative"),
         "changes at B": [f"{bound:g}" for bound in found.changes_at[chosen]],
     }
     return Ranking(

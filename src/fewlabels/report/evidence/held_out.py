@@ -58,7 +58,7 @@ class HeldOutScores(NamedTuple):
         if self.folds == 1:
             return "Scored by a model trained without these rows."
         few = f" of {self.planned} planned models (the time ran out)"
-        many = few if self.folds < self.planned else " machines"
+        many = few if self.folds < self.planned else " models"
         return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
 

@@ -61,7 +61,7 @@ def shares(low, high, ends, name):
         parts.append(_line(100.0 * end, 1, 100.0 * end, 21, "limit"))
     parts.append(_line(100.0 * ends[0], 11, 100.0 * ends[1], 11, "limit"))
     description = (
-        f"{name}: {words.percent(low)} always marked, {words.percent(high - low)} undecided"
+        f"{name}: {words.percent(low)} always positive, {words.percent(high - low)} undecided"
     )
     return _picture(22, description, *parts)
 
@@ -69,13 +69,15 @@ def shares(low, high, ends, name):
 def convergence(history, several):
     """Violation of the conditions of optimality against seconds, on a logarithmic scale.
 
-    None with fewer than three rounds; ``several`` problems may have been solved one after the
-    other.
+    None with fewer than three rounds, or if the bags of an ensemble each count their own seconds;
+    ``several`` problems may have been solved one after the other.
     """
     rounds = [entry for entry in history if entry.get("violation", 0.0) > 0 and "seconds" in entry]
     if len(rounds) < 3:
         return None
     x = np.array([entry["seconds"] for entry in rounds])
+    if np.any(np.diff(x) < 0.0):
+        return None
     y = np.array([entry["violation"] for entry in rounds])
     name = (
         f"Violation of the optimality conditions before each of {len(rounds)} rounds, "

@@ -227,12 +227,12 @@ def bias(contents):
         _NOT_RANDOM,
         tag("p", found.text),
         pictures.legend(
-            ("above", "always marked"), ("open", "undecided"), ("below", "never marked"),
+            ("above", "always positive"), ("open", "undecided"), ("below", "never positive"),
         ),
         table(
             f"Of {words.rows(total)} without a label. The black line is the range of the expected "
             "share.",
-            ["B", "expected share", "rows marked", "always marked", "undecided", "0 to 100 %"],
+            ["B", "expected share", "positive rows", "always positive", "undecided", "0 to 100 %"],
             rows,
             ["number", "number", "number", "number", "number", "picture plain"],
         ),
@@ -443,7 +443,7 @@ def usage(contents):
 
 
 def glossary(contents):
-    return section("words", "Words", facts(terms(contents.task), class_="terms"))
+    return section("words", "Glossary", facts(terms(contents.task), class_="terms"))
 
 
 def made(contents):
