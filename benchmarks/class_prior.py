@@ -4,7 +4,7 @@ Every draw takes 100 positive rows as labelled and up to 3000 other rows as unla
 resampled so that 20 %, 50 % or the set's natural share of them are positive. Smaller sets
 give a third of their positives as labelled, and what is left. The table has the mean absolute
 error, the bias (estimate minus truth), the error by prior, and for the intervals at 90 %: how
-often they hold the truth, and their mean width. Seconds include the fit of the scores.
+often they contain the truth, and their mean width. Seconds include the fit of the scores.
 
 Peers (pulearn, pu-toolbox) run in this interpreter or in that of --peers-python, on
 standardised columns; without them their rows are missing and the report says why. Elkan and

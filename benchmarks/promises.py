@@ -1,4 +1,4 @@
-"""Do the intervals that a report promises hold the truth as often as they say?
+"""Do the intervals of a report contain the truth as often as they say?
 
     python benchmarks/promises.py --data FOLDER [--seeds 2 3] [--sets NAME ...] [--quick]
 
@@ -131,7 +131,7 @@ def measure(folder, sets, seeds, run, half_of, path, results):
 
 
 def table(results):
-    """A line for every quantity and half: means, and how many intervals hold the truth."""
+    """A line for every quantity and half: means, and how many intervals contain the truth."""
     lines = []
     for quantity in QUANTITIES:
         for half in ("first", "second", "both"):

@@ -5,7 +5,7 @@
 methods   16 real sets, about 100 labelled positives, 1000 unlabelled and up to 1500 test rows.
           Accuracy, F1 and ROC AUC on test rows, and the error of the prior.
 test      How often labelled_at_random_test rejects, with the prior estimated and known.
-coverage  How often 90 % intervals of the prior hold the truth if labels are random.
+coverage  How often 90 % intervals of the prior contain the truth if labels are random.
 
 Positives of a pool are labelled independently with their propensity: proportional to the first,
 5th or 10th power of the true score (k = 1, 5, 10), falling with it, or depending on the two
@@ -410,7 +410,7 @@ def coverage_table(cells, about):
         if values
     ]
     yield entry(
-        "selection-bias-coverage", ["intervals", "hold the truth", "mean width"], rows,
+        "selection-bias-coverage", ["intervals", "contain the truth", "mean width"], rows,
         formats=[",", ".1%", ".3f"], unit="share of 90 % intervals under random labels",
         **about | {"label": "sets"},
     )  # fmt: skip

@@ -30,7 +30,7 @@ class ArrayBackend:
         return f"{self.xp.__name__.split('.')[-1]} on {self.device}"
 
     def array(self, values, dtype=None):
-        """Numbers of NumPy, as an array here; plain numbers become arrays without axes."""
+        """NumPy numbers as an array of this library; plain numbers become arrays without axes."""
         values = np.asarray(values, dtype)
         self.moved += values.nbytes
         return self.xp.asarray(values.copy(), device=self.device)

@@ -97,7 +97,7 @@ class Function:
 
     @property
     def support_vectors(self):
-        """Vectors, as often as training rows are one of them."""
+        """Support vectors, one for each training row, so that equal rows repeat."""
         return self.vectors if self.repeats is None else self.vectors[self.repeats]
 
     @property

@@ -238,7 +238,7 @@ class Session:
 
     @property
     def random_rows(self):
-        """Rows with a label that are the first of the random order: a random sample of all rows.
+        """Labelled rows at the start of the random order: a random sample of all rows.
 
         It ends with the last row that was queried as a random one; rows in between may have been
         requested another reason.
