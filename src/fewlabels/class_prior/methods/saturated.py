@@ -35,9 +35,9 @@ class SaturatedLogistic(CrossFittedPrior):
     so that the positives have the likelihood
     :math:`\prod_{i \in P} \sigma(a (s_i - t)) / \pi(a, t)` and the prior follows from the
     curve. (A curve may have a small floor, for positives that look like negatives.)
-    Estimators from the smallest ratio u/p (``BestBin``, ``Blanchard``) are estimates from
-    above: they take the best-scored rows to be all positive. The curve says how far from
-    certain these rows are, which corrects most of that bias where classes overlap.
+    Estimators from the smallest ratio u/p (``BestBin``, ``Blanchard``) overestimate the prior:
+    they assume that all of the best-scored rows are positive. The curve estimates how many of
+    them are, which corrects most of that bias where classes overlap.
 
     Parameters
     ----------
