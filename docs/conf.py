@@ -197,18 +197,16 @@ def _local_links(app, name, source):
 
 
 def _mark_prose(app, tree, name):
-    """Mark tables with columns of running text, which need room, and the cells of long ones."""
+    """Mark the cells of columns of running text, which need room."""
     from docutils import nodes
 
     for table in tree.findall(nodes.table):
         rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
         for column in zip(*rows, strict=False):
             mean = sum(len(cell.astext()) for cell in column) / len(column)
-            if mean > _PROSE and "prose" not in table["classes"]:
-                table["classes"].append("prose")
-            if mean > _LONG:
+            if mean > _PROSE:
                 for cell in column:
-                    cell["classes"].append("long")
+                    cell["classes"].append("long" if mean > _LONG else "prose")
 
 
 def _skip(app, what, name, obj, skip, options):
