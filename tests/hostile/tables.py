@@ -89,7 +89,7 @@ def _few_rows(count):
 
 
 def _often(rng, text):
-    text.rows = [text.rows[i % 5] for i in range(20_000)]
+    text.rows = [text.rows[i % min(5, len(text.rows))] for i in range(20_000)]
 
 
 def _quotes(rng, text):

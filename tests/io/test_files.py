@@ -161,3 +161,12 @@ def test_frames_of_other_libraries():
     for frame in (column, polars.DataFrame({"i": polars.Series([1], dtype=polars.Int128)})):
         with pytest.raises(UserError, match=r"can't be used as a table .*; pass a data frame"):
             source_of(frame)
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a file system like /sys")
+def test_folders_that_take_no_file(tmp_path):
+    # The permissions of /sys let root write, but no file can be made there.
+    with pytest.raises(UserError, match="folder /sys is not writable"):
+        check_output("/sys/report.html")
+    check_output(tmp_path / "report.html")
+    assert not any(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 """Which files can be read and written, decided by their extension before any work is done."""
 
 import os
+import tempfile
 from glob import has_magic
 from pathlib import Path
 
@@ -135,8 +136,13 @@ def check_output(path, inputs=()):
     # Writing is by renaming, which would replace a device such as /dev/null.
     if path.exists() and not path.is_file():
         raise UserError(f"{path} is not a regular file; pass a file to write.")
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"The folder {path.parent} is not writable; choose another.")
+    try:
+        with tempfile.TemporaryFile(dir=folder):  # permissions don't say it all: see /sys
+            pass
+    except OSError as error:
+        raise UserError(
+            f"The folder {path.parent} is not writable ({error.strerror}); choose another."
+        ) from error
     for source in inputs:
         is_file = isinstance(source, str | os.PathLike) and os.path.exists(source)
         if is_file and os.path.isdir(source) and folder.is_relative_to(Path(source).resolve()):
