@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._threads import resolve_n_jobs
 from ..arrays import backend_of
@@ -225,7 +224,7 @@ class KernelMachine(Updates):
 
     def _rows_to_score(self, X):
         """Rows such as the function takes."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         # The last function says the kind of rows, however old: an update need not know more.
         function = (self._late.last("solution") or self._found).function
         X = check_rows(self, X, reset=False)
@@ -276,7 +275,7 @@ class KernelMachine(Updates):
 
     def _weights(self):
         """Weights of the linear kernel, shape (1, n_features), or (n_classes, n_features)."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         weights = self.function_.weights
         if weights is None or not self.function_.kernels[0].is_linear:
             raise AttributeError("coef_ is only available when using a linear kernel")

@@ -12,7 +12,6 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
 from .._warn import warn
@@ -258,7 +257,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     @property
     @consistent
     def is_calibrated_(self):
-        check_is_fitted(self)
+        self._check_is_fitted()
         known = self._late.known("conformal", self._version) is not None
         return known or self._found.rate is not None
 
@@ -275,7 +274,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     @property
     def calibration_scores_(self):
-        check_is_fitted(self)
+        self._check_is_fitted()
         try:
             return self._there(self._calibrated().scores)
         except ValueError as error:

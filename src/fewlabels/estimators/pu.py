@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
 from ..class_prior.finding import check_prior
@@ -431,7 +430,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         return values
 
     def _ready_stream(self):
-        check_is_fitted(self)
+        self._check_is_fitted()
         self._can_be_updated()
         return super()._ready_stream()
 

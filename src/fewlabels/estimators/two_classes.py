@@ -5,7 +5,6 @@ from operator import methodcaller
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
 from .._deadline import ENDLESS, Deadline
@@ -112,7 +111,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
         It is another one for every version of the rows and for every kind of curve.
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         self._has_probabilities()
         return self._computed(self._curve_name, self._fit_curve)
 
@@ -135,7 +134,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     @consistent
     def has_curve_(self):
         """Whether probabilities are requested, and known without training again."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         is_known = self._late.known(self._curve_name, self._version) is not None
         return self.probability is not None and is_known
 

@@ -1,18 +1,15 @@
 """Rows that come and go, and the path that follows them."""
 
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from ..._available import available_if
 from ..._threads import resolve_n_jobs
 from ..._warn import warn
-from ...kernels import kind_of
 from ...streams.rows import read_indices
 from ..locking import consistent, one_at_a_time
 from .values import FittedValues
@@ -26,25 +23,12 @@ class Updates(FittedValues):
     ``Solution`` where the stream stands.
     """
 
-    # Parameters that must be as at the fit for an operation, and what they were.
-    _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
-    _fixed: dict = {}  # noqa: RUF012
     _read_new: Any = None
     # What estimators declare, and a fit sets.
-    kernel: Any
     n_jobs: Any
     n_features_in_: int
 
     _is_updatable = property(lambda self: self._read_new is not None)
-
-    def _hold(self, stream):
-        """Hold a stream from now on, or none (None)."""
-        self._stream = stream
-        if self._backend is not None:
-            self._backend = None
-        self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
-            self._fixed["kernel"] = replace(self.kernel)  # it can change
 
     def _catch_up(self, stream, name, max_steps):
         """Let the stream follow its rows; whether it is at its end."""
@@ -52,25 +36,25 @@ class Updates(FittedValues):
 
     @property
     def holds_rows_(self):
-        check_is_fitted(self)
+        self._check_is_fitted()
         return self._stream is not None
 
     @property
     @consistent
     def training_rows_(self):
-        check_is_fitted(self)
+        self._check_is_fitted()
         return None if self._stream is None else self._stream.training_rows()
 
     @property
     @consistent
     def is_caught_up_(self):
         """Whether no operation that a limit cut short is still on its way."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         return self._stream is None or self._stream.done
 
     def _ready_stream(self):
         """The stream, for an operation that is possible."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self.kernel == "precomputed":
             raise ValueError(
                 "kernel='precomputed' can't be updated, because the kernel values of new rows "
@@ -171,7 +155,7 @@ class Updates(FittedValues):
         A fitted model holds a copy of its rows, and so does its pickle, as an update needs
         them. Without them a pickle is about as large as the support vectors.
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self._stream is not None and not self._stream.done:
             raise ValueError("an update is unfinished; call resume() before release_rows().")
         values = self._values_to_keep()

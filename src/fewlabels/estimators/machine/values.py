@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._deadline import ENDLESS, Deadline
 from ..._warn import warn
 from ...fitted import Late
+from ...kernels import kind_of
 from .. import earlier
 from ..locking import lock_of
 
@@ -32,11 +34,15 @@ class FittedValues(BaseEstimator):
     Threads may use one model together: what that takes is in ``locking.py``.
     """
 
+    kernel: Any
     max_time: Any
     # Of the call that is on its way.
     _deadline = ENDLESS
     # What a fit has left, and what has been computed from it; None before the first.
     _late: Late | None = None
+    # Parameters that must be as at the fit for an operation, and what they were.
+    _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
+    _fixed: dict = {}  # noqa: RUF012
     # The rows and their path; None when they are not held.
     _stream: Any = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
@@ -47,10 +53,24 @@ class FittedValues(BaseEstimator):
     def __sklearn_is_fitted__(self):
         return self._late is not None
 
+    def _check_is_fitted(self):
+        """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
+        if self._late is None:
+            check_is_fitted(self)
+
     def _keep(self, solution, **values):
         """Make a ``Solution`` what the model shows, and other values known from the start."""
         values = {"solution": solution, **values}
         self._late = Late({name: (self._version, value) for name, value in values.items()})
+
+    def _hold(self, stream):
+        """Hold a stream from now on, or none (None)."""
+        self._stream = stream
+        if self._backend is not None:
+            self._backend = None
+        self._fixed = {name: getattr(self, name) for name in self._FIXED}
+        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
+            self._fixed["kernel"] = replace(self.kernel)  # it can change
 
     @property
     def _version(self):
@@ -60,8 +80,7 @@ class FittedValues(BaseEstimator):
     def _computed(self, name, make):
         """A value as of now; one thread computes it, if need be."""
         with lock_of(self):
-            if self._late is None:
-                check_is_fitted(self)
+            self._check_is_fitted()
             return self._late.get(name, self._version, make)
 
     @property
@@ -139,7 +158,7 @@ class FittedValues(BaseEstimator):
             Of the same class. It shares its values with this model.
         """
         with lock_of(self):
-            check_is_fitted(self)
+            self._check_is_fitted()
             values = self._values_to_keep()
             state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
         other = type(self).__new__(type(self))

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from ..._threads import resolve_n_jobs
 from ..._warn import warn
@@ -262,7 +262,7 @@ class UpdatableS3VM(TwoClassMachine):
 
     def _ready_stream(self):
         """The stream, its paths begun if that is possible."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         reading.refuse_what_has_no_path(self.kernel, self._kept is not None)
         stream = super()._ready_stream()
         stream.begin_paths()
@@ -387,7 +387,7 @@ class UpdatableS3VM(TwoClassMachine):
     @property
     @consistent
     def training_decisions_(self):
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self._stream is None:
             raise AttributeError(
                 "training_decisions_ needs the training rows, which were released."
