@@ -8,9 +8,23 @@ from ._core import LEVEL
 from ._threads import resolve_n_jobs
 
 _PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "pandas", "pyarrow", "polars",
-    "skops", "typer", "rich", "matplotlib", "dask", "duckdb", "onnx", "starlette",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "joblib",
+    "threadpoolctl",
+    "pandas",
+    "pyarrow",
+    "polars",
+    "skops",
+    "typer",
+    "rich",
+    "matplotlib",
+    "dask",
+    "duckdb",
+    "onnx",
+    "starlette",
+)
 
 
 def show_versions():

@@ -191,9 +191,10 @@ def backend_of(X):
     if not hasattr(X, "__dlpack__") or hasattr(X, "columns") or hasattr(X, "dask"):
         return None
     require(
-        "Fitting arrays of other libraries on their device", "array_api_compat",
+        "Fitting arrays of other libraries on their device",
+        "array_api_compat",
         otherwise="set array_api_dispatch=False",
-    )  # fmt: skip
+    )
     import array_api_compat as compat
 
     if not compat.is_array_api_obj(X) or compat.is_numpy_array(X):

@@ -49,7 +49,11 @@ def _sums(backend, function, X):
         row_map = RowMap.restored(function.kernels[k], function.center, dtype)
         columns = columns_of(backend, row_map, *row_map.prepare(function.vectors))
         value = add_products(
-            backend, row_map.kernel, prepared(backend, row_map, X), columns,
-            backend.array(function.coef[k], float), value,
-        )  # fmt: skip
+            backend,
+            row_map.kernel,
+            prepared(backend, row_map, X),
+            columns,
+            backend.array(function.coef[k], float),
+            value,
+        )
     return value

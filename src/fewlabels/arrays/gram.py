@@ -75,9 +75,13 @@ class ArrayGram:
         exact = row_map.kernel.values(rows, rows).sum(axis=1)
         there = columns_of(backend, row_map, *row_map.prepare(rows))
         found = add_products(
-            backend, row_map.kernel, prepared(backend, row_map, backend.array(rows)), there,
-            backend.array(np.ones(len(rows))), backend.zeros(len(rows)),
-        )  # fmt: skip
+            backend,
+            row_map.kernel,
+            prepared(backend, row_map, backend.array(rows)),
+            there,
+            backend.array(np.ones(len(rows))),
+            backend.zeros(len(rows)),
+        )
         size = float(np.abs(exact).max())
         wrong = float(np.abs(backend.numpy(found) - exact).max())
         return wrong <= _MOST * self.value_error * size

@@ -75,12 +75,22 @@ class ArrayPenalty(PiecewiseLinear):
         between, reach = self.between(a), xp.abs(a)
         outside = (a < self.lower) | (a > self.upper)
         zero = xp.zeros_like(a)
-        *values, n_between, n_used, n_outside = self.backend.numbers([
-            xp.sum(a), xp.sum(reach), xp.sum(a * g), xp.sum(self.value(a)),
-            xp.sum(xp.abs(size) * a * a), xp.sum(xp.where(between, up, zero)),
-            xp.min(up), xp.max(down), xp.max(reach),
-            count(between), count(a != 0.0), count(outside),
-        ])  # fmt: skip
+        *values, n_between, n_used, n_outside = self.backend.numbers(
+            [
+                xp.sum(a),
+                xp.sum(reach),
+                xp.sum(a * g),
+                xp.sum(self.value(a)),
+                xp.sum(xp.abs(size) * a * a),
+                xp.sum(xp.where(between, up, zero)),
+                xp.min(up),
+                xp.max(down),
+                xp.max(reach),
+                count(between),
+                count(a != 0.0),
+                count(outside),
+            ]
+        )
         return Totals(*values, int(n_between), int(n_used), int(n_outside)), (up, down)
 
     def gap(self, a, g, ridge, multiplier, implied):

@@ -110,7 +110,11 @@ class ArraySource(ShardedSource):
             diagonal = np.broadcast_to(backend.numpy(size), shard.n) * 1.0
             penalty, ridge = spec.stated(shard, diagonal)
         self._partition = Partition(
-            gram, ArrayPenalty.of(backend, penalty, shard.n), one_or_all(backend, ridge),
-            spec.formulation.scale, size=size, arrays=backend,
-        )  # fmt: skip
+            gram,
+            ArrayPenalty.of(backend, penalty, shard.n),
+            one_or_all(backend, ridge),
+            spec.formulation.scale,
+            size=size,
+            arrays=backend,
+        )
         return Rows([self._partition], spec.total(), spec.formulation.scale)

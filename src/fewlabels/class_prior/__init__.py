@@ -16,8 +16,24 @@ from .methods.saturated import SaturatedLogistic
 from .methods.tice import TIcE
 
 __all__ = [
-    "DEDPUL", "KM1", "KM2", "METHODS", "BestBin", "Blanchard", "ClassRatio", "LeeLiu", "PenL1",
-    "PriorEstimate", "PriorEstimator", "SaturatedLogistic", "TIcE", "estimate_prior",
-    "label_shift", "label_shift_em", "pooled_from_unlabeled", "prior_bounds",
-    "split_labels", "unlabeled_from_pooled",
-]  # fmt: skip
+    "DEDPUL",
+    "KM1",
+    "KM2",
+    "METHODS",
+    "BestBin",
+    "Blanchard",
+    "ClassRatio",
+    "LeeLiu",
+    "PenL1",
+    "PriorEstimate",
+    "PriorEstimator",
+    "SaturatedLogistic",
+    "TIcE",
+    "estimate_prior",
+    "label_shift",
+    "label_shift_em",
+    "pooled_from_unlabeled",
+    "prior_bounds",
+    "split_labels",
+    "unlabeled_from_pooled",
+]

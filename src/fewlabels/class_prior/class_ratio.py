@@ -52,9 +52,16 @@ class ClassRatio(NamedTuple):
 
 
 def label_shift(
-    X, y, class_ratio="estimate", *, confidence=0.9, n_bootstrap=200, unlabeled=-1,
-    sample_weight=None, random_state=0,
-):  # fmt: skip
+    X,
+    y,
+    class_ratio="estimate",
+    *,
+    confidence=0.9,
+    n_bootstrap=200,
+    unlabeled=-1,
+    sample_weight=None,
+    random_state=0,
+):
     """Shares of the classes among the unlabelled rows.
 
     People often label as many rows of a rare class as of a frequent one. The class ratio of such

@@ -66,9 +66,17 @@ class PriorEstimate(NamedTuple):
 
 
 def estimate_prior(
-    X, y, method="auto", *, confidence=0.9, n_bootstrap=None, convention="unlabeled",
-    pos_label=None, random_state=0, n_jobs=None,
-):  # fmt: skip
+    X,
+    y,
+    method="auto",
+    *,
+    confidence=0.9,
+    n_bootstrap=None,
+    convention="unlabeled",
+    pos_label=None,
+    random_state=0,
+    n_jobs=None,
+):
     """Share of positives, estimated from positive and unlabelled rows, with an interval.
 
     Parameters
@@ -123,15 +131,33 @@ def estimate_prior(
     True
     """
     return estimate_within(
-        ENDLESS, X, y, method, confidence=confidence, n_bootstrap=n_bootstrap,
-        convention=convention, pos_label=pos_label, random_state=random_state, n_jobs=n_jobs,
-    )  # fmt: skip
+        ENDLESS,
+        X,
+        y,
+        method,
+        confidence=confidence,
+        n_bootstrap=n_bootstrap,
+        convention=convention,
+        pos_label=pos_label,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
 
 
 def estimate_within(
-    deadline, X, y, method="auto", *, confidence=0.9, n_bootstrap=None, convention="unlabeled",
-    pos_label=None, random_state=0, n_jobs=None, factor=None,
-):  # fmt: skip
+    deadline,
+    X,
+    y,
+    method="auto",
+    *,
+    confidence=0.9,
+    n_bootstrap=None,
+    convention="unlabeled",
+    pos_label=None,
+    random_state=0,
+    n_jobs=None,
+    factor=None,
+):
     """``estimate_prior``; from a sample of the rows where a Deadline leaves no time for more.
 
     ``factor`` has weights of the positive rows, for "auto" only.

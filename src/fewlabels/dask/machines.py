@@ -143,8 +143,9 @@ class DaskSVDD(OnCluster, SVDD):
 
     local: ClassVar[type] = SVDD
     _parameter_constraints: ClassVar[dict] = {
-        **SVDD._parameter_constraints, "client": "no_validation"
-    }  # fmt: skip
+        **SVDD._parameter_constraints,
+        "client": "no_validation",
+    }
 
     client: Any = None
 
@@ -164,8 +165,9 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
 
     local: ClassVar[type] = OneClassSVM
     _parameter_constraints: ClassVar[dict] = {
-        **OneClassSVM._parameter_constraints, "client": "no_validation"
-    }  # fmt: skip
+        **OneClassSVM._parameter_constraints,
+        "client": "no_validation",
+    }
 
     client: Any = None
 
@@ -187,8 +189,9 @@ class DaskPUSVM(OnCluster, PUSVM):
 
     local: ClassVar[type] = PUSVM
     _parameter_constraints: ClassVar[dict] = {
-        **PUSVM._parameter_constraints, "client": "no_validation"
-    }  # fmt: skip
+        **PUSVM._parameter_constraints,
+        "client": "no_validation",
+    }
 
     client: Any = None
 
@@ -218,8 +221,9 @@ class DaskS3VM(OnCluster, S3VM):
 
     local: ClassVar[type] = S3VM
     _parameter_constraints: ClassVar[dict] = {
-        **S3VM._parameter_constraints, "client": "no_validation"
-    }  # fmt: skip
+        **S3VM._parameter_constraints,
+        "client": "no_validation",
+    }
 
     kernel: str = "linear"
     client: Any = None

@@ -118,9 +118,12 @@ def read_piece(X, y, weight):
     extremes = None
     if weight is not None:
         weight = check_array(
-            _column(weight, n, "sample_weight"), dtype=np.float64, ensure_2d=False,
-            ensure_min_samples=0, input_name="sample_weight",
-        )  # fmt: skip
+            _column(weight, n, "sample_weight"),
+            dtype=np.float64,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="sample_weight",
+        )
         positive = weight[weight > 0]
         weight = np.maximum(weight, 0.0)
         if len(positive):

@@ -264,11 +264,13 @@ class ClusterSource(ShardedSource):
                 for message in (
                     lambda slot: methodcaller("describe"),
                     self._settling,
-                    lambda slot: None if slot.left_out is None
-                    else methodcaller("leave_out", slot.left_out),
-                    lambda slot: None if self.problem is None
-                    else methodcaller("state", self.problem.spec),
-                ):  # fmt: skip
+                    lambda slot: (
+                        None if slot.left_out is None else methodcaller("leave_out", slot.left_out)
+                    ),
+                    lambda slot: (
+                        None if self.problem is None else methodcaller("state", self.problem.spec)
+                    ),
+                ):
                     outgoing = {k: message(self.slots[k]) for k in places}
                     self.send(None, {k: m for k, m in outgoing.items() if m is not None})
                 if self.problem is not None:
@@ -295,9 +297,13 @@ class ClusterSource(ShardedSource):
                 if not slot.is_alive:
                     slot.address = address
                     slot.future = self.client.submit(
-                        Holder, *own, actor=True, pure=False,
-                        workers=[address], allow_other_workers=True,
-                    )  # fmt: skip
+                        Holder,
+                        *own,
+                        actor=True,
+                        pure=False,
+                        workers=[address],
+                        allow_other_workers=True,
+                    )
             wait([slot.future for slot in slots])
             if all(slot.is_alive for slot in slots):
                 break

@@ -116,9 +116,14 @@ def stream_before(state, stream, formulation, solution, rows, variables):
         weight = np.where(rows["calibrates"], 1.0, weight)
     function = solution.function
     return stream(
-        formulation, function.kernel, HeldRows(X, weight=weight, **rows), (a, held["multiplier"]),
-        shift=function.shift, n_steps=solution.n_iter, history=solution.history,
-    )  # fmt: skip
+        formulation,
+        function.kernel,
+        HeldRows(X, weight=weight, **rows),
+        (a, held["multiplier"]),
+        shift=function.shift,
+        n_steps=solution.n_iter,
+        history=solution.history,
+    )
 
 
 # -- machines of one class -----------------------------------------------------------------------
@@ -157,9 +162,14 @@ def _one_class(state, kernel, coef, boundary, formulation, variables, scale, opt
     function = function_before(state, coef, **edges, **options)
     own = state.get("_own", (None, state["intercept_"]))
     solution = OneClassSolution(
-        **solution_before(state), function=function, intercept=float(own[1][0]), scale=scale,
-        size=size, rate=None if state.get("_cut") is None else state["target_fpr"], **more,
-    )  # fmt: skip
+        **solution_before(state),
+        function=function,
+        intercept=float(own[1][0]),
+        scale=scale,
+        size=size,
+        rate=None if state.get("_cut") is None else state["target_fpr"],
+        **more,
+    )
     values = {"solution": (0, solution)}
     scores = state.get("calibration_scores_", state.get("_scores_before"))
     if scores is not None:
@@ -234,9 +244,15 @@ def _s3vm(state):
         new["_fixed"] = stream["parameters"]
         new["_stream"] = held = S3VMStream.__new__(S3VMStream)
         held.__setstate__(
-            {**stream, "kernel": function.kernel, "shift": function.shift, "done": True,
-             "version": 0, "parameters": {**parameters, "cache_size": 200e6, "n_jobs": 1}}
-        )  # fmt: skip
+            {
+                **stream,
+                "kernel": function.kernel,
+                "shift": function.shift,
+                "done": True,
+                "version": 0,
+                "parameters": {**parameters, "cache_size": 200e6, "n_jobs": 1},
+            }
+        )
     return new
 
 

@@ -210,7 +210,7 @@ class OneClassSVM(OneClassMachine):
         offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
         function, _, support = function_of(
             kernel, gram, X, coef, numbers, **edges_of_scores(kernel, size, offset, coef)
-        )  # fmt: skip
+        )
         return OneClassSolution(
             function=function,
             **run_by(support, [len(support)], result.n_iter, result.history, result.converged),

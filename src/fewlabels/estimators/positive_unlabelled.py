@@ -216,9 +216,15 @@ class PUDescriber:
             f = found.f if self.threshold == "prior" else left_out
             bias = -rows.cut(f, self.prior, max(rounding, noise))
         function, places, support = function_of(
-            data.kernel, gram, rows.X, found.coef, rows.numbers,
-            bias=float(bias), shift=rows.shift, rounding=rounding,
-        )  # fmt: skip
+            data.kernel,
+            gram,
+            rows.X,
+            found.coef,
+            rows.numbers,
+            bias=float(bias),
+            shift=rows.shift,
+            rounding=rounding,
+        )
         held_out = None
         if has_curve and left_out is not None:
             held_out = self.scores_left_out(rows, found, function, left_out)
@@ -280,7 +286,7 @@ def factors_of_new(weights, propensity, positive):
 
 def fit_settings(
     machines, X, y, sample_weight=None, *, propensity=None, prior=None, gathered=False
-):  # fmt: skip
+):
     """Fit models that differ in lambda, prior, loss or solver to rows that are read once.
 
     Each starts from the one before. With ``prior`` that one holds for all models, unchecked,

@@ -334,9 +334,14 @@ class PUSVM(positive_unlabelled.PUMachine):
         a = np.zeros(rows.n)
         a[rows.numbers if is_bounded else rows.numbers[rows.data.unlabeled]] = result.a
         return (BoundedPUStream if is_bounded else PUStream)(
-            stated, rows.data.kernel, HeldRows(**rows.held), (a, result.multiplier),
-            shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
-        )  # fmt: skip
+            stated,
+            rows.data.kernel,
+            HeldRows(**rows.held),
+            (a, result.multiplier),
+            shift=rows.shift,
+            n_steps=solution.n_iter,
+            history=solution.history,
+        )
 
     # -- what a fit has found ------------------------------------------------------
 
@@ -373,9 +378,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     @available_if(methodcaller("_can_be_updated"))
     @fitting
-    def partial_fit(
-        self, X, y=None, classes=None, sample_weight=None, *, propensity=None
-    ) -> Self:  # fmt: skip
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, propensity=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new model is ``fit``. ``gamma_``, ``prior_`` and, under the linear

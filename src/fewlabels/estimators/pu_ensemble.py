@@ -337,9 +337,15 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         rounding = ROUNDING * max(size, float(np.abs(scores).max()))
         cut = quantile_cut(scores, weight, self.prior_, rounding)
         function, places, support = function_of(
-            kernels, gram, rows.X, coef, rows.numbers,
-            bias=found.function.bias - cut, shift=shift, rounding=ROUNDING * size,
-        )  # fmt: skip
+            kernels,
+            gram,
+            rows.X,
+            coef,
+            rows.numbers,
+            bias=found.function.bias - cut,
+            shift=shift,
+            rounding=ROUNDING * size,
+        )
         return PUEnsembleFit(
             function=function,
             **run_by(support, rows.number_of_support(places), *run),

@@ -419,10 +419,14 @@ class S3VM(UpdatableS3VM):
 
     def _trainer(self, rows=None):
         return Trainer(
-            partial(self._settings, self.tol, 0.0), 1e6 * self.cache_size,
-            resolve_n_jobs(self.n_jobs), annealing=self.annealing,
-            branching=self.solver == "branch-and-bound", max_nodes=self.max_nodes, source=rows,
-        )  # fmt: skip
+            partial(self._settings, self.tol, 0.0),
+            1e6 * self.cache_size,
+            resolve_n_jobs(self.n_jobs),
+            annealing=self.annealing,
+            branching=self.solver == "branch-and-bound",
+            max_nodes=self.max_nodes,
+            source=rows,
+        )
 
     def _certifier(self):
         n_classes = len(self.classes_)

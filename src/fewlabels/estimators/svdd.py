@@ -326,10 +326,17 @@ class SVDD(OneClassMachine):
         else:
             self_weight, bias = 1.0, -center_norm
         function, _, support = function_of(
-            kernel, gram, X, 2.0 * a, numbers, bias=bias, self_weight=self_weight, shift=shift,
+            kernel,
+            gram,
+            X,
+            2.0 * a,
+            numbers,
+            bias=bias,
+            self_weight=self_weight,
+            shift=shift,
             **edges_of_scores(kernel, size, boundary, a),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
-        )  # fmt: skip
+        )
         intercept = radius**2 - center_norm
         if shift is not None:
             # From centred rows back to the rows as given.

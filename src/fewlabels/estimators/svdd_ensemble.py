@@ -250,14 +250,19 @@ class SVDDEnsemble(OneClassMachine):
         """The ``BagsSolution`` of rows, without rows of weight 0."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
-            n_bags=self.n_bags, size=self.bag_size, C=float(self.C),
-            trim=trim_of(self.trim, self.n_bags), isolation=self._isolation(),
+            n_bags=self.n_bags,
+            size=self.bag_size,
+            C=float(self.C),
+            trim=trim_of(self.trim, self.n_bags),
+            isolation=self._isolation(),
             kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
-            gamma=None if by_neighbors else self.gamma_, tol=self.tol, seed=seed,
+            gamma=None if by_neighbors else self.gamma_,
+            tol=self.tol,
+            seed=seed,
             n_jobs=resolve_n_jobs(self.n_jobs),
             deadline=Deadline(self.max_time) if self._deadline is ENDLESS else self._deadline,
             report=self._reporter(callback),
-        )  # fmt: skip
+        )
         with one_blas_thread():
             found = fit_bags(X, weight, settings, known)
         bags = found.function.bags
@@ -266,12 +271,17 @@ class SVDDEnsemble(OneClassMachine):
         return BagsSolution(
             function=found.function,
             **run_by(
-                support.astype(np.int32), [len(support)],
-                sum(entry["iterations"] for entry in entries), entries,
+                support.astype(np.int32),
+                [len(support)],
+                sum(entry["iterations"] for entry in entries),
+                entries,
                 not found.stopped and all(entry["converged"] for entry in entries),
             ),
-            scores=found.scores, rate=float(self.target_fpr), seed=seed, stopped=found.stopped,
-        )  # fmt: skip
+            scores=found.scores,
+            rate=float(self.target_fpr),
+            seed=seed,
+            stopped=found.stopped,
+        )
 
     def _isolation(self):
         """The ``Isolation`` that the score includes, or None."""

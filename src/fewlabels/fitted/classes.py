@@ -66,13 +66,20 @@ class ClassFunctions:
         """The ``Function`` of one class."""
         shares = None if self.shares is None else self.shares[place : place + 1]
         return Function(
-            kernels=self.kernels, vectors=self.vectors, coef=self.coef[place : place + 1],
-            bias=float(self.bias[place]), shift=self.shift, center=self.center,
-            float64=self.float64, columns=self.columns, rounding=float(self.rounding[place]),
-            repeats=self.repeats, shares=shares,
+            kernels=self.kernels,
+            vectors=self.vectors,
+            coef=self.coef[place : place + 1],
+            bias=float(self.bias[place]),
+            shift=self.shift,
+            center=self.center,
+            float64=self.float64,
+            columns=self.columns,
+            rounding=float(self.rounding[place]),
+            repeats=self.repeats,
+            shares=shares,
             weights=None if self.weights is None else self.weights[place],
             on_points=None if self.on_points is None else self.on_points[place],
-        )  # fmt: skip
+        )
 
     def __call__(self, X, *, n_jobs=None):
         """Values at validated rows, shape (n, n_classes)."""
@@ -85,9 +92,14 @@ class ClassFunctions:
                 dtype = np.float64 if self.float64 else np.float32
                 row_map = RowMap.restored(self.kernel, self.center, dtype)
             value = Expansion(
-                self.kernel, self.vectors, self.coef, columns=self.columns, row_map=row_map,
-                n_jobs=resolve_n_jobs(n_jobs), on_points=self.on_points,
-            )(X)  # fmt: skip
+                self.kernel,
+                self.vectors,
+                self.coef,
+                columns=self.columns,
+                row_map=row_map,
+                n_jobs=resolve_n_jobs(n_jobs),
+                on_points=self.on_points,
+            )(X)
         value = value + self.bias
         value[np.abs(value) <= self.rounding] = 0.0
         return value

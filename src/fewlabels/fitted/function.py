@@ -90,10 +90,17 @@ class Function:
             return self
         rows, coef = self.kernel.expanded(self.vectors, self.coef[0], self.on_points)
         return replace(
-            self, kernels=(self.kernel.plain,), vectors=rows, coef=coef[None], self_weight=0.0,
-            repeats=None, shares=None, on_points=None, float64=True,
+            self,
+            kernels=(self.kernel.plain,),
+            vectors=rows,
+            coef=coef[None],
+            self_weight=0.0,
+            repeats=None,
+            shares=None,
+            on_points=None,
+            float64=True,
             center=center_of(rows),
-        )  # fmt: skip
+        )
 
     @property
     def support_vectors(self):
@@ -138,9 +145,15 @@ class Function:
             dtype = np.float64 if self.float64 else np.float32
             row_map = RowMap.restored(kernel, self.center, dtype)
         expansion = Expansion(
-            kernel, self.vectors, coef, columns=self.columns, row_map=row_map, n_jobs=n_jobs,
-            on_points=self.on_points, on_leaves=self._leaves[k],
-        )  # fmt: skip
+            kernel,
+            self.vectors,
+            coef,
+            columns=self.columns,
+            row_map=row_map,
+            n_jobs=n_jobs,
+            on_points=self.on_points,
+            on_leaves=self._leaves[k],
+        )
         values = expansion(X)
         if row_map is not None and kernel.is_similarity and not self.float64 and coef.min() >= 0:
             # A sum of positive terms is exact relative to itself, however small it is.

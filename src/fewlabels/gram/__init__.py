@@ -18,10 +18,26 @@ from .tiles.features import RowMap
 from .tiles.rows import RowsGram
 
 __all__ = [
-    "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
-    "LeavesGram", "LinearGram", "LinearSourceGram", "PieceGram", "PrecomputedGram", "RepeatedGram",
-    "RowMap", "RowsGram", "SumGram", "equal_rows", "make_gram", "row_keys", "row_products",
-]  # fmt: skip
+    "BorderedGram",
+    "CachedGram",
+    "Columns",
+    "Expansion",
+    "FormedGram",
+    "GramOperator",
+    "LeavesGram",
+    "LinearGram",
+    "LinearSourceGram",
+    "PieceGram",
+    "PrecomputedGram",
+    "RepeatedGram",
+    "RowMap",
+    "RowsGram",
+    "SumGram",
+    "equal_rows",
+    "make_gram",
+    "row_keys",
+    "row_products",
+]
 
 
 def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):

@@ -152,9 +152,13 @@ class ColumnCache:
 
         def add(start, stop):
             stored_columns.apply_columns(
-                self.storage, slots, coef, out,
-                start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME),
-            )  # fmt: skip
+                self.storage,
+                slots,
+                coef,
+                out,
+                start * _ROWS_AT_A_TIME,
+                min(self.n, stop * _ROWS_AT_A_TIME),
+            )
 
         n_parts = -(-self.n // _ROWS_AT_A_TIME)
         run_ranges(add, n_parts, n_jobs if self.n * len(slots) > _WORTH_A_THREAD else 1)

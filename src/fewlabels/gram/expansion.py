@@ -24,9 +24,17 @@ class Expansion:
     """
 
     def __init__(
-        self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1, on_points=None,
+        self,
+        kernel,
+        vectors,
+        coef,
+        *,
+        columns=None,
+        row_map=None,
+        n_jobs=1,
+        on_points=None,
         on_leaves=None,
-    ):  # fmt: skip
+    ):
         if kernel.plain is not kernel:
             vectors, coef = kernel.expanded(vectors, coef, on_points)
             kernel = kernel.plain
@@ -70,9 +78,12 @@ class Expansion:
         lost = np.flatnonzero(is_lost if out.ndim == 1 else is_lost.any(axis=1))
         if len(lost):
             exact = Expansion(
-                self.kernel, self.vectors, self.coef,
-                row_map=self.row_map.refined(), n_jobs=self.n_jobs,
-            )  # fmt: skip
+                self.kernel,
+                self.vectors,
+                self.coef,
+                row_map=self.row_map.refined(),
+                n_jobs=self.n_jobs,
+            )
             out[lost] = exact(X[lost])
 
     def _add(self, X, out):

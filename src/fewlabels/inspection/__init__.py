@@ -13,7 +13,13 @@ from .paths import BiasSensitivityDisplay, PriorSensitivityDisplay, Regularizati
 from .scores import ScoreDisplay
 
 __all__ = [
-    "BiasSensitivityDisplay", "BoundaryDisplay", "ConvergenceDisplay", "Explanation",
-    "LatencyDisplay", "PriorSensitivityDisplay", "RegularizationPathDisplay", "ScoreDisplay",
+    "BiasSensitivityDisplay",
+    "BoundaryDisplay",
+    "ConvergenceDisplay",
+    "Explanation",
+    "LatencyDisplay",
+    "PriorSensitivityDisplay",
+    "RegularizationPathDisplay",
+    "ScoreDisplay",
     "explain",
-]  # fmt: skip
+]

@@ -29,9 +29,7 @@ class BoundaryDisplay(Display):
 
     _SIZE = (6.4, 5.2)
 
-    def __init__(
-        self, first, second, decision, X, kinds, support, margin, title, names=("", "")
-    ):  # fmt: skip
+    def __init__(self, first, second, decision, X, kinds, support, margin, title, names=("", "")):
         self.first, self.second, self.decision = first, second, decision
         self.X, self.kinds, self.support = X, kinds, support
         self.margin, self.title, self.names = margin, title, names
@@ -83,10 +81,16 @@ class BoundaryDisplay(Display):
             )
         names = ("", "") if columns is None else tuple(str(name) for name in columns)
         return cls(
-            first, second, decision, rows, _kinds(machine, y, len(rows)),
-            np.asarray(machine.support_), 1.0 if hasattr(machine, "classes_") else None,
-            name_of(estimator), names,
-        ).plot(ax=ax)  # fmt: skip
+            first,
+            second,
+            decision,
+            rows,
+            _kinds(machine, y, len(rows)),
+            np.asarray(machine.support_),
+            1.0 if hasattr(machine, "classes_") else None,
+            name_of(estimator),
+            names,
+        ).plot(ax=ax)
 
     def _draw(self, ax):
         grid = self.first, self.second, self.decision
@@ -104,9 +108,13 @@ class BoundaryDisplay(Display):
                 style = dict(s=55, color=colours[k % 2], edgecolors="white", zorder=3)
             ax.scatter(*self.X[chosen].T, label=label, **style)
         ax.scatter(
-            *self.X[self.support].T, s=60, facecolors="none", edgecolors="black", linewidths=0.7,
+            *self.X[self.support].T,
+            s=60,
+            facecolors="none",
+            edgecolors="black",
+            linewidths=0.7,
             label=f"support vectors ({len(self.support)})",
-        )  # fmt: skip
+        )
         ax.set(title=self.title, xlabel=self.names[0], ylabel=self.names[1])
         ax.legend(fontsize="small", framealpha=0.9)
 

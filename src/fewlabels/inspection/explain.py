@@ -21,9 +21,16 @@ _BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000
 
 
 def explain(
-    model, X, *, background=None, columns=None, groups=None, n_samples=100, random_state=None,
+    model,
+    X,
+    *,
+    background=None,
+    columns=None,
+    groups=None,
+    n_samples=100,
+    random_state=None,
     of=None,
-):  # fmt: skip
+):
     r"""Contributions of columns to the decisions of a fitted model.
 
     A column's contribution is its Shapley value: the change of the decision when the column
@@ -122,9 +129,14 @@ def explain(
     machine = unwrapped(model)[1]
     function = getattr(machine, "function_", None)
     game = _Game(
-        model, machine, steps, player, len(players), n_samples,
+        model,
+        machine,
+        steps,
+        player,
+        len(players),
+        n_samples,
         0 if random_state is None else random_state,
-    )  # fmt: skip
+    )
     places = _places(model, machine, rows, of)
     found = []
     if places is None:
@@ -271,10 +283,12 @@ def _values(rows, names, player, players):
             continue
         part = rows.iloc[:, members]
         shown[name] = [
-            ", ".join(f"{names[c]} {v:.4g}" if isinstance(v, float) else f"{names[c]} {v}"
-                      for c, v in zip(members, line, strict=True))
+            ", ".join(
+                f"{names[c]} {v:.4g}" if isinstance(v, float) else f"{names[c]} {v}"
+                for c, v in zip(members, line, strict=True)
+            )
             for line in part.itertuples(index=False)
-        ]  # fmt: skip
+        ]
     return pd.DataFrame(shown)
 
 

@@ -38,11 +38,23 @@ class PriorSensitivityDisplay(Display):
         if self.interval is not None:
             ax.axvspan(*self.interval, color=GREY, alpha=0.3, label="interval of the estimate")
         ax.plot(table["prior"], table["prior"], ":", color="black", label="the prior itself")
-        ax.plot(table["prior"], table["share_positive"], "o-", color=BLUE,
-                label="share predicted positive")  # fmt: skip
+        ax.plot(
+            table["prior"],
+            table["share_positive"],
+            "o-",
+            color=BLUE,
+            label="share predicted positive",
+        )
         base = table[table["base"]]
-        ax.plot(base["prior"], base["share_positive"], "o", markersize=12, fillstyle="none",
-                color=ORANGE, label="as fitted")  # fmt: skip
+        ax.plot(
+            base["prior"],
+            base["share_positive"],
+            "o",
+            markersize=12,
+            fillstyle="none",
+            color=ORANGE,
+            label="as fitted",
+        )
         ax.set(xlabel="class prior", ylabel="share of the rows compared")
         ax.legend(fontsize="small")
 
@@ -78,8 +90,13 @@ class BiasSensitivityDisplay(Display):
         ax.fill_between(x, positive, 1.0 - negative, color=GREY, alpha=0.4, label="undecided")
         ax.fill_between(x, 1.0 - negative, 1.0, color=BLUE, label="negative whatever the weights")
         for side in ("prior_low", "prior_high"):
-            ax.plot(x, table[side], ":", color="black",
-                    label="range of the prior" if side == "prior_low" else None)  # fmt: skip
+            ax.plot(
+                x,
+                table[side],
+                ":",
+                color="black",
+                label="range of the prior" if side == "prior_low" else None,
+            )
         ax.set(xlabel="bound on selection bias", ylabel="share of the rows", ylim=(0.0, 1.0))
         ax.set(xlim=(float(x.min()), float(x.max())))
         ax.legend(fontsize="small")

@@ -68,9 +68,13 @@ class ScoreDisplay:
         edges = bin_edges(self.groups.values(), bins, threshold=self.threshold)
         for k, (name, scores) in enumerate(self.groups.items()):
             draw(
-                ax, scores, edges, alpha=0.6, color=_COLOURS[k % len(_COLOURS)],
+                ax,
+                scores,
+                edges,
+                alpha=0.6,
+                color=_COLOURS[k % len(_COLOURS)],
                 label=f"{name} ({len(scores):,})",
-            )  # fmt: skip
+            )
         ax.axvline(self.threshold, color="black", linewidth=1.2, label="threshold")
         ax.set(xlabel="score", ylabel="% of the rows of its kind", title=self.title)
         ax.legend(fontsize="small")

@@ -44,7 +44,7 @@ __all__ = [
     "centered",
     "kind_of",
     "make_kernel",
-]  # fmt: skip
+]
 
 
 # Those whose parameters are settings: the kernel itself is made of the rows of a fit.

@@ -197,7 +197,7 @@ class Manifold(BaseEstimator):
 
     def over(
         self, X, sample_weight=None, *, gamma=1.0, degree=3, coef0=1.0, random_state=0
-    ) -> Kernel:  # fmt: skip
+    ) -> Kernel:
         """The kernel deformed by the graph of the rows of ``X``: what a model's ``fit`` makes.
 
         A model takes the outcome as ``kernel`` too, with the point cloud as it is here.

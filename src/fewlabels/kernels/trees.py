@@ -20,9 +20,12 @@ from .rbf import RBF
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 _SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
 _CONSTRAINTS = {
-    "n_trees": _COUNT, "min_samples_leaf": _COUNT, "max_samples": _SHARE, "share": _SHARE,
+    "n_trees": _COUNT,
+    "min_samples_leaf": _COUNT,
+    "max_samples": _SHARE,
+    "share": _SHARE,
     "splits": [StrOptions({"best", "random"})],
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,10 +187,13 @@ class Trees(BaseEstimator):
         is_random = self.splits == "random"
         draws = not is_random or self.max_samples < 1.0
         forest = (ExtraTreesClassifier if is_random else RandomForestClassifier)(
-            self.n_trees, min_samples_leaf=self.min_samples_leaf, bootstrap=draws,
+            self.n_trees,
+            min_samples_leaf=self.min_samples_leaf,
+            bootstrap=draws,
             max_samples=self.max_samples if draws else None,
-            class_weight="balanced_subsample" if draws else "balanced", random_state=random_state,
-        ).fit(X, np.asarray(positive))  # fmt: skip
+            class_weight="balanced_subsample" if draws else "balanced",
+            random_state=random_state,
+        ).fit(X, np.asarray(positive))
         grown = Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
         return SharedLeaves(RBF(float(gamma)), grown, float(self.share))
 

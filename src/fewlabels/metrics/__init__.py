@@ -24,6 +24,14 @@ from .scorers import make_pu_scorer
 from .scores import lee_liu_score, pu_accuracy, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
 
 __all__ = [
-    "benjamini_hochberg", "calibration_error", "lee_liu_score", "make_pu_scorer", "pu_accuracy",
-    "pu_auc", "pu_f1", "pu_precision", "pu_recall", "pu_risk",
-]  # fmt: skip
+    "benjamini_hochberg",
+    "calibration_error",
+    "lee_liu_score",
+    "make_pu_scorer",
+    "pu_accuracy",
+    "pu_auc",
+    "pu_f1",
+    "pu_precision",
+    "pu_recall",
+    "pu_risk",
+]

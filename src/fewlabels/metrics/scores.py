@@ -20,9 +20,16 @@ LOSSES = ("zero-one", *_MARGIN_LOSSES)
 
 
 def pu_risk(
-    y_true, decision, prior, *, loss="zero-one", non_negative=False, convention="unlabeled",
-    pos_label=None, sample_weight=None,
-):  # fmt: skip
+    y_true,
+    decision,
+    prior,
+    *,
+    loss="zero-one",
+    non_negative=False,
+    convention="unlabeled",
+    pos_label=None,
+    sample_weight=None,
+):
     r"""Risk of a decision function: unbiased, or non-negative.
 
     .. math:: R = \pi\, \mathrm{E}_P[\ell(f)] + \mathrm{E}_X[\ell(-f)]

@@ -89,9 +89,16 @@ def explain(kept, alarm, calibration, reference=None):
         range(len(new)), key=lambda k: (-gains[k], -abs(new[k].p_value - 0.5), new[k].number)
     )
     return Change(
-        alarm, first + mode, (first + int(low), first + int(high)), len(old), len(new),
-        list(features), list(pairs), [new[k] for k in order[:_MOST_ROWS]], shift,
-    )  # fmt: skip
+        alarm,
+        first + mode,
+        (first + int(low), first + int(high)),
+        len(old),
+        len(new),
+        list(features),
+        list(pairs),
+        [new[k] for k in order[:_MOST_ROWS]],
+        shift,
+    )
 
 
 def began(past, scores, latest, until=None):

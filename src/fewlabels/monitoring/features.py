@@ -153,8 +153,9 @@ def _numbers(old, new):
         spread = mannwhitneyu(*(np.abs(v - middle) for v in values), method="asymptotic")
         tests += [test.pvalue, spread.pvalue]
     if len(values[0]) < len(old) or len(values[1]) < len(new):
-        counts = np.array([[len(v), len(all_) - len(v)]
-                           for v, all_ in zip(values, (old, new), strict=True)])  # fmt: skip
+        counts = np.array(
+            [[len(v), len(all_) - len(v)] for v, all_ in zip(values, (old, new), strict=True)]
+        )
         tests.append(_chi_square(counts))
         effect = max(effect, float(abs(np.diff(counts[:, 1] / counts.sum(axis=1))[0])))
     tests = [p for p in tests if not np.isnan(p)]
@@ -176,8 +177,10 @@ def _categories(old, new):
 
 def _texts(old, new):
     """Words that became more or less frequent; the text changed if any of them did."""
-    sets = [[{w.lower() for w in _WORD.findall(t)} if isinstance(t, str) else () for t in part]
-            for part in (old, new)]  # fmt: skip
+    sets = [
+        [{w.lower() for w in _WORD.findall(t)} if isinstance(t, str) else () for t in part]
+        for part in (old, new)
+    ]
     counts = [Counter(word for words in part for word in words) for part in sets]
     names = [w for w in counts[0] | counts[1] if counts[0][w] + counts[1][w] >= _FEWEST_TEXTS]
     if not names:
@@ -192,17 +195,25 @@ def _texts(old, new):
 
 def _presence(before, after):
     """Columns of sparse matrices, by the share of rows in which they are not zero."""
-    seen = np.array([np.bincount(sp.csr_array(m).indices, minlength=m.shape[1])
-                     for m in (before, after)], float)  # fmt: skip
+    seen = np.array(
+        [np.bincount(sp.csr_array(m).indices, minlength=m.shape[1]) for m in (before, after)],
+        float,
+    )
     kept = np.flatnonzero(seen.sum(axis=0) >= _FEWEST_TEXTS)
     if not len(kept):
         return []
     p, shares = _presence_tests(seen[:, kept], before.shape[0], after.shape[0])
     return [
-        (f"x{j}", "word", float(p[k]), float(abs(shares[1, k] - shares[0, k])),
-         {"share": float(shares[0, k])}, {"share": float(shares[1, k])})
+        (
+            f"x{j}",
+            "word",
+            float(p[k]),
+            float(abs(shares[1, k] - shares[0, k])),
+            {"share": float(shares[0, k])},
+            {"share": float(shares[1, k])},
+        )
         for k, j in enumerate(kept)
-    ]  # fmt: skip
+    ]
 
 
 def _presence_tests(seen, n_old, n_new):

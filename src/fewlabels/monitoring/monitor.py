@@ -146,10 +146,21 @@ class Monitor:
     """
 
     def __init__(
-        self, model, calibration=None, labels=None, *, score=None, alpha=0.01, run_length=None,
-        chart=None, alerts=None, max_scores=100_000, window=2000, refits=False,
+        self,
+        model,
+        calibration=None,
+        labels=None,
+        *,
+        score=None,
+        alpha=0.01,
+        run_length=None,
+        chart=None,
+        alerts=None,
+        max_scores=100_000,
+        window=2000,
+        refits=False,
         random_state=0,
-    ):  # fmt: skip
+    ):
         _check_share("alpha", alpha)
         _check_count("run_length", run_length, 2, none=True)
         _check_count("max_scores", max_scores, 100)

@@ -61,10 +61,13 @@ class KeptRows:
         rows = {
             k: Kept(first + k, row, score, p_value)
             for k, row, score, p_value in zip(
-                stay.tolist(), _cells(X, stay), scores[stay].tolist(), p_values[stay].tolist(),
+                stay.tolist(),
+                _cells(X, stay),
+                scores[stay].tolist(),
+                p_values[stay].tolist(),
                 strict=True,
             )
-        }  # fmt: skip
+        }
         for k in taken.tolist():
             self._sample(leaving[k][0] if k < n_old else rows[k - n_old], int(places[k]))
         self.n_left += n_leaving

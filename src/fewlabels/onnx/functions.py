@@ -230,9 +230,13 @@ def _with_leaves(graph, function, x, exact):
         kernels.append(kernel)
         coef.append((1.0 - share) * own)
     plain = replace(
-        function, kernels=tuple(kernels), coef=np.array(coef), on_leaves=(None,) * len(kernels),
-        repeats=None, shares=None,
-    )  # fmt: skip
+        function,
+        kernels=tuple(kernels),
+        coef=np.array(coef),
+        on_leaves=(None,) * len(kernels),
+        repeats=None,
+        shares=None,
+    )
     value, noise = _rbf(graph, plain, x, exact)
     return graph.add("Add", value, total), noise
 
@@ -244,8 +248,12 @@ def _sums_over_leaves(graph, forest, weights, x):
     """
     x = graph.cast(graph.cast(x, np.float32), np.float64)
     first, at = forest.roots, None
-    tables = [np.asarray(forest.feature, np.int64), np.asarray(forest.threshold, float),
-              np.asarray(forest.left, np.int64), np.asarray(forest.right, np.int64)]  # fmt: skip
+    tables = [
+        np.asarray(forest.feature, np.int64),
+        np.asarray(forest.threshold, float),
+        np.asarray(forest.left, np.int64),
+        np.asarray(forest.right, np.int64),
+    ]
     for _ in range(max(1, forest.depth)):
         if at is None:  # the same nodes for all rows
             feature, threshold, left, right = (table[first] for table in tables)
@@ -385,6 +393,11 @@ def _blocks(vectors):
 
 # What writes the function, by ``Kernel.onnx_form``.
 _WRITERS = {
-    "gaussian": _rbf, "linear": _linear, "inner product": _inner_product, "graph": _deformed,
-    "cells": _isolation, "leaves": _with_leaves, "features": _features,
-}  # fmt: skip
+    "gaussian": _rbf,
+    "linear": _linear,
+    "inner product": _inner_product,
+    "graph": _deformed,
+    "cells": _isolation,
+    "leaves": _with_leaves,
+    "features": _features,
+}

@@ -34,8 +34,12 @@ def register_with_skl2onnx() -> None:
 def _parse(scope, machine, inputs, custom_parsers=None):
     from skl2onnx.common import data_types as types
 
-    of_labels = {"i": types.Int64TensorType, "f": types.DoubleTensorType,
-                 "b": types.BooleanTensorType, "O": types.StringTensorType}  # fmt: skip
+    of_labels = {
+        "i": types.Int64TensorType,
+        "f": types.DoubleTensorType,
+        "b": types.BooleanTensorType,
+        "O": types.StringTensorType,
+    }
     operator = scope.declare_local_operator(f"Fewlabels{type(machine).__name__}", machine)
     operator.inputs = inputs
     for name in names_of_answers(machine):

@@ -80,13 +80,14 @@ class Moments:
         share = other.weight / weight if weight else 0.0
         apart = other.mean - self.mean
         return Moments(
-            n, weight,
+            n,
+            weight,
             self.mean + share * apart,
             self.squares + other.squares + self.weight * share * apart**2,
             self.center + (other.n / n if n else 0.0) * (other.center - self.center),
             max(self.largest, other.largest),
             max(self.row_length, other.row_length),
-        )  # fmt: skip
+        )
 
     @property
     def variance(self):

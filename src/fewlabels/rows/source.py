@@ -247,9 +247,13 @@ class StatedOverShards(Stated):
     def __init__(self, source, kernel, formulation):
         self.source, self.formulation = source, formulation
         self.spec = ProblemSpec.over(
-            source, source.moments, kernel, formulation, source.mass,
+            source,
+            source.moments,
+            kernel,
+            formulation,
+            source.mass,
             moves=formulation.moves_with_rows,
-        )  # fmt: skip
+        )
         self.shift = self.spec.shift
 
     def sample(self):

@@ -123,9 +123,14 @@ def solve_sharded(source, spec, settings):
     working = rows.fetch()
     ids = working.ids
     result = certified(
-        rows.totals(), rows.duality_gap, working.a, working.g,
-        status, engine.record.n_iter, engine.record.history,
-    )  # fmt: skip
+        rows.totals(),
+        rows.duality_gap,
+        working.a,
+        working.g,
+        status,
+        engine.record.n_iter,
+        engine.record.history,
+    )
     X = source.take(ids)
     problem = DualProblem(
         spec.gram(X), working.penalty, rows.total, scale=rows.scale, ridge=working.ridge

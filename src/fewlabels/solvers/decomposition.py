@@ -58,9 +58,13 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
     status = engine.run(cold=start is None)
     rows.snap()
     return certified(
-        rows.totals(), rows.duality_gap, *collected(rows),
-        status, engine.record.n_iter, engine.record.history,
-    )  # fmt: skip
+        rows.totals(),
+        rows.duality_gap,
+        *collected(rows),
+        status,
+        engine.record.n_iter,
+        engine.record.history,
+    )
 
 
 def _variables(start, problem):

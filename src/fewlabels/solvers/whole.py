@@ -128,9 +128,23 @@ class Met:
             if count > max(joined, len(part)):
                 part, joined = np.empty((2 * count, 2 * count)), 0
             done, budget, ended = block.take_steps(
-                self.Q, self.here, self.place, part, joined, self.diagonal, g, a, pieces, wanted,
-                float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget), work,
-            )  # fmt: skip
+                self.Q,
+                self.here,
+                self.place,
+                part,
+                joined,
+                self.diagonal,
+                g,
+                a,
+                pieces,
+                wanted,
+                float(tol),
+                int(max_steps) - steps,
+                float(goal),
+                int(largest),
+                float(budget),
+                work,
+            )
             steps, joined = steps + done, count
             if ended == block.MISSING and not self.meet(wanted[wanted >= 0]):
                 return steps, budget, Outcome.SINGULAR
@@ -178,9 +192,15 @@ class _Run:
             # A tolerance relative to the multiplier is known once pair steps have come near it.
             known = held or tol <= self.settings.tol
             steps, left, outcome = self.met.take_steps(
-                self.g, self.a, self.penalty, 0.5 * tol, 0 if held else _STEPS_PER_CALL,
-                exact if held else 4.0 * noise, largest if known else 0, _BUDGET,
-            )  # fmt: skip
+                self.g,
+                self.a,
+                self.penalty,
+                0.5 * tol,
+                0 if held else _STEPS_PER_CALL,
+                exact if held else 4.0 * noise,
+                largest if known else 0,
+                _BUDGET,
+            )
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
             self.a = self.problem.snapped(self.a)
@@ -208,9 +228,14 @@ class _Run:
         record = self.record
         if final:
             return certified(
-                self.totals, lambda m: self.problem.duality_gap(self.a, self.g, m),
-                self.a, self.g, self.status, record.n_iter, record.history,
-            )  # fmt: skip
+                self.totals,
+                lambda m: self.problem.duality_gap(self.a, self.g, m),
+                self.a,
+                self.g,
+                self.status,
+                record.n_iter,
+                record.history,
+            )
         record.values_before += self._n_values()
         a = self.problem.snapped(self.a)
         return Result(

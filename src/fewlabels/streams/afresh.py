@@ -44,9 +44,12 @@ def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
         if near is None:
             break
         part = DualProblem(
-            gram_of(near), problem.penalty.take(near), problem.total,
-            scale=problem.scale, ridge=np.broadcast_to(problem.ridge, problem.n)[near],
-        )  # fmt: skip
+            gram_of(near),
+            problem.penalty.take(near),
+            problem.total,
+            scale=problem.scale,
+            ridge=np.broadcast_to(problem.ridge, problem.n)[near],
+        )
         found = solve(part, a[near])
         if found is None:
             return None
@@ -68,9 +71,12 @@ class _Solver:
     def __call__(self, problem, result):
         for tol in (_ROUGH, _EXACT):
             result = solve_decomposition(
-                problem, result, tol=tol, cache_size=self._cache_size,
+                problem,
+                result,
+                tol=tol,
+                cache_size=self._cache_size,
                 max_time=self._deadline.left(),
-            )  # fmt: skip
+            )
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             if not result.converged:

@@ -90,10 +90,14 @@ class BoundedPUStream(SavedStream):
         rows, factor = self.rows, self.rows.get("factor")
         positive = rows["positive"][places]
         return PUData(
-            centered(rows.rows(places), self.shift), positive, rows["weight"][places],
-            self.kernel, self.n_jobs, float64=True,
+            centered(rows.rows(places), self.shift),
+            positive,
+            rows["weight"][places],
+            self.kernel,
+            self.n_jobs,
+            float64=True,
             factor=None if factor is None else factor[places[positive]],
-        )  # fmt: skip
+        )
 
     # -- the solution ---------------------------------------------------------------------------
 
@@ -112,9 +116,7 @@ class BoundedPUStream(SavedStream):
         stated = self.stated.with_positives(float(data.weight_positive.sum()))
         problem = bounded_problem(data, stated)
         options = {"cache_size": self.cache_size}
-        result = solved_afresh(
-            problem, known, None, data.gram_of, self.deadline, self.cache_size
-        )  # fmt: skip
+        result = solved_afresh(problem, known, None, data.gram_of, self.deadline, self.cache_size)
         if result is None:
             options |= {"tol": _EXACT, "max_time": self.deadline.left()}
             result = solve_decomposition(problem, **options)
@@ -158,7 +160,12 @@ class BoundedPUStream(SavedStream):
         found, data = bounded_solution(*self._solution(data), data, self.stated)
         others = np.setdiff1d(rows.places, places, assume_unique=True)
         return PURows(
-            data=data, X=rows.rows(places), numbers=numbers[places], n=len(self),
-            shift=self.shift, others=numbers[others], X_others=rows.rows(others),
+            data=data,
+            X=rows.rows(places),
+            numbers=numbers[places],
+            n=len(self),
+            shift=self.shift,
+            others=numbers[others],
+            X_others=rows.rows(others),
             others_positive=rows["positive"][others],
-        ), found  # fmt: skip
+        ), found

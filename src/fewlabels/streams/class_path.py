@@ -227,9 +227,10 @@ class ClassPath:
         self.machine.check_weight(label, weight)
         options = {
             "balance": None if self.machine.balance is False else self.options.balance_update,
-            "deadline": self.options.deadline, "cache_size": self.options.cache_size,
+            "deadline": self.options.deadline,
+            "cache_size": self.options.cache_size,
             "n_jobs": self.options.n_jobs,
-        }  # fmt: skip
+        }
         rows = begin.PathRows(
             self.kernel, now.kernel_rows(places), label, weight, self.machine, options
         )
@@ -241,9 +242,14 @@ class ClassPath:
         # Rows that a deadline has kept out join later.
         here, later = order[: len(path)], order[len(path) :]
         self._set(
-            path=path, followed=now.wanted().copy(), on_path=places[here], joining=places[later],
-            start=None, stale=False, done=path.finished,
-        )  # fmt: skip
+            path=path,
+            followed=now.wanted().copy(),
+            on_path=places[here],
+            joining=places[later],
+            start=None,
+            stale=False,
+            done=path.finished,
+        )
 
     def start_from(self, found, done=True):
         """Let the path begin at the outcome of a batch training of the training rows."""
@@ -284,11 +290,17 @@ class ClassPath:
         self._notice()
         return {
             "start": self._now.start_from_path(),
-            "path": None, "done": False, "stale": False,
+            "path": None,
+            "done": False,
+            "stale": False,
             "followed": np.full(self.rows.n_places, ABSENT),
-            "on_path": NONE, "joining": NONE, "leaving": NONE,
-            "steps": self.n_steps, "flips": self.n_flips, "history": tuple(self.history),
-        }  # fmt: skip
+            "on_path": NONE,
+            "joining": NONE,
+            "leaving": NONE,
+            "steps": self.n_steps,
+            "flips": self.n_flips,
+            "history": tuple(self.history),
+        }
 
     def widened(self, rows, n_columns):
         """The same with wider ``rows``, in the place of this one."""
@@ -303,20 +315,32 @@ class ClassPath:
         """The same rows without a path, perhaps under another kernel."""
         now = self._now
         state = PathState(
-            0, now.machine, now.kernel if kernel is None else kernel, now.rows, now.shift,
-            followed=np.full(now.rows.n_places, ABSENT), n_rebuilt=len(now.rows),
-            steps=self.n_steps, flips=self.n_flips, iterations=now.iterations,
+            0,
+            now.machine,
+            now.kernel if kernel is None else kernel,
+            now.rows,
+            now.shift,
+            followed=np.full(now.rows.n_places, ABSENT),
+            n_rebuilt=len(now.rows),
+            steps=self.n_steps,
+            flips=self.n_flips,
+            iterations=now.iterations,
             history=tuple(self.history),
-        )  # fmt: skip
+        )
         return ClassPath(self.options, state)
 
     def beginning(self, rows, machine):
         """A path over other rows, that has not begun."""
         now = self._now
         state = PathState(
-            1, machine, now.kernel, rows, now.shift,
-            followed=np.full(rows.n_places, ABSENT), n_rebuilt=len(rows),
-        )  # fmt: skip
+            1,
+            machine,
+            now.kernel,
+            rows,
+            now.shift,
+            followed=np.full(rows.n_places, ABSENT),
+            n_rebuilt=len(rows),
+        )
         return ClassPath(self.options, state)
 
     def against(self, rows, machine):
@@ -328,9 +352,11 @@ class ClassPath:
             a[places], sign[places] = -start["a"], -start["sign"]
             start = begin.Start(a, sign, -start["virtual"], -start["multiplier"])
         other._set(
-            start=start, n_rebuilt=now.n_rebuilt, n_changed=now.n_changed,
+            start=start,
+            n_rebuilt=now.n_rebuilt,
+            n_changed=now.n_changed,
             value_rebuilt=now.value_rebuilt,
-        )  # fmt: skip
+        )
         return other
 
     def annealed(self):
@@ -367,12 +393,18 @@ class ClassPath:
         return {
             "kernel": now.kernel,
             "parameters": {**machine, **{name: getattr(options, name) for name in names}},
-            "start": now.plain_start(options.n_jobs), "done": self.done, "version": self.version,
-            "steps": self.n_steps, "flips": self.n_flips, "iterations": int(now.iterations),
-            "rows_at_training": int(now.n_rebuilt), "changed_since": int(now.n_changed),
-            "value_at_training": float(now.value_rebuilt), "consolidated": now.consolidated,
+            "start": now.plain_start(options.n_jobs),
+            "done": self.done,
+            "version": self.version,
+            "steps": self.n_steps,
+            "flips": self.n_flips,
+            "iterations": int(now.iterations),
+            "rows_at_training": int(now.n_rebuilt),
+            "changed_since": int(now.n_changed),
+            "value_at_training": float(now.value_rebuilt),
+            "consolidated": now.consolidated,
             "history": json.dumps(self.history, default=float),
-        }  # fmt: skip
+        }
 
     @classmethod
     def restored(cls, saved, options, rows, shift):
@@ -380,13 +412,21 @@ class ClassPath:
         start, parameters = saved["start"], saved["parameters"]
         machine = SemiSupervised(*(parameters[name] for name in ("C", "C_star", "balance")))
         state = PathState(
-            saved["version"], machine, saved["kernel"], rows, shift,
+            saved["version"],
+            machine,
+            saved["kernel"],
+            rows,
+            shift,
             start=None if start is None else begin.Start(**{**start, "sign": start["sign"] * 1.0}),
-            done=saved["done"], followed=np.full(rows.n_places, ABSENT), steps=saved["steps"],
-            flips=saved["flips"], iterations=saved["iterations"],
-            n_rebuilt=saved["rows_at_training"], n_changed=saved["changed_since"],
+            done=saved["done"],
+            followed=np.full(rows.n_places, ABSENT),
+            steps=saved["steps"],
+            flips=saved["flips"],
+            iterations=saved["iterations"],
+            n_rebuilt=saved["rows_at_training"],
+            n_changed=saved["changed_since"],
             value_rebuilt=saved.get("value_at_training", np.nan),
             consolidated=saved.get("consolidated", False),
             history=tuple(json.loads(saved["history"])),
-        )  # fmt: skip
+        )
         return cls(options, state)

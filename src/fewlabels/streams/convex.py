@@ -341,10 +341,9 @@ class ConvexStream(SavedStream):
 
     def move_to(self, path, mass, max_steps=None):
         """Move a path over the present rows to the problem of a mass."""
-        return path.move(
-            np.arange(len(path)), self.penalties(self.merged(), mass),
-            total=self.formulation.total(mass), max_steps=max_steps,
-        )  # fmt: skip
+        rows, penalties = np.arange(len(path)), self.penalties(self.merged(), mass)
+        total = self.formulation.total(mass)
+        return path.move(rows, penalties, total=total, max_steps=max_steps)
 
     def _check_rounding(self):
         """Compute afresh what steps of a path have left of its sum and conditions."""
@@ -378,9 +377,13 @@ class ConvexStream(SavedStream):
                 "parameters with fewer such rows."
             )
         self.path = PathFollower(
-            self.kernel, scale=self.formulation.scale, total=self.formulation.total(self.mass),
-            cache_size=self.cache_size, n_jobs=self.n_jobs, deadline=self.deadline,
-        )  # fmt: skip
+            self.kernel,
+            scale=self.formulation.scale,
+            total=self.formulation.total(self.mass),
+            cache_size=self.cache_size,
+            n_jobs=self.n_jobs,
+            deadline=self.deadline,
+        )
         self.path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
 
     def _solve_afresh(self):
@@ -399,9 +402,13 @@ class ConvexStream(SavedStream):
         self.done = False
         self.version += 1
         result = solved_afresh(
-            problem, start, gradient if len(gradient) == len(places) else None,
-            lambda chosen: self._gram(places[chosen]), self.deadline, self.cache_size,
-        )  # fmt: skip
+            problem,
+            start,
+            gradient if len(gradient) == len(places) else None,
+            lambda chosen: self._gram(places[chosen]),
+            self.deadline,
+            self.cache_size,
+        )
         if result is None:
             return False
         self._gradient = result.gradient

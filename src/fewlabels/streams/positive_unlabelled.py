@@ -145,18 +145,27 @@ class PUStream(ConvexStream):
         rows, positives = self.rows, self.positives()
         places, factor = np.union1d(self.on_path, positives), rows.get("factor")
         data = PUData(
-            self.kernel_rows(places), rows["positive"][places], rows["weight"][places],
-            self.kernel, self.n_jobs, float64=True,
+            self.kernel_rows(places),
+            rows["positive"][places],
+            rows["weight"][places],
+            self.kernel,
+            self.n_jobs,
+            float64=True,
             factor=None if factor is None else factor[positives],
-        )  # fmt: skip
+        )
         data.similarity = rows["similarity"][self.on_path]
         data.similarity_positive = rows["similarity"][positives]
         others = np.setdiff1d(rows.places, places, assume_unique=True)
         return PURows(
-            data=data, X=rows.rows(places), numbers=self.numbers(places), n=len(self),
-            shift=self.shift, others=self.numbers(others), X_others=rows.rows(others),
+            data=data,
+            X=rows.rows(places),
+            numbers=self.numbers(places),
+            n=len(self),
+            shift=self.shift,
+            others=self.numbers(others),
+            X_others=rows.rows(others),
             others_positive=rows["positive"][others],
-        )  # fmt: skip
+        )
 
     def trained(self):
         """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""

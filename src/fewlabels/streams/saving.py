@@ -28,12 +28,17 @@ class SavedStream(PlainState):
         if "anomaly" in kept and not kept["anomaly"].any():
             del kept["anomaly"]
         return {
-            "formulation": self.stated, "kernel": self.kernel, "shift": self.shift,
+            "formulation": self.stated,
+            "kernel": self.kernel,
+            "shift": self.shift,
             "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
-            "a": a, "multiplier": float(multiplier), "n_steps": self.n_steps,
+            "a": a,
+            "multiplier": float(multiplier),
+            "n_steps": self.n_steps,
             "history": json.dumps(self.history, default=float),
-            "version": self.version, "done": self.done,
-        }  # fmt: skip
+            "version": self.version,
+            "done": self.done,
+        }
 
     def __setstate__(self, state):
         rows = dict(state["rows"])
@@ -43,10 +48,14 @@ class SavedStream(PlainState):
             known = np.where(rows["calibrates"], 1.0, rows["weight"])
             rows["weight"] = rows.pop("weight_before", known)
         self.__init__(
-            state["formulation"], state["kernel"], HeldRows(**rows),
-            (state["a"], state["multiplier"]), shift=state["shift"], n_steps=state["n_steps"],
+            state["formulation"],
+            state["kernel"],
+            HeldRows(**rows),
+            (state["a"], state["multiplier"]),
+            shift=state["shift"],
+            n_steps=state["n_steps"],
             history=json.loads(state["history"]),
-        )  # fmt: skip
+        )
         self.version, self.done = state["version"], state["done"]
 
 

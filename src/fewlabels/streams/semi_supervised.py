@@ -38,19 +38,36 @@ class S3VMStream(PlainState):
     """
 
     def __init__(
-        self, kernel, machines, balance_update, X, label, weight=None, shift=None,
-        cache_size=200e6, n_jobs=1, names=None,
-    ):  # fmt: skip
+        self,
+        kernel,
+        machines,
+        balance_update,
+        X,
+        label,
+        weight=None,
+        shift=None,
+        cache_size=200e6,
+        n_jobs=1,
+        names=None,
+    ):
         self.names = None if names is None else list(names)
         self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs)
         held = labelled_rows(X, label, weight)
         paths = tuple(
-            ClassPath(self.options, PathState(
-                0, machine, kernel, view, shift, n_rebuilt=len(view),
-                followed=np.full(view.n_places, ABSENT),
-            ))
+            ClassPath(
+                self.options,
+                PathState(
+                    0,
+                    machine,
+                    kernel,
+                    view,
+                    shift,
+                    n_rebuilt=len(view),
+                    followed=np.full(view.n_places, ABSENT),
+                ),
+            )
             for machine, view in zip(machines, _views(held, len(machines)), strict=True)
-        )  # fmt: skip
+        )
         self._now = _Now(0, held, paths)
 
     # -- what others read -----------------------------------------------------------------------
@@ -152,9 +169,8 @@ class S3VMStream(PlainState):
         unlabelled = held.alive & (held["label"] == 0)
         one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
         self.paths[0].machine.check_weight(
-            np.append(held["label"][one], label),
-            np.append(held["weight"][one], weight),
-        )  # fmt: skip
+            np.append(held["label"][one], label), np.append(held["weight"][one], weight)
+        )
 
     def add(self, X, label, weight=None):
         """Add rows; labelled ones join the paths first."""
@@ -289,10 +305,14 @@ class S3VMStream(PlainState):
         rows = self.training_rows()
         unit = np.all(rows.weight == 1.0)
         return {
-            "names": self.names, "X": rows.X, "label": rows.label,
-            "weight": None if unit else rows.weight, "shift": self.shift,
-            "version": self._now.version, "parts": [path.saved() for path in self.paths],
-        }  # fmt: skip
+            "names": self.names,
+            "X": rows.X,
+            "label": rows.label,
+            "weight": None if unit else rows.weight,
+            "shift": self.shift,
+            "version": self._now.version,
+            "parts": [path.saved() for path in self.paths],
+        }
 
     def __setstate__(self, state):
         # Streams of two classes were saved without parts, of several classes without options.

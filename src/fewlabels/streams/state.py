@@ -180,17 +180,21 @@ class PathState(NamedTuple):
         """The same where rows have other places, which ``place`` says; -1 for those gone."""
         kept = np.flatnonzero(place >= 0)
         return self._replace(
-            rows=rows, start=self.start and self.start_at(kept), on_path=place[self.on_path],
+            rows=rows,
+            start=self.start and self.start_at(kept),
+            on_path=place[self.on_path],
             followed=self.followed[kept],
-        )  # fmt: skip
+        )
 
     def over(self, rows, n_changed=0):
         """The same where rows or labels have changed, which the path has yet to follow."""
         new = np.full(rows.n_places - len(self.followed), ABSENT)
         return self._replace(
-            version=self.version + 1, rows=rows, n_changed=self.n_changed + n_changed,
+            version=self.version + 1,
+            rows=rows,
+            n_changed=self.n_changed + n_changed,
             followed=np.append(self.followed, new),
-        )  # fmt: skip
+        )
 
 
 def both_classes(label):

@@ -278,14 +278,23 @@ def _bag(inside, rows, marks, is_matrix, settings):
     used = np.flatnonzero(result.a)
     function = _function(kernel, gram, block, inside, result.a, rows[core[used]], shift)
     entry = {
-        "gamma": float(gamma), "rows": len(core), "violation": float(result.violation),
-        "iterations": int(result.n_iter), "kernel_values": gram.n**2,
-        "converged": bool(result.converged), "seconds": time.perf_counter() - since,
-    }  # fmt: skip
+        "gamma": float(gamma),
+        "rows": len(core),
+        "violation": float(result.violation),
+        "iterations": int(result.n_iter),
+        "kernel_values": gram.n**2,
+        "converged": bool(result.converged),
+        "seconds": time.perf_counter() - since,
+    }
     return Bag(
-        function=function, marks=marks, rows=rows, used=core[used], middle=0.0, spread=1.0,
+        function=function,
+        marks=marks,
+        rows=rows,
+        used=core[used],
+        middle=0.0,
+        spread=1.0,
         entry=entry,
-    )  # fmt: skip
+    )
 
 
 def _distances(X, is_matrix):

@@ -50,14 +50,25 @@ class Blanchard(CrossFittedPrior):
     _n_bootstrap = 200
 
     def __init__(
-        self, *, delta=0.1, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0,
+        self,
+        *,
+        delta=0.1,
+        scorer=None,
+        cv=5,
+        max_rows=3000,
+        pos_label=None,
+        random_state=0,
         n_jobs=None,
-    ):  # fmt: skip
+    ):
         self.delta = delta
         super().__init__(
-            scorer=scorer, cv=cv, max_rows=max_rows, pos_label=pos_label,
-            random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
+            scorer=scorer,
+            cv=cv,
+            max_rows=max_rows,
+            pos_label=pos_label,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
     def _solve(self, state, p, u):
         share_p, share_u = tail_shares(state[0][p], state[1][u])

@@ -67,9 +67,13 @@ class Calibrator:
     def _curves(self):
         model = self.estimator
         return LeftOutCurves(
-            self._of_fold, len(model.classes_), self.deadline, self.columns, model.n_jobs,
+            self._of_fold,
+            len(model.classes_),
+            self.deadline,
+            self.columns,
+            model.n_jobs,
             labels_alone=model.C_star == 0 and model.balance is False,
-        )  # fmt: skip
+        )
 
     def _of_fold(self, numbers):
         """An S3VM to fit to some rows, whose classes are ``numbers``."""

@@ -43,10 +43,15 @@ class Certifier:
         sizes = [ROUNDING * (float(np.abs(coef).sum()) * largest) for coef in coefs]
         several = len(coefs) > 1
         function, places, support = function_of(
-            self.kernel, gram, X, np.stack(coefs), numbers, shift=shift,
+            self.kernel,
+            gram,
+            X,
+            np.stack(coefs),
+            numbers,
+            shift=shift,
             rounding=np.array(sizes) if several else sizes[0],
             bias=np.array(biases) if several else biases[0],
-        )  # fmt: skip
+        )
         kinds = places_of(label[places], self.n_classes)
         counts = [np.sum(kinds == place) for place in range(self.n_classes)]
         return Solution(function=function, **run_by(support, counts, *run))
@@ -116,10 +121,15 @@ class Certifier:
         converged = stream.done and not stream.lost_to_rounding(self.tol)
         biases = self.moved(np.array([-float(at.multiplier) for at in stands]))
         return self.solution(
-            gram, stream.rows(known[support]), [at.coef[support] for at in stands],
-            biases.tolist(), numbers[support], stream.label(known[support]),
-            (stream.n_iter, stream.history, converged), stream.shift,
-        )  # fmt: skip
+            gram,
+            stream.rows(known[support]),
+            [at.coef[support] for at in stands],
+            biases.tolist(),
+            numbers[support],
+            stream.label(known[support]),
+            (stream.n_iter, stream.history, converged),
+            stream.shift,
+        )
 
     def certificate_at(self, stream, function):
         """The ``Certificate`` where they stand; ``function`` belongs to the ``Solution``."""

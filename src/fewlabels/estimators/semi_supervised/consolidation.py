@@ -103,9 +103,10 @@ class Consolidation:
                     updater.deadline.cut.append("the graph was not rebuilt")
                     return False
                 record = (
-                    record.with_objectives(place, []) if found is None
+                    record.with_objectives(place, [])
+                    if found is None
                     else record.with_training(place, found)
-                )  # fmt: skip
+                )
                 trained.append(fresh)
         except BREAKDOWNS:
             return False

@@ -177,13 +177,19 @@ class Updater:
         """The ``SignSearch`` around the newest row; the path continues from better signs."""
         places = path.rows.places
         gram = make_gram(
-            path.kernel, path.state.kernel_rows(places), dtype=np.float64,
+            path.kernel,
+            path.state.kernel_rows(places),
+            dtype=np.float64,
             n_jobs=self.stream.n_jobs,
-        )  # fmt: skip
+        )
         search = search_near_last(
-            gram, path.machine, *path.training_labels, path.current_solution().at(places),
-            n_neighbors, self.trainer.settings(),
-        )  # fmt: skip
+            gram,
+            path.machine,
+            *path.training_labels,
+            path.current_solution().at(places),
+            n_neighbors,
+            self.trainer.settings(),
+        )
         self.record = self.record.with_search(search.n_nodes)
         if search.solution is not None:
             path.restart_at(search.solution)

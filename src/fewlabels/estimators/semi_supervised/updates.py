@@ -235,9 +235,14 @@ class UpdatableS3VM(TwoClassMachine):
     def _updating(self, stream):
         """An ``Updater`` of the stream; what it has trained is recorded."""
         updater = Updater(
-            type(self).__name__, stream, self._trainer, self._record, self.tol, self._deadline,
+            type(self).__name__,
+            stream,
+            self._trainer,
+            self._record,
+            self.tol,
+            self._deadline,
             begins_by_training=self.solver != "path",
-        )  # fmt: skip
+        )
         try:
             yield updater
         finally:
@@ -304,10 +309,17 @@ class UpdatableS3VM(TwoClassMachine):
 
     def _make_stream(self, problems, rows, label, shift):
         stream = S3VMStream(
-            self._make_kernel(), problems, self.balance_update, rows.X, label, rows.weight, shift,
-            self._cache_bytes, resolve_n_jobs(self.n_jobs),
+            self._make_kernel(),
+            problems,
+            self.balance_update,
+            rows.X,
+            label,
+            rows.weight,
+            shift,
+            self._cache_bytes,
+            resolve_n_jobs(self.n_jobs),
             names=self.classes_.tolist() if len(problems) > 1 else None,
-        )  # fmt: skip
+        )
         stream.deadline = self._deadline
         return stream
 

@@ -120,9 +120,17 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
             for i in range(low, high):
                 P = _factors(term.gamma, rows[i : i + 1], block, starts)[0]
                 games.product_values(
-                    P, Q, unequal[i], coef[part], nodes, weights, _NODES,
-                    _TINY * size, _CHANGE * size, found[i],
-                )  # fmt: skip
+                    P,
+                    Q,
+                    unequal[i],
+                    coef[part],
+                    nodes,
+                    weights,
+                    _NODES,
+                    _TINY * size,
+                    _CHANGE * size,
+                    found[i],
+                )
 
         run_ranges(explain_rows, n, n_jobs)
         values[:, players] += found / m

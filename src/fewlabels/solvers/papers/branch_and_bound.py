@@ -61,9 +61,15 @@ class SignSearch:
 
 
 def branch_and_bound(
-    relaxation, value=np.inf, *, rtol=1e-9, max_nodes=np.inf, max_waiting=np.inf,
-    max_time=np.inf, callback=None,
-):  # fmt: skip
+    relaxation,
+    value=np.inf,
+    *,
+    rtol=1e-9,
+    max_nodes=np.inf,
+    max_waiting=np.inf,
+    max_time=np.inf,
+    callback=None,
+):
     """Search for solutions that are better than ``value`` by a share ``rtol`` of it: the best.
 
     Limits are on convex problems (overrun by one split's problems at most), on nodes kept to be

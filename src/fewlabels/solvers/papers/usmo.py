@@ -112,9 +112,15 @@ class _Run:
         self.members, self.place = np.zeros(n, np.int64), np.full(n, -1, np.int64)
         self.count = 0
         self.samples = core.Samples(
-            self.sigma, np.ascontiguousarray(p.kink), np.ascontiguousarray(p.upper), self.linear,
-            np.ascontiguousarray(gram.diagonal(), dtype=float), self.F, self.members, self.place,
-        )  # fmt: skip
+            self.sigma,
+            np.ascontiguousarray(p.kink),
+            np.ascontiguousarray(p.upper),
+            self.linear,
+            np.ascontiguousarray(gram.diagonal(), dtype=float),
+            self.F,
+            self.members,
+            self.place,
+        )
         self.n_iter, self.history, self.status = 0, [], None
         self.gradient = None
         self.evaluated_at = -1
@@ -151,9 +157,15 @@ class _Run:
         code = core.STEP_LIMIT
         while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._out_of_time():
             code, steps, self.count = core.scan_non_bound(
-                self.samples, self.count, self.rows.values, self.rows.slot, self.tol,
-                self._steps(self.count), tally, need,
-            )  # fmt: skip
+                self.samples,
+                self.count,
+                self.rows.values,
+                self.rows.slot,
+                self.tol,
+                self._steps(self.count),
+                tally,
+                need,
+            )
             self.n_iter += steps
             if self._after(code, need):
                 break
@@ -174,9 +186,19 @@ class _Run:
             position, last = samples[0], samples[-1] + 1
             while position < last and not self._out_of_time():
                 code, steps, self.count, position = core.scan_whole(
-                    position, last, critical, who, self.samples, self.count, self.rows.values,
-                    self.rows.slot, self.tol, self._steps(n), tally, need,
-                )  # fmt: skip
+                    position,
+                    last,
+                    critical,
+                    who,
+                    self.samples,
+                    self.count,
+                    self.rows.values,
+                    self.rows.slot,
+                    self.tol,
+                    self._steps(n),
+                    tally,
+                    need,
+                )
                 self.n_iter += steps
                 if self._after(code, need):
                     break

@@ -92,9 +92,17 @@ class PathFollower:
     """
 
     def __init__(
-        self, kernel, *, scale=1.0, total=0.0, balance=None, cache_size=200e6, n_jobs=1,
-        refresh_at=1e-9, deadline=ENDLESS,
-    ):  # fmt: skip
+        self,
+        kernel,
+        *,
+        scale=1.0,
+        total=0.0,
+        balance=None,
+        cache_size=200e6,
+        n_jobs=1,
+        refresh_at=1e-9,
+        deadline=ENDLESS,
+    ):
         if balance not in (None, "keep", "paper"):
             raise ValueError(f"balance={balance!r} is not known; pass None, 'keep' or 'paper'.")
         if not scale > 0:
@@ -220,7 +228,7 @@ class PathFollower:
 
     def load(
         self, X, rows, a, multiplier, *, signs=None, virtual=0.0, target=None, max_steps=None
-    ):  # fmt: skip
+    ):
         """Start from a solution that another solver found, exact or nearly so.
 
         The rest of the way is a path too, from the problem that the given point solves

@@ -200,9 +200,11 @@ class OneLess:
         system[z:, z:] = self._block(joining, joining) - Q_joining @ answer - per_joining
         right[:z] = to[free[leaving]] - self.a[free[leaving]] - base[leaving]
         right[z:] = (
-            base_shift - self.gradient[joining] - Q_joining @ base
+            base_shift
+            - self.gradient[joining]
+            - Q_joining @ base
             - self._block(jumping, joining).T @ jump
-        )  # fmt: skip
+        )
         try:
             solved = np.linalg.solve(system, right)
         except np.linalg.LinAlgError:

@@ -102,11 +102,18 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     drawn = [draw(rows.drawn, rng, rows.chance) for _ in range(n_bags)]
     calls = [
         partial(
-            _trained, gram, bag, rows.label[bag], times, shape, costs, tol,
+            _trained,
+            gram,
+            bag,
+            rows.label[bag],
+            times,
+            shape,
+            costs,
+            tol,
             deadline if k else ENDLESS,
         )
         for k, (bag, times) in enumerate(drawn)
-    ]  # fmt: skip
+    ]
     for done, machines in enumerate(run_in_order(calls, n_bags)):
         bag = drawn[done][0]
         if machines is None:

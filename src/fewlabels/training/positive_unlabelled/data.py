@@ -28,7 +28,7 @@ class PUData:
 
     def __init__(
         self, X, positive, weight, kernel, n_jobs=1, *, factor=None, float64=False, gathered=False
-    ):  # fmt: skip
+    ):
         self.X = X
         self.kernel = kernel
         self.n_jobs = n_jobs

@@ -107,10 +107,15 @@ def _mean_of_families(solved, rows):
     auc, weights = (np.concatenate(parts) for parts in zip(*tables, strict=True))
     unfinished = [one.worst for one in solved if not one.worst.converged]
     return EnsembleSolution(
-        function, share * sum(one.posterior for one in solved), costs, auc, weights,
-        sum(one.n_iter for one in solved), [entry for one in solved for entry in one.history],
+        function,
+        share * sum(one.posterior for one in solved),
+        costs,
+        auc,
+        weights,
+        sum(one.n_iter for one in solved),
+        [entry for one in solved for entry in one.history],
         (unfinished or [solved[-1].worst])[0],
-    )  # fmt: skip
+    )
 
 
 def _solved(grams, rows, settings, deadline):
@@ -120,9 +125,15 @@ def _solved(grams, rows, settings, deadline):
     size = size if size > 0.0 else 1.0
     costs = np.array(_COSTS if n_kernels > 1 else _COSTS_OF_ONE_KERNEL) / size
     bags = bagged_machines(
-        gram, n_kernels, costs, rows, settings.n_bags,
-        settings.engine.tol, settings.engine.random_state, deadline.part(_FOR_BAGS),
-    )  # fmt: skip
+        gram,
+        n_kernels,
+        costs,
+        rows,
+        settings.n_bags,
+        settings.engine.tol,
+        settings.engine.random_state,
+        deadline.part(_FOR_BAGS),
+    )
     auc = np.apply_along_axis(
         lambda scores: roc_auc_score(rows.label, scores, sample_weight=rows.weight),
         2,
@@ -142,9 +153,15 @@ def _solved(grams, rows, settings, deadline):
         function = function.standardised(unlabeled) + second.standardised(unlabeled)
     worst = bags.unfinished if result.converged and bags.unfinished else result
     return EnsembleSolution(
-        function, posterior, costs, auc, weights, bags.n_iter + result.n_iter, result.history,
+        function,
+        posterior,
+        costs,
+        auc,
+        weights,
+        bags.n_iter + result.n_iter,
+        result.history,
         worst,
-    )  # fmt: skip
+    )
 
 
 def _squared_norms(gram, rows, settings):

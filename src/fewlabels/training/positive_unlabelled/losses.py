@@ -48,9 +48,12 @@ def solve_bounded(data, settings, follows=False):
     Returns a PUSolution, the data with the weights of the solution, and the formulation.
     """
     stated = DoubleHingeOverAll(
-        settings.prior, settings.lam, follows,
-        weight_positive=float(data.weight_positive.sum()), bias=settings.bias,
-    )  # fmt: skip
+        settings.prior,
+        settings.lam,
+        follows,
+        weight_positive=float(data.weight_positive.sum()),
+        bias=settings.bias,
+    )
     problem = bounded_problem(data, stated)
     if settings.solver == "qp":
         result = _by_qp(problem, settings.engine)

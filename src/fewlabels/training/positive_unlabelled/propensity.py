@@ -31,9 +31,15 @@ def propensity_weights(propensity, weight, gram, one_sample=False):
     """
     floor = float(np.median(propensity)) / _MOST
     plain = PropensityWeights(
-        strength=1.0, floor=floor, unit=1.0, one_sample=one_sample, n_labelled=len(weight),
-        n_clipped=int(np.sum(propensity < floor)), effective_size=0.0, full_effective_size=0.0,
-    )  # fmt: skip
+        strength=1.0,
+        floor=floor,
+        unit=1.0,
+        one_sample=one_sample,
+        n_labelled=len(weight),
+        n_clipped=int(np.sum(propensity < floor)),
+        effective_size=0.0,
+        full_effective_size=0.0,
+    )
     inverse = plain.inverse(propensity)
     if not inverse.any():
         raise ValueError(
@@ -48,9 +54,12 @@ def propensity_weights(propensity, weight, gram, one_sample=False):
     full = effective_size(weight * inverse)
     used = weight * ((1.0 - strength) + strength * unit * inverse)
     return PropensityWeights(
-        strength=strength, unit=unit, effective_size=effective_size(used),
-        full_effective_size=full, **values,
-    )  # fmt: skip
+        strength=strength,
+        unit=unit,
+        effective_size=effective_size(used),
+        full_effective_size=full,
+        **values,
+    )
 
 
 def effective_size(weight):

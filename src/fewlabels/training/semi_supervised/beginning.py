@@ -67,9 +67,14 @@ def at_solution(rows, start):
         virtual = 0.0
     path = PathFollower(rows.kernel, **rows.options)
     path.load(
-        rows.X, rows.penalties(slice(None)), a, start.multiplier,
-        signs=np.where(free, side, 0).astype(int), virtual=virtual, target=target,
-    )  # fmt: skip
+        rows.X,
+        rows.penalties(slice(None)),
+        a,
+        start.multiplier,
+        signs=np.where(free, side, 0).astype(int),
+        virtual=virtual,
+        target=target,
+    )
     return path, np.arange(n)
 
 

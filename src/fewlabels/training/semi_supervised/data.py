@@ -56,11 +56,13 @@ class S3VMData:
         bounded = first.target is not None
         return [first] + [
             replace(
-                first, machine=machine, label=label,
+                first,
+                machine=machine,
+                label=label,
                 target=machine.target(label, weight) if bounded else None,
             )
             for machine, label in zip(machines[1:], labels[1:], strict=True)
-        ]  # fmt: skip
+        ]
 
     @property
     def n(self):

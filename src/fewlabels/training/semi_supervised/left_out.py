@@ -109,9 +109,12 @@ class LeftOutCurves:
             splits = [(_fewer(labels, train, size), test) for train, test in splits]
         if size > pilot or not tried:
             found = left_out_scores(
-                len(fold), splits, score, n_scores=shape[1],
+                len(fold),
+                splits,
+                score,
+                n_scores=shape[1],
                 is_over=lambda: seconds and deadline.left() < max(seconds),
-            )  # fmt: skip
+            )
             scores = np.where(np.isfinite(found), found, scores)
         if len(seconds) < len(tested):
             deadline.cut.append(
