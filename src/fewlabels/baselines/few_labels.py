@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_consistent_length
 from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
 from ..tasks.classification import CLASSIFICATION
-from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import left_out_scores
-from ..training.curves import curve_of_labels
+from ..training.curves import curve_of_labels, curves_of_classes
 from ._base import Baseline, fitted_quietly
 from .methods import FEW_LABELS_METHODS
 from .values import value_of

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
 from ..options.words import Message, ref
-from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import Sample
+from ..training.curves import curves_of_classes
 from ..training.row_order import label_folds, value_order
 from .estimate import interval_of
 

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._threads import resolve_n_jobs
 from ..arrays import backend_of
 from ..arrays.backend import plain_rows
-from ..arrays.function import values_at
 from ..arrays.source import ArraySource
+from ..arrays.values import values_at
 from ..kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of, make_kernel
 from ..kernels.width import rule_for
 from ..rows.files import FileSource, file_of

@@ -11,7 +11,7 @@ from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.losses import bounded_problem, bounded_solution
 from ..training.positive_unlabelled.rows import PURows
 from .afresh import solved_afresh
-from .saving import SavedStream
+from .rows import SavedStream
 
 # Violation at which a solution counts as exact, as in ``afresh``.
 _EXACT = 1e-10

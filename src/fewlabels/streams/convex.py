@@ -17,8 +17,7 @@ from ..solvers.path import PathFollower
 from ..solvers.run import certify
 from .afresh import solved_afresh
 from .anomalies import AnomalyMarks
-from .rows import caught_up
-from .saving import SavedStream, weight_in_training
+from .rows import SavedStream, caught_up, weight_in_training
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _ON_AT_FIRST = 1e-9

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
-from ..fitted import Curve
+from ..fitted import ClassCurves, Curve
 
 # Logarithms of slopes that are tried.
 _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
@@ -15,7 +15,7 @@ _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
 # standard deviation of the unlabelled scores (PU) or per unit of f (labels), and deviation 1.
 _LOG_SLOPE_OF_PRIOR, _LOG_SLOPE_OF_LABELS = 0.7, 0.0
 # Deviation of an intercept before seeing labels.
-INTERCEPT = 2.0
+_INTERCEPT = 2.0
 # Priors nearer to 0 and 1 are taken for this.
 _LEAST = 1e-12
 _NEWTON_STEPS = 60
@@ -23,6 +23,8 @@ _EXACT = 1e-14
 # Scores, and values of an isotonic function, that are nearer than this, relative to the largest,
 # are equal.
 _SAME = 1e-9
+# A step of the search for intercepts that give shares is exact when means are so near to these.
+_EXACT_SHARE, _STEPS = 1e-13, 500
 
 
 def curve_with_prior(positive, unlabeled, prior, kind):
@@ -91,7 +93,7 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
         value = weight @ (np.logaddexp(0.0, z) - y * z)
         change = weight @ ((expit(z) - y) * (scores + moved)) * slope
         if share is None:
-            value += 0.5 * (intercept / INTERCEPT) ** 2
+            value += 0.5 * (intercept / _INTERCEPT) ** 2
         away = log_slope - _LOG_SLOPE_OF_LABELS
         return value + 0.5 * away**2, change + away
 
@@ -161,10 +163,10 @@ def _free_intercept(z, y, weight):
     """The b of greatest posterior density."""
 
     def change(b):
-        return weight @ (expit(z + b) - y) + b / INTERCEPT**2
+        return weight @ (expit(z + b) - y) + b / _INTERCEPT**2
 
     # Residuals are between -1 and 1.
-    far = 1.0 + weight.sum() * INTERCEPT**2
+    far = 1.0 + weight.sum() * _INTERCEPT**2
     return brentq(change, -far, far, xtol=1e-14, rtol=1e-14) if len(z) else 0.0
 
 
@@ -210,3 +212,62 @@ def _with_mean(knots, values, places, mass, mean):
         return np.minimum(1.0, np.exp(brentq(off, *ends, xtol=1e-14, rtol=1e-14)) * values)
     one, rest = (mass @ np.interp(places, knots, ends) for ends in (some * 1.0, ~some * 1.0))
     return np.where(some, 1.0, (mean - one) / rest)
+
+
+# -- several classes ------------------------------------------------------------------------------
+
+
+def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, usual=None):
+    """The ``ClassCurves`` of labelled rows that were not trained on; weights act as repetitions.
+
+    ``scores`` are of shape (n, n_classes), ``place`` the class of each row. The softmax of
+    greatest posterior density: the slope is lognormal around one at which a row on its own
+    model's margin is as sure as of two classes, intercepts are normal around 0. "isotonic" is
+    the mean of the isotonic regressions of each class and of the softmax. ``shares`` are the mean
+    probabilities over the unlabelled rows, whose scores and weights are ``unlabeled``. ``usual``
+    is the logarithm of the slope that others are distributed around, where scores are no decisions
+    of models.
+    """
+    n_classes = scores.shape[1]
+    usual = np.log(0.5 * (1.0 + np.log(n_classes - 1))) if usual is None else usual
+    hit = np.arange(n_classes) == place[:, None]
+    of_free = None if shares is None else (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
+
+    def value(at):
+        slope, intercept = np.exp(at[0]), at[1:]
+        if of_free is not None:
+            intercept = _intercepts(slope * of_free[0], of_free[1], shares)
+        z = slope * scores + intercept
+        loss = -(weight @ np.sum(log_softmax(z, axis=1) * hit, axis=1))
+        residual = weight[:, None] * (softmax(z, axis=1) - hit)
+        away = at[0] - usual
+        change = np.concatenate([[np.sum(residual * scores) * slope + away], residual.sum(axis=0)])
+        change[1:] += intercept / _INTERCEPT**2
+        return loss + 0.5 * away**2 + 0.5 * np.sum((intercept / _INTERCEPT) ** 2), change
+
+    start = np.append(usual, np.zeros(n_classes))
+    if of_free is None:
+        at = minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+        slope, intercept = float(np.exp(at[0])), at[1:]
+    else:
+        bounds = usual - 5.0, usual + 5.0
+        found = minimize_scalar(lambda s: value(np.append(s, start[1:]))[0], bounds=bounds)
+        slope = float(np.exp(found.x))
+        intercept = _intercepts(slope * of_free[0], of_free[1], shares)
+    curves = ClassCurves(slope, intercept, kind=kind)
+    if kind == "isotonic" and len(scores):
+        steps = [isotonic(f, h * 1.0, weight) for f, h in zip(scores.T, hit.T, strict=True)]
+        curves = replace(curves, steps=tuple(steps))
+    return curves
+
+
+def _intercepts(z, mass, shares):
+    """The b, of mean 0, for which the mean of softmax(z + b) over rows is ``shares``."""
+    b = np.log(shares)
+    for _ in range(_STEPS):
+        means = mass @ softmax(z + b, axis=1)
+        change = np.log(shares) - np.log(np.maximum(means, np.finfo(float).tiny))
+        b = b + change
+        if np.abs(change).max() <= _EXACT_SHARE:
+            break
+    return b - b.mean()

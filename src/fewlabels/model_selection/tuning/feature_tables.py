@@ -14,8 +14,7 @@ from ...estimators import S3VM
 from ...kernels import Manifold
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels
-from ...training.class_curves import curves_of_classes
-from ...training.curves import curve_of_labels
+from ...training.curves import curve_of_labels, curves_of_classes
 from ...training.units import is_feature_table
 from ..splitters import LabeledKFold
 from .result import Curve, UnlabeledRows

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...labels.semi_supervised import places_of
-from ..class_curves import curves_of_classes
 from ..cross_fitting import left_out_scores
-from ..curves import curve_of_labels
+from ..curves import curve_of_labels, curves_of_classes
 from ..row_order import label_folds
 
 # Models of a cross-fit. With a deadline and many rows, one of at least so many rows, or of this
