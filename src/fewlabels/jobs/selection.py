@@ -56,7 +56,7 @@ def propensities_of(options, prepared):
         )  # fmt: skip
     names = listing(options.selection_depends_on)
     notes = [
-        f"propensities are estimated from {names}, which is a local optimum: "
+        f"propensities are estimated from {names} (the best of several local optima): "
         f"{100 * estimate.propensity[found.y == 1].mean():.0f} % on average, and "
         f"{estimate.prior:.2g} of the unlabelled rows positive"
     ]

@@ -19,7 +19,7 @@ from ..limits import check_room
 from ..memory import InMemory
 from ..paths import SEPARATORS, TABLES, input_format
 from ..sources import Source, as_source
-from .columns import text, without
+from .columns import blank, text, without
 from .dates import days_of, with_dates
 from .features import array_features, table_features, table_schema
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
@@ -239,13 +239,14 @@ def _read_table(path, form, target, drop, others, aside=None):
 
 def _numbers(table, name, path):
     """The numbers of a column that is no feature, NaN where there is none."""
+    cells = text(table.column(name))
+    cells[blank(cells)] = "nan"
     try:
-        cells = table.column(name).cast(pa.float64())
-    except pa.ArrowInvalid:
+        return cells.astype(np.float64)
+    except ValueError:
         raise UserError(
             f"The column {quoted(name)} of {path} has cells that aren't numbers."
         ) from None
-    return cells.to_numpy(zero_copy_only=False)
 
 
 def _read_arrays(path, form, target):
