@@ -74,7 +74,7 @@ def test_a_report_of_every_situation(run, tmp_path, rows, kind):
         frame.to_csv(rows, index=False)
     model, page = tmp_path / "m.fewlabels", tmp_path / "page.html"
     result = run("fit", rows, "--target", "state", *kind, "-o", model, "--report", page,
-                 "--time-budget", 4)  # fmt: skip
+                 "--time-budget", 4, "--baselines")  # fmt: skip
     assert result.code == 0, result.err
     assert f"report written to {page}" in result.out
     assert is_report(page)
