@@ -107,12 +107,10 @@ MEASURED = [
     ("README.md", _svc),
     ("docs/benchmarks.md", _speed),
     ("docs/benchmarks.md", _family),
-    ("docs/benchmarks.md", lambda: f".{1000 * entry('calibration-s3vm')[_SIGMOID][0] / 10:02.0f}"),
     ("docs/monitoring.md", _dates),
     ("docs/monitoring.md", lambda: f"{_round(100 * entry('monitoring')['all'][1])} % raised"),
     ("docs/monitoring.md", lambda: f"and {_round(100 * entry('monitoring')['all'][3])} % at 0.05"),
 ]
-_SIGMOID = '`probability="sigmoid"` (taken by `fewlabels fit`)'
 
 
 def _round(value):
