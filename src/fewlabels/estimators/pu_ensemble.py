@@ -27,9 +27,9 @@ from ..kernels import (
     kind_of,
     make_kernel,
 )
+from ..kernels.offsets import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem.dual import curvature_missing
-from ..rows.grams import shift_of
 from ..solvers import Settings
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.positive_unlabelled.bags import DistinctPURows

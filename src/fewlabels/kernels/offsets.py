@@ -61,6 +61,11 @@ def centered(X, center):
     return sp.csr_array(X) + less
 
 
+def shift_of(kernel, X):
+    """What is taken from rows under the linear kernel, which changes nothing but rounding."""
+    return center_of(X) if kernel.is_linear else None
+
+
 def _far_medians(X):
     X = _some_rows(X)
     n, d = X.shape

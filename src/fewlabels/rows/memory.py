@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import centered
+from ..kernels.offsets import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
 from ..solvers import solve_decomposition
-from .grams import check_width, gram_over, shift_of, spread_over
-from .source import RowSource, Stated
+from ..solvers.whole import gram_over
+from .source import RowSource, Stated, check_width, spread_over
 from .spec import Solved
 
 NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."

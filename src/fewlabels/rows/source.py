@@ -6,15 +6,24 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._threads import run_each
 from ..gram import LinearSourceGram
+from ..gram.equal_rows import distinct
+from ..gram.tiles.features import middle
+from ..kernels import center_of, centered
+from ..kernels.base import squared_norms
+from ..options.words import Message, ref
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
-from .grams import check_width, spread_over
 from .moments import SAMPLE, Moments, center_at, found_gamma
 from .shards import Taken, refuse_no_numbers, sampled, stacked, weights_of
 from .spec import ProblemSpec, solve_sharded
+
+_EPSILON = float(np.finfo(float).eps)
+# Rows that the spread of all is estimated from.
+_SAMPLE = 256
 
 
 class Stated(ABC):
@@ -264,3 +273,30 @@ class StatedOverShards(Stated):
 
     def solve(self, settings):
         return solve_sharded(self.source, self.spec, settings)
+
+
+def check_width(kernel, X):
+    """Refuse a kernel so narrow that no digit of its values is right for most distinct rows."""
+    entries = X.data if sp.issparse(X) else X.ravel()
+    together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
+    if _digits_left(kernel, together, X):
+        return
+    rows = distinct(X)
+    center = center_of(X) if sp.issparse(X) else middle(rows)
+    norms = squared_norms(centered(rows, center))
+    if not _digits_left(kernel, float(np.median(norms)), X):
+        raise ValueError(
+            Message(
+                f"{ref('gamma', kernel.gamma)} is so large that kernel values of these rows are "
+                "rounding errors; pass a smaller gamma."
+            )
+        )
+
+
+def _digits_left(kernel, norm, X):
+    return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
+
+
+def spread_over(n):
+    """Numbers of a few of n rows, from the first to the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))

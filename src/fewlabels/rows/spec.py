@@ -13,7 +13,7 @@ from ..solvers import Result
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
 from ..solvers.run import Record, certified
-from .grams import rows_in_float64
+from ..solvers.whole import rows_in_float64
 from .moments import center_at, farthest
 
 

@@ -20,10 +20,11 @@ from ..fitted.bags import level, log_similarity
 from ..fitted.function import TAIL
 from ..gram import PrecomputedGram
 from ..kernels import Precomputed, center_of, centered
+from ..kernels.offsets import shift_of
 from ..kernels.sampling import WeightedCopies
 from ..problem.one_class import SquaredSlackBall
-from ..rows.grams import gram_over, shift_of
 from ..solvers import Settings, Status, solve_decomposition
+from ..solvers.whole import gram_over
 from .neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
 
 # Rows that levels are standardised on and thresholds set by, at most.

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_consistent_length
 from ..._threads import resolve_n_jobs
 from ..._warn import warn
 from ...fitted import Late
+from ...kernels.offsets import shift_of
 from ...labels.arrays import check_classes
 from ...labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
-from ...rows.grams import shift_of
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.semi_supervised.branching import PROVEN, stopped_early

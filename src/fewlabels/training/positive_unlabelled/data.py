@@ -7,8 +7,8 @@ import numpy as np
 
 from ...gram import Expansion, PrecomputedGram, RowMap, equal_rows
 from ...problem import Penalty
-from ...rows.grams import gram_over
 from ...solvers import Result, Settings
+from ...solvers.whole import gram_over
 from ..row_order import row_keys
 
 # Given priors are refused when they would be wrong for one sample in a million.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...gram import PrecomputedGram, RepeatedGram
-from ...rows.grams import gram_over
 from ...solvers import Status
+from ...solvers.whole import gram_over
 from .branching import train
 from .data import S3VMSettings
 
