@@ -1,6 +1,7 @@
 """Kernel values from their definition. Kernels are tuples: ("rbf", gamma), ..."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,16 +42,26 @@ def kernel_matrix(kernel, X, Z=None):
     name, *parameters = kernel
     if name == "rbf":
         return np.exp(-parameters[0] * cdist(X, Z, "sqeuclidean"))
-    wide = np.longdouble if X.shape[0] * Z.size < 10**8 else np.float64
-    inner = (X.astype(wide) @ Z.T.astype(wide)).astype(np.float64)
+    inner = _inner_products(X.tobytes(), X.shape, Z.tobytes(), Z.shape)
     if name == "linear":
-        return inner
+        return inner.copy()
     if name == "poly":
         gamma, degree, coef0 = parameters
         return (gamma * inner + coef0) ** degree
     if name == "sigmoid":
         return np.tanh(parameters[0] * inner + parameters[1])
     raise KeyError(name)
+
+
+@lru_cache(maxsize=64)
+def _inner_products(X, shape, Z, other):
+    """X Z' of the bytes of float64 rows, in extended precision unless there are very many.
+
+    Kernels of the same rows share them.
+    """
+    X, Z = np.frombuffer(X).reshape(shape), np.frombuffer(Z).reshape(other)
+    wide = np.longdouble if X.shape[0] * Z.size < 10**8 else np.float64
+    return (X.astype(wide) @ Z.T.astype(wide)).astype(np.float64)
 
 
 def normalised_laplacian(X, n_neighbors):
