@@ -144,7 +144,7 @@ def test_rows_of_a_new_class(tmp_path, before):
 
 
 def test_in_a_notebook_with_a_comparison():
-    frame, truth = tickets(labels=10)
+    frame, truth = tickets(n=120, labels=10)
     found = fit_table(frame.replace("", None), target="queue", time_budget=60)
     assert found.choice.machine == "s3vm"
     assert np.mean(found.predict(frame)["label"] == truth) > 0.8
@@ -181,7 +181,7 @@ def test_what_is_no_column_of_classes_is_refused(tmp_path):
 
 
 def test_tune_and_comparison_of_classes(rng):
-    frame, _ = tickets(labels=12, n=180)
+    frame, _ = tickets(labels=12, n=90)
     X, y = frame[["a", "b", "c"]].to_numpy(), frame["queue"].replace("", None).to_numpy()
     shares = {"billing": 0.3, "delivery": 0.3, "refund": 0.4}
     for machine in (S3VM(), S3VM(balance=shares)):

@@ -120,7 +120,7 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", examples())
-def test_examples_run_and_draw(name, repository, tmp_path, monkeypatch):
+def test_examples_run_and_draw(name, repository, tmp_path, monkeypatch, few_trees):
     picture = tmp_path / "picture.png"
     # What a script would show on a screen goes to a file.
     monkeypatch.setattr(plt, "show", lambda: plt.savefig(picture))
