@@ -18,8 +18,7 @@ from fewlabels.baselines.methods import (
 )
 from fewlabels.inspection import explain
 from fewlabels.io.errors import UserError
-from fewlabels.io.models.contents import trusted_types
-from fewlabels.io.models.files import describe, load_model, save_model
+from fewlabels.io.models.files import describe, load_model, save_model, trusted_types
 from fewlabels.io.tables.schema import Schema
 from fewlabels.onnx import to_onnx
 from fewlabels.tasks.classification import CLASSIFICATION

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from fewlabels import SVDD, SVDDEnsemble
 from fewlabels.io.errors import UserError
 from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.jobs.training.parameters import different_rows
+from fewlabels.jobs.training.choice import different_rows
 
 
 @pytest.fixture

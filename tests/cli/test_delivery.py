@@ -10,7 +10,7 @@ import pytest
 from fewlabels import S3VM, SVDD, OneClassSVM, fit_table
 from fewlabels.baselines.methods import Method
 from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.jobs.training import delivery
+from fewlabels.jobs.training import comparison as delivery
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import classification
 from fewlabels.model_selection.comparison.measured import Measured

@@ -15,7 +15,7 @@ import pytest
 
 import fewlabels.cli
 from fewlabels import fit_table
-from fewlabels.cli.terminal.say import guard
+from fewlabels.cli.terminal.show import guard
 from fewlabels.io.errors import UserError, printable
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
@@ -125,8 +125,11 @@ def test_a_progress_line_shows_names_as_they_are(files, tmp_path):
 def test_commands_print_in_one_way():
     """``say`` is the only caller of what writes to a terminal."""
     for path in Path(fewlabels.cli.__file__).parent.rglob("*.py"):
-        if path.name in ("say.py", "interrupts.py"):
+        if path.name == "interrupts.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path.name == "show.py":
+            tree.body = [node for node in tree.body if getattr(node, "name", "") != "say"]
+        for node in ast.walk(tree):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             assert name not in ("print", "typer.echo", "typer.secho", "click.echo"), path

@@ -10,7 +10,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
 from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.jobs.training import parameters
+from fewlabels.options.fit import ONE_CLASS_NU
 
 
 def test_target_and_normal_value(run, data, tmp_path, table):
@@ -69,7 +69,7 @@ def test_result_is_that_of_the_library(run, tmp_path, table):
     np.testing.assert_allclose(scores, expected, atol=1e-9)
     assert run("fit", data, "-o", model, "--no-scale", "--machine", "one-class", "--target-fpr",
                "none").code == 0  # fmt: skip
-    expected = OneClassSVM(nu=parameters.ONE_CLASS_NU).fit(numbers.to_numpy())
+    expected = OneClassSVM(nu=ONE_CLASS_NU).fit(numbers.to_numpy())
     scores = load_model(model)[0].decision_function(numbers)
     np.testing.assert_allclose(scores, expected.decision_function(numbers.to_numpy()), atol=1e-9)
 
@@ -165,7 +165,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
         ("neighbors. (default: scale, s3vm distance, svdd-ensemble neighbors)", None),
         ("poly. (default: 3)", "degree"),
         ("in MB. (default: 200)", "cache_size"),
-        (f"(default for one-class: {parameters.ONE_CLASS_NU})", None),
+        (f"(default for one-class: {ONE_CLASS_NU})", None),
         ("sigmoid. (default: 1, one-class 0)", None),
         ("labelled rows inside the margin. (default: 10)", None),
         ("unlabelled rows inside the margin. (default: 5)", "C_star"),

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from fewlabels import fit_table
 from fewlabels.io.errors import UserError
-from fewlabels.io.memory import source_of
-from fewlabels.io.tables.dates import with_dates
+from fewlabels.io.sources import source_of
+from fewlabels.io.tables.columns import with_dates
 from fewlabels.io.tables.read import column_names, iterate_tables
 
 N = 120

@@ -16,8 +16,14 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from fewlabels import SVDD, tune
 from fewlabels.io.errors import UserError
 from fewlabels.io.models import files as models
-from fewlabels.io.models.contents import trusted_types
-from fewlabels.io.models.files import describe, is_model, load_model, read_metadata, save_model
+from fewlabels.io.models.files import (
+    describe,
+    is_model,
+    load_model,
+    read_metadata,
+    save_model,
+    trusted_types,
+)
 from fewlabels.io.tables.schema import Column, Schema
 
 FOLDER = Path(__file__).parent / "models"

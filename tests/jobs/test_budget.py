@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 from fewlabels import PUSVM, SVDDEnsemble, fit_table
-from fewlabels.jobs.training.timing import affordable
-from fewlabels.jobs.training.timing.affordable import (
+from fewlabels.jobs.training import cost
+from fewlabels.jobs.training.budget import Budget, short_of_time
+from fewlabels.jobs.training.cost import (
     Pace,
     affordable_rows,
     drawn,
     encodable_rows,
     pace_of,
 )
-from fewlabels.jobs.training.timing.budget import Budget, short_of_time
 from fewlabels.tasks.classification import CLASSIFICATION
 from fewlabels.tasks.one_class import ONE_CLASS
 from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
@@ -100,8 +100,8 @@ def test_the_pace_is_measured(monkeypatch):
         assert machine.prior == 0.3 or len(sizes) == 0
         return 3.0 if len(sizes) == 1 else 1e-6 * X.shape[0] ** 1.5
 
-    monkeypatch.setattr(affordable, "_seconds_of", seconds)
-    monkeypatch.setattr(affordable, "_seconds_of_prior", lambda *given: 2.5)
+    monkeypatch.setattr(cost, "_seconds_of", seconds)
+    monkeypatch.setattr(cost, "_seconds_of_prior", lambda *given: 2.5)
     pace = pace_of(PUSVM(), X, y, 10.0)
     assert sizes == [500, 1000, 2000, 4000]
     # The first fit loads what others find in memory.
@@ -117,7 +117,7 @@ def test_short_fits_do_not_measure_the_pace_for_long(monkeypatch):
         sizes.append(X.shape[0])
         return 1e-5 * X.shape[0]
 
-    monkeypatch.setattr(affordable, "_seconds_of", seconds)
+    monkeypatch.setattr(cost, "_seconds_of", seconds)
     # Even if the seconds grew as fast as they can, a fit of all rows would be short.
     pace = pace_of(SVDDEnsemble(), X, None, 1000.0)
     assert sizes == [500, 2000, 8000]
@@ -150,7 +150,7 @@ def test_rows_that_are_drawn(task):
 
 
 def test_a_sample_is_said_to_be_one(monkeypatch):
-    monkeypatch.setattr(affordable, "_seconds_of", lambda machine, X, y: 1e-6 * X.shape[0] ** 2)
+    monkeypatch.setattr(cost, "_seconds_of", lambda machine, X, y: 1e-6 * X.shape[0] ** 2)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(6000, 2)), columns=["a", "b"])
     table["state"] = np.where(np.arange(6000) < 60, "ill", "")

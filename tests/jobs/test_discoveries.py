@@ -6,7 +6,7 @@ import pytest
 
 from fewlabels import fit_table, jobs
 from fewlabels.metrics import benjamini_hochberg
-from fewlabels.options.errors import UserError
+from fewlabels.options.words import UserError
 
 OPTIONS = dict(time_budget=0, report=False)
 

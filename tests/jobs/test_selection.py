@@ -11,7 +11,7 @@ from fewlabels import PUSVM, fit_table
 from fewlabels.cli import app
 from fewlabels.cli.terminal.summary import answer_lines
 from fewlabels.io.errors import UserError
-from fewlabels.jobs.selection import selection_columns
+from fewlabels.jobs.training.propensities import selection_columns
 
 FAST = {"time_budget": 0, "random_state": 0, "machine": "pusvm", "report": False}
 

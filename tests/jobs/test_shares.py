@@ -6,9 +6,9 @@ import pytest
 
 from fewlabels import fit_table
 from fewlabels.class_prior import pooled_from_unlabeled
-from fewlabels.options.errors import UserError
 from fewlabels.options.fit import FitOptions
 from fewlabels.options.flags import as_flags
+from fewlabels.options.words import UserError
 
 OPTIONS = dict(time_budget=0, report=False)
 

@@ -14,8 +14,7 @@ from fewlabels.io.errors import UserError
 from fewlabels.kernels import KERNELS
 from fewlabels.options.fit import ENCODING, FIT, FitOptions
 from fewlabels.options.flags import as_flags, flags
-from fewlabels.options.given import refuse_unknown
-from fewlabels.options.option import ANYWHERE, DETAILED, PYTHON
+from fewlabels.options.option import ANYWHERE, DETAILED, PYTHON, refuse_unknown
 from fewlabels.tasks.machines import MACHINES, machine_class, machines_with
 
 FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}

@@ -15,11 +15,11 @@ from .export import export
 from .fit import fit
 from .inspect import inspect
 from .label import label
+from .options import Command
 from .predict import predict
 from .prior import prior
-from .terminal.help import Command
 from .terminal.interrupts import end_at_the_second
-from .terminal.say import say
+from .terminal.show import say
 from .update import update
 from .watch import watch
 

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from .._extras import MissingExtra
 from ..io.errors import UserError
 from ..options.words import template
-from .terminal.say import guard, say
+from .terminal.show import guard, say
 
 OK = 0
 FAILED = 1

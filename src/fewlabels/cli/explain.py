@@ -17,7 +17,7 @@ from .options import (
     plain_option,
 )
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 
 
 @grouped

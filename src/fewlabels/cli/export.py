@@ -8,7 +8,7 @@ import typer
 
 from .options import Model, Quiet, SummaryAsJson, plain_option
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 
 Dtype = StrEnum("Dtype", ["float64", "float32"])
 

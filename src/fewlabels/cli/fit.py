@@ -11,7 +11,7 @@ from ..options.option import OUTPUT, PYTHON, TIME
 from .errors import NOT_CONVERGED
 from .options import Group, Quiet, SummaryAsJson, argument, check_kernel, grouped, plain_option
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 from .terminal.summary import answer_lines, how_lines
 
 _ASKED = Group(

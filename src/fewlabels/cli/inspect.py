@@ -6,7 +6,7 @@ import typer
 
 from .options import Model
 from .terminal import show
-from .terminal.say import say
+from .terminal.show import say
 from .terminal.summary import answer_lines, how_lines
 
 

@@ -9,7 +9,7 @@ import typer
 from ..io.errors import UserError, plural, quoted
 from ..options.option import OUTPUT, PARAMETERS
 from .options import READING, Group, Quiet, argument, grouped, plain_option, values_of
-from .terminal.say import say
+from .terminal.show import say
 
 Ask = StrEnum(
     "Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random"]

@@ -1,4 +1,4 @@
-"""Options of the command line: from a schema, and options that several commands have."""
+"""Options of the command line: from a schema, those that several commands have, and their help."""
 
 import dataclasses
 import inspect
@@ -9,12 +9,12 @@ from types import NoneType
 from typing import Annotated, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from ..options.fit import FIT, FitOptions
 from ..options.flags import as_flags, flags
-from ..options.given import checked
-from ..options.option import LIMITS, explained
-from .terminal.help import HelpAll
+from ..options.option import DETAILED, LIMITS, explained
+from .terminal.show import say
 
 # Arguments and options without a default that could be shown.
 argument = partial(typer.Argument, show_default=False)
@@ -56,7 +56,7 @@ class Group(tuple):
         """Take the options out of everything that was given, checked."""
         values = {name: given.pop(name) for name in self}
         return {
-            name: checked(FIT[name], name, value.value if isinstance(value, Enum) else value)
+            name: FIT[name].checked(name, value.value if isinstance(value, Enum) else value)
             for name, value in values.items()
             if value is not None and value != []
         }
@@ -88,6 +88,46 @@ def _typed(name, option, is_switch, callback):
         show_default=False, callback=callback,
     )  # fmt: skip
     return typer.Option(f"{on}/{off}" if is_switch else on, **details)
+
+
+class Command(TyperCommand):
+    """A command whose ``--help`` leaves out the detailed panels."""
+
+    def format_help(self, ctx, formatter):
+        """Write the help of a command, without the detailed panels."""
+        detailed = [p for p in self.params if getattr(p, "rich_help_panel", None) in DETAILED]
+        for parameter in detailed:
+            parameter.hidden = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for parameter in detailed:
+                parameter.hidden = False
+
+    def format_all_help(self, ctx, formatter):
+        """Write the help of a command with every option."""
+        super().format_help(ctx, formatter)
+
+
+def _show_all(context: typer.Context, asked: bool):
+    if not asked or context.resilient_parsing:
+        return
+    formatter = context.make_formatter()
+    command = context.command
+    assert isinstance(command, Command)
+    command.format_all_help(context, formatter)
+    text = formatter.getvalue().rstrip("\n")
+    if text:  # rich has printed otherwise
+        say(*text.split("\n"))
+    raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", callback=_show_all, is_eager=True, help="Show every option and exit."
+    ),
+]
 
 
 Threads = Annotated[

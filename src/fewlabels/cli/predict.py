@@ -22,7 +22,7 @@ from .options import (
 )
 from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 
 _detail = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
 

@@ -20,7 +20,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 PriorQuiet = Annotated[

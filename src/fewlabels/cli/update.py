@@ -18,7 +18,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 
 
 class UpdateOptions(NamedTuple):

@@ -10,7 +10,7 @@ import typer
 from .errors import ALARM
 from .options import READING, Group, Model, Quiet, argument, grouped, plain_option, values_of
 from .terminal import progress, show
-from .terminal.say import say
+from .terminal.show import say
 
 StreamFormat = StrEnum("StreamFormat", ["csv", "jsonl"])
 

@@ -1,7 +1,6 @@
 """The exceptions that reach the user as a sentence."""
 
-from ..options.errors import UserError, printable
-from ..options.words import Message
+from ..options.words import Message, UserError, printable
 from ..options.words import quote as quoted
 
 __all__ = [

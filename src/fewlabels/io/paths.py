@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ..options.words import ref
 from .errors import UserError, quoted
-from .memory import InMemory
-from .sources import as_source
+from .sources import InMemory, as_source
 
 _PLAIN = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _COMPRESSED = {".csv.gz": "csv", ".tsv.gz": "tsv"}

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..io.encoding.fit import feature_names
 from ..io.errors import UserError
-from ..io.memory import InMemory, source_of
+from ..io.sources import InMemory, source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.profile import Column
 from ..io.tables.tally import Tally
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
-from ..options.given import names_of
+from ..options.option import names_of
 from .observer import Observer
 from .training.texts import encode
 

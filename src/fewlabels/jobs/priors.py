@@ -7,17 +7,16 @@ import numpy as np
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from ..class_prior.finding import doubts
 from ..io.errors import UserError, listing, plural, quoted
-from ..io.memory import source_of
+from ..io.sources import source_of
 from ..io.tables.training import read_training
 from ..options.fit import ENCODING
-from ..options.given import checked
 from ..options.option import Option, Range, declared
 from ..options.reading import ReadingOptions
 from ..options.words import ref
 from ..training.row_order import value_order
 from .observer import job, listening
 from .tasks import finite, positive_unlabelled
-from .training.parameters import options_of
+from .training.choice import options_of
 from .training.texts import encode
 
 _CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
@@ -49,7 +48,7 @@ def prior(
     dict
         Estimate, interval, counts and seconds.
     """
-    checked(_CONFIDENCE, "confidence", confidence)
+    _CONFIDENCE.checked("confidence", confidence)
     for name in options:
         if name not in _OF_ROWS:
             raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")

@@ -9,15 +9,16 @@ import pyarrow as pa
 from ..io.atomic import replacing
 from ..io.background import behind
 from ..io.errors import UserError, listing
-from ..io.memory import source_of
 from ..io.models.contents import cautions, no_signal, reminders
-from ..io.paths import check_output, is_compressed, output_format
+from ..io.paths import check_output, input_format, is_compressed, output_format
+from ..io.sources import source_of
 from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
 from ..io.write import table_writer
 from ..options.fit import check
+from ..options.reading import ClusterOptions
 from ..options.words import ref
-from .cluster.files import cluster_of, files_of, is_on_cluster, parts_of
+from .cluster.files import cluster_of, files_of, parts_of
 from .cluster.scoring import PiecesOfFiles
 from .discoveries import find_discoveries
 from .observer import interruptible, job
@@ -98,7 +99,9 @@ def score_file(
     check(n_jobs=n_jobs)
     data = source_of(data, **reading)
     form = form or output_format(out)
-    on_cluster = is_on_cluster(data, scheduler, workers)
+    on_cluster = ClusterOptions(scheduler=scheduler, workers=workers).on_cluster
+    if not on_cluster:
+        input_format(data)  # what nobody can read is refused first
     files = files_of(data) if on_cluster else [data]
     first = files[0]
     scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs)

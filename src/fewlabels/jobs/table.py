@@ -19,8 +19,8 @@ from ..report.page.html import page
 from .observer import Observer, listening
 from .scoring import score
 from .tasks import Choice, steps_of
+from .training.choice import options_of
 from .training.outputs import by_term, check_model_output, check_report_output, expected_of
-from .training.parameters import options_of
 from .training.train import learn
 from .updating import current_metadata
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..io.encoding.fit import known_categories, text_encoders
 from ..io.errors import UserError, plural, quoted
-from ..io.memory import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.paths import input_format
+from ..io.sources import source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, Unseen, filled_words, unseen_words

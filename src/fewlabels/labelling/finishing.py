@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from ..io.errors import UserError
-from ..io.memory import InMemory
+from ..io.sources import InMemory
 from ..options.flags import flags
 
 _NOT_CONVERGED = 3  # the model is written all the same

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from ..io.answers.keys import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.errors import UserError, listing
-from ..io.formats.beside import is_beside
-from ..io.memory import InMemory
 from ..io.paths import TABLES, input_format
+from ..io.sources import InMemory
 from ..io.tables.columns import without
 from ..io.tables.read import read_table
+from ..io.tables.schema import is_beside
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
 from ..options.words import ref, template

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.errors import UserError, listing
-from ..io.memory import InMemory, source_of
+from ..io.sources import InMemory, source_of
 from ..options.words import ref
 from ..querying import Central, Diverse, Mixed, Positives, Random, Typical, Uncertain
 from .learner import UNKNOWN, Learner, warm_up

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any
 
 from ..tasks.machines import MACHINES, baselines
-from .given import checked, names_of
 from .option import (
     COLUMNS,
     LIMITS,
@@ -20,6 +19,7 @@ from .option import (
     TIME,
     Range,
     declared,
+    names_of,
     option,
     parameter,
 )
@@ -412,7 +412,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
                 value = names_of(value)
             elif field.type == str | None and not field.metadata["option"].is_parameter:
                 value = str(value)
-            value = checked(field.metadata["option"], field.name, value)
+            value = field.metadata["option"].checked(field.name, value)
             object.__setattr__(self, field.name, value)
 
     @property
@@ -431,6 +431,13 @@ class FitOptions(ReadingOptions, ClusterOptions):
         names = [name for name, one in FIT.items() if one.is_recorded]
         return {name: getattr(self, name) for name in names}
 
+    @property
+    def weighing(self):
+        """The option that gives labelled rows a propensity; None if none does."""
+        if self.propensity is not None:
+            return "propensity"
+        return "selection_depends_on" if self.selection_depends_on else None
+
     def in_memory(self):
         """The same for rows that were read from the file already."""
         of_files = [*declared(ReadingOptions), *declared(ClusterOptions), "memory"]
@@ -448,4 +455,4 @@ FIT = declared(FitOptions)
 def check(**values):
     """Refuse values of some options that aren't allowed."""
     for name, value in values.items():
-        checked(FIT[name], name, value)
+        FIT[name].checked(name, value)

@@ -1,9 +1,14 @@
-"""What an option is: its help, its range, and where it can be given."""
+"""What an option is: its help, where it can be given, and which values it allows."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from .words import UserError, quote, ref
 
 # Groups of options in the help, in its order; those in DETAILED appear with --help-all only.
 ROWS = "Rows and columns"
@@ -19,8 +24,8 @@ DETAILED = frozenset({COLUMNS, PARAMETERS, LIMITS, READING, CLUSTER, OUTPUT})
 
 ANYWHERE = frozenset({"command line", "python"})
 PYTHON = frozenset({"python"})
-
-
+# A name, which may hold commas, and a number.
+_NAMED = re.compile(r"([^=]+)=([^=,]+)(?:,|$)")
 # Where dataclasses keep their fields.
 _FIELDS = "__dataclass_fields__"
 
@@ -82,6 +87,68 @@ class Option(NamedTuple):
     is_recorded: bool = False
     shown: frozenset[str] = ANYWHERE
 
+    def checked(self, name, value):
+        """A value that was given, as the jobs use it.
+
+        Parameters
+        ----------
+        name : str
+            The option's name, for messages.
+        value : object
+            What was given; None if nothing was.
+
+        Returns
+        -------
+        object
+            The value. Texts on the command line become the numbers or constants that they stand
+            for.
+
+        Raises
+        ------
+        UserError
+            The value isn't allowed.
+        """
+        if value is None:
+            return None
+        if isinstance(value, str):
+            if self.words:
+                return self._word_or_number(name, value)
+            if self.choices and value not in self.choices:
+                allowed = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+                raise UserError(f"Unknown {ref(name, text=value)}; choose {allowed}.")
+            return value
+        if self.by_name and not isinstance(value, Real):
+            return self._several(name, value)
+        if self.range and not (isinstance(value, Real) and self.range.contains(value)):
+            given = ref(name, value if isinstance(value, Real) else str(value))
+            raise UserError(f"{given} is out of range; it must be {self.range.words}.")
+        return value
+
+    def _word_or_number(self, name, text):
+        if text in self.words:
+            meaning = self.words[text]
+            return text if meaning is None else meaning
+        try:
+            number = float(text)
+        except ValueError:
+            number = _numbers_of(text) if self.by_name else None
+        if number is None:
+            raise self._not_valid(name, text)
+        return self.checked(name, number)
+
+    def _several(self, name, values):
+        """A dict of numbers, or a list of them; both may come from NumPy or pandas."""
+        if isinstance(values, Mapping) or hasattr(values, "items"):
+            return {key: self.checked(name, value) for key, value in values.items()}
+        try:
+            return [self.checked(name, value) for value in values]
+        except TypeError:
+            raise self._not_valid(name, values) from None
+
+    def _not_valid(self, name, given):
+        allowed = self.range.words if self.range else ""
+        return UserError(f"{ref(name, text=given)} is not valid; it must be {allowed}.")
+
 
 def option(default, help, group="", **details) -> Any:
     """Declare an option: the default and metadata of a field of a dataclass."""
@@ -104,3 +171,29 @@ def declared(schema):
 def explained(option):
     """The help of an option, and what happens if it isn't given."""
     return f"{option.help} (default: {option.unset})" if option.unset else option.help
+
+
+def refuse_unknown(schema, given):
+    """Refuse names that are no options of a schema."""
+    known = list(declared(schema))
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"is {quote(close[0])} meant?" if close else f"there are {', '.join(known)}."
+            raise UserError(f"Unknown option {quote(name)}; {hint}")
+
+
+def names_of(names):
+    """Names of columns, given one or several."""
+    return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
+
+
+def _numbers_of(text):
+    """The numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
+    parts = _NAMED.findall(text)
+    if ",".join(f"{key}={number}" for key, number in parts) != text:
+        return None
+    try:
+        return {key.strip(): float(number) for key, number in parts} or None
+    except ValueError:
+        return None

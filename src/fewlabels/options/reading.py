@@ -68,3 +68,8 @@ class ClusterOptions:
         metavar="N",
         range=Range("1 or more", lambda value: value >= 1),
     )
+
+    @property
+    def on_cluster(self):
+        """Whether a cluster reads the files."""
+        return self.scheduler is not None or self.workers is not None

@@ -1,17 +1,21 @@
-"""Options named in messages: a flag on the command line, an argument in Python.
+"""Messages that name options: a flag on the command line, an argument in Python.
 
 Whoever writes a message names an option with :func:`ref`, and doesn't know where the message will
 be read. Whoever shows it renders it, with :func:`as_arguments` or with ``as_flags``
 (``options/flags.py``). Until then the option stands in the text between two characters that no
-other text has.
+other text has. A :class:`UserError` carries such a message.
 """
 
 import dataclasses
+import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
 _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
 _UNSAID = object()
+# Controls, halves of characters, and ends of lines and paragraphs; and what turns text around.
+_STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # What shares of several classes look like, on the command line and in Python.
 CLASS_SHARES = ("A=0.6,B=0.3,C=0.1", "{'A': 0.6, 'B': 0.3, 'C': 0.1}")
 
@@ -164,3 +168,34 @@ def template(message):
         first = message.args[0] if message.args else ""
         message = first if isinstance(first, Message) else str(message)
     return message.template if isinstance(message, Message) else str(message)
+
+
+class UserError(Exception):
+    """What was given cannot be used; the message says what is wrong and what to do.
+
+    As text, it names options as arguments. ``fewlabels.options.flags.as_flags(error)`` is the
+    message for the command line, and ``options`` are the names of the options in it.
+    """
+
+    def __init__(self, message=""):
+        message = printable(template(message))
+        if message.startswith("the "):  # data frame, matrix
+            message = "T" + message[1:]
+        super().__init__(Message(message))
+
+    @property
+    def options(self):
+        return named_in(self)
+
+
+def printable(text):
+    r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
+    text = str(text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        one.encode("unicode_escape").decode()
+        if one in _TURNING or unicodedata.category(one) in _STEERING
+        else one
+        for one in text
+    )

@@ -11,7 +11,7 @@ import typer
 from ...io.errors import UserError
 from ...options.flags import flags
 from ..terminal import show
-from ..terminal.say import say
+from ..terminal.show import say
 
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from ..terminal.say import say
+from ..terminal.show import say
 
 
 def moved_images():

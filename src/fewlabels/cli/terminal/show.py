@@ -1,10 +1,37 @@
-"""Printing figures for people and for programs."""
+"""Printing for people and for programs: nothing that a file holds can steer the terminal."""
 
 import json
 import shlex
+import sys
+import traceback
+import warnings
 
-from ...io.errors import quoted
-from .say import say
+import typer
+
+from ...io.errors import printable, quoted
+from ...options.flags import as_flags
+
+
+def say(*lines, err=False):
+    """Print lines; options are named by their flags, and control characters written out."""
+    for line in lines or ("",):
+        typer.echo(printable(as_flags(line)), err=err)
+
+
+def guard():
+    """Let warnings and the messages of bugs take the same way."""
+    usual = warnings.formatwarning
+
+    def formatted(*given, **named):
+        return "".join(f"{printable(line)}\n" for line in usual(*given, **named).splitlines())
+
+    def show_bug(kind, error, trace):
+        say(*"".join(traceback.format_exception(kind, error, trace)).splitlines(), err=True)
+
+    if not getattr(usual, "is_guarded", False):
+        formatted.is_guarded = True
+        warnings.formatwarning = formatted
+    sys.excepthook = show_bug
 
 
 def as_json(values, err=False):

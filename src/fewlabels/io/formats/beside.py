@@ -6,16 +6,9 @@ import pyarrow as pa
 from ...options.words import ref
 from ..arrays import read_arrays
 from ..errors import UserError, plural
-from ..memory import InMemory
 from ..paths import input_format
-from ..sources import as_source
-
-_NAME = "features[{}]"
-
-
-def is_beside(name):
-    """Whether a column is one of those that are next to the table."""
-    return name.startswith(_NAME[:9]) and name.endswith("]") and name[9:-1].isdigit()
+from ..sources import InMemory, as_source
+from ..tables.schema import beside_name
 
 
 class Beside:
@@ -40,7 +33,7 @@ class Beside:
 
     @property
     def names(self):
-        return [_NAME.format(k) for k in range(self._X.shape[1])]
+        return [beside_name(k) for k in range(self._X.shape[1])]
 
     def names_after(self, names):
         """Names of a table's columns with these behind them."""

@@ -1,14 +1,4 @@
-"""What model files may hold, and what they say first of all."""
-
-import sys
-from importlib import import_module
-
-from ...tasks.machines import MACHINES, machine_class
-
-# Plain data that skops can hold but does not know to be harmless.
-_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
-# Parts of this package whose classes are what machines and their values are made of.
-_PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
+"""What a model file says first of all: what speaks against the model, and what it assumes."""
 
 # What an estimated prior, and precision and recall in any case, rest on.
 RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
@@ -59,22 +49,3 @@ def assumption(training):
         return None
     unused = ", which don't use the propensities" if weighted else ""
     return f"{RANDOM_SAMPLE} (for precision and recall{unused})"
-
-
-def trusted_types():
-    """Types that a model file may hold besides those skops trusts; made without being called."""
-    from .. import encoding
-
-    for part in (".rare", ".texts", ".truth"):
-        import_module(part, encoding.__name__)
-    package = __name__.partition(".")[0]
-    for name in MACHINES:
-        machine_class(name)  # and with it what it is made of
-    parts = tuple(f"{package}.{part}." for part in _PARTS)
-    return _DATA + [
-        f"{name}.{value.__qualname__}"
-        for name, module in list(sys.modules.items())
-        if name.startswith(parts)
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == name
-    ]

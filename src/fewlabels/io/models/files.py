@@ -32,10 +32,12 @@ import hashlib
 import io
 import json
 import platform
+import sys
 import warnings
 import zipfile
 import zlib
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,13 +49,16 @@ from ..errors import UserError, listing
 from ..limits import check_room
 from ..paths import existing_file
 from ..tables.schema import IMPUTE, Schema
-from .contents import trusted_types
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 6
 MEMBER = "fewlabels.json"
 # A file may fill so many bytes, or be packed by so much; others are made to fill memory.
 _ANY_MODEL, _MOST_PACKED = 1e9, 100
 _TRIED = 7  # rows that a model must score before it is taken
+# Plain data that skops can hold but does not know to be harmless.
+_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
+# Parts of this package whose classes are what machines and their values are made of.
+_PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
@@ -216,6 +221,25 @@ def load_model(path):
             f"this is {here}; fit the model again."
         ) from error
     return pipeline, schema, metadata
+
+
+def trusted_types():
+    """Types that a model file may hold besides those skops trusts; made without being called."""
+    from .. import encoding
+
+    for part in (".rare", ".texts", ".truth"):
+        import_module(part, encoding.__name__)
+    package = __name__.partition(".")[0]
+    for name in MACHINES:
+        machine_class(name)  # and with it what it is made of
+    parts = tuple(f"{package}.{part}." for part in _PARTS)
+    return _DATA + [
+        f"{name}.{value.__qualname__}"
+        for name, module in list(sys.modules.items())
+        if name.startswith(parts)
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name
+    ]
 
 
 def _check_scoring(pipeline, schema):

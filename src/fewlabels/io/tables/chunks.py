@@ -8,15 +8,14 @@ import pyarrow as pa
 
 from ..arrays import as_sparse
 from ..errors import UserError, listing, meant, plural, quoted
-from ..formats.beside import is_beside
 from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
 from ..sources import as_fitted
 from ..stored import array_pieces
-from .columns import text, without
-from .dates import with_dates
+from .columns import text, with_dates, without
 from .features import array_features, check_columns, table_features
 from .notation import Notation, check_unit, notation_words
 from .read import column_names, iterate_tables, remark_on
+from .schema import is_beside
 from .target import target_text
 from .training import table_notations
 

@@ -23,6 +23,8 @@ _YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
 _YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
 _ISO = r"^\d{4}-\d{2}-\d{2}" + _TIME + "$"
 _DAY_SECONDS = 86_400.0
+_WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"])  # from 1970-01-01 on
+_DAYS = "days"
 _EPOCH = datetime.date(1970, 1, 1)
 
 
@@ -280,3 +282,40 @@ def _stamps(cells, name, source):
             "a date; correct it or leave it blank."
         )
     return pa.array(stamps)
+
+
+def days_of(name):
+    """Name of the column with the days of a column of dates."""
+    return f"{name}: {_DAYS}"
+
+
+def with_dates(table, names, source):
+    """The table with some columns of dates replaced by what they say.
+
+    Days since 1970, the weekday as a category, the month and the hour.
+    """
+    for name in names:
+        cells = table.column(name)
+        if is_supported(cells.type) and not is_text(cells.type):
+            raise UserError(
+                f"Column {quoted(name)} of {source} holds {cells.type} values, not dates; omit "
+                f"{ref('dates', [name])}."
+            )
+        table = table.drop_columns([name])
+        for part, values in _parts(days(cells, name, source)).items():
+            table = table.append_column(f"{name}: {part}", values)
+    return table
+
+
+def _parts(values):
+    known = ~np.isnan(values)
+    whole = np.floor(np.where(known, values, 0.0)).astype(np.int64)
+    month = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1
+    # Fractions of a day are rounded, so that an hour may be a trifle early.
+    hour = np.floor(24.0 * (np.where(known, values, 0.0) - whole) + 1e-6)
+    return {
+        _DAYS: pa.array(values, from_pandas=True),
+        "weekday": pa.array(_WEEKDAYS[whole % 7], mask=~known),
+        "month": pa.array(month.astype(float), mask=~known),
+        "hour": pa.array(hour, mask=~known),
+    }

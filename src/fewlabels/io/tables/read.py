@@ -14,7 +14,7 @@ from ..answers.column import LabelColumn
 from ..errors import UserError, listing
 from ..formats.beside import Beside
 from ..limits import check_room
-from ..sources import Source, as_source
+from ..sources import InMemory, Source, as_source
 
 # Where tables of a format are read.
 _READERS = {
@@ -26,7 +26,6 @@ _READERS = {
     "sqlite": "sqlite",
     "duckdb": "duck",
     "xlsx": "excel",
-    "frame": "frames",
 }
 # A part has at least and at most so many rows, or bytes of text.
 _PARTS = {
@@ -42,8 +41,9 @@ _TELLING = 1 << 24
 
 
 def _reader(path, form):
-    source = path if form == "frame" else as_source(path)
-    return import_module(f"...formats.{_READERS[form]}", __name__), source
+    if form == "frame":
+        return InMemory, path
+    return import_module(f"...formats.{_READERS[form]}", __name__), as_source(path)
 
 
 def column_names(path, form):

@@ -4,6 +4,18 @@ from dataclasses import asdict, dataclass, field, fields, replace
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
+# Columns of numbers that are in a file next to the table.
+_BESIDE = "features[{}]"
+
+
+def beside_name(k):
+    """The name of column k of the numbers next to a table."""
+    return _BESIDE.format(k)
+
+
+def is_beside(name):
+    """Whether a column is one of those that are next to the table."""
+    return name.startswith(_BESIDE[:9]) and name.endswith("]") and name[9:-1].isdigit()
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,16 @@ import pyarrow as pa
 
 from ...options.words import ref
 from ..arrays import ArrayData, read_arrays
-from ..encoding.spellings import spelling_notes
 from ..errors import UserError, listing, meant, plural, quoted
-from ..formats.beside import is_beside
 from ..limits import check_room
-from ..memory import InMemory
 from ..paths import SEPARATORS, TABLES, input_format
-from ..sources import Source, as_source
-from .columns import blank, text, without
-from .dates import days_of, with_dates
-from .features import array_features, table_features, table_schema
+from ..sources import InMemory, Source, as_source
+from .columns import blank, days_of, text, with_dates, without
+from .features import array_features, spelling_notes, table_features, table_schema
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
 from .profile import UNHELPFUL, Column, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
-from .schema import IMPUTE, REFUSE, Schema
+from .schema import IMPUTE, REFUSE, Schema, is_beside
 from .tally import Tally, filled_words
 from .target import count_labels, target_text, value_key
 

@@ -9,8 +9,8 @@ from ..._extras import require
 from ..._threads import resolve_n_jobs
 from ...io.errors import UserError, listing
 from ...io.folders import files_of_pattern, parquet_files
-from ...io.memory import InMemory
 from ...io.paths import input_format
+from ...io.sources import InMemory
 from ...io.tables.read import CUT, cut_into_parts
 from ...options.words import ref
 
@@ -20,15 +20,6 @@ _FORMS = ("parquet", "csv", "tsv", "jsonl")
 _PATIENCE = 10
 # Parts of files for each worker, about.
 _OF_WORKER = 2
-
-
-def is_on_cluster(data, scheduler, workers):
-    """Whether a cluster reads the table; what can be read by nobody is refused."""
-    if scheduler is None and workers is None:
-        input_format(data)
-        return False
-    files_of(data)
-    return True
 
 
 def files_of(data):

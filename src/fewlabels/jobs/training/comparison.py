@@ -1,13 +1,24 @@
-"""After the fit: the comparison with other methods."""
+"""After the fit: the comparison with other methods, and the one that is delivered."""
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 
 from ...io.errors import UserError, quoted
 from ...io.tables.training import rows_for
 from ...options.words import ref, template
+from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ..observer import listening
+from ..tasks import Choice
+from .choice import machine_parameters, with_target_fpr
+from .fitting import Fitted, fit_machine
+from .search import Search
+
+# Parameters that say how much effort is made, or what holds for every method.
+_OF_EVERY_METHOD = {
+    "n_jobs", "random_state", "prior", "target_fpr", "tol", "max_iter", "max_time", "cache_size",
+}  # fmt: skip
 
 
 def too_short(seconds, of_a_fit):
@@ -97,3 +108,119 @@ def are_ranked(prepared):
     """Whether labels can show which method is better."""
     found = prepared.found.y is not None
     return found or bool(rows_of_others(prepared.file, prepared.roles).size)
+
+
+class Delivered(NamedTuple):
+    """A method that takes the place of the model: fitted, with its choice and settings.
+
+    ``facts`` are what the model file says of it.
+    """
+
+    fitted: Fitted
+    choice: Choice
+    settings: dict
+    search: Search
+    facts: dict
+
+
+def why_kept(options, machine, switch):
+    """Why the machine is delivered in any case, in words; empty where a better one may be.
+
+    ``switch``: whether other models than ours can be delivered at all.
+    """
+    if options.machine is not None:
+        return f"{machine} is kept because of {ref('machine')}"
+    fixed = [name for name, value in options.parameters.items()
+             if value is not None and name not in _OF_EVERY_METHOD]  # fmt: skip
+    if options.parameters.get("target_fpr") == "none":
+        fixed.append("target_fpr")
+    if fixed:
+        given = " and ".join(ref(name) for name in fixed)
+        return f"{machine} is kept because of {given}"
+    if options.weighing:
+        return f"{machine} is kept because of {ref(options.weighing)}"
+    if options.rows:
+        return f"{machine} is kept because of {ref('rows', True)}"
+    return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
+
+
+def instead_of(kept, method):
+    """How to have a method although the model was ``kept``."""
+    title = MACHINES[method.machine].title
+    settings = "".join(
+        f" {ref(name, value)}" for name, value in method.settings.items() if name != "gamma"
+    )
+    updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
+    return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
+
+
+def deliver(method, training, options, *, seconds, observer):
+    """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
+    prepared, name, comparison = training.prepared, method.machine, training.comparison
+    title = MACHINES[name].title
+    expected = _seconds_of(method, comparison, prepared.X.shape[0])
+    better = f"{title} is clearly better, but"
+    if expected > seconds:
+        return None, (
+            f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
+            f"budget are left; raise {ref('time_budget')}, or pass {ref('machine', name)}"
+        )
+    facts, why = _facts(method, comparison, prepared.choice.machine)
+    choice = Choice(name, why)
+    given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
+    given |= {
+        k: v if k == "target_fpr" else prepared.settings.get(k, v)
+        for k, v in options.parameters.items()
+        if k in ("prior", "target_fpr") and name in machines_with(k)
+    }
+    observer.step(f"fitting {title}, which is clearly better")
+    try:
+        settings, _ = machine_parameters(choice, {**method.settings, **given})
+        settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
+        machine = machine_class(name)(**settings)
+        search = Search(0.0, "defaults")
+        fitted = fit_machine(
+            machine, prepared.X, prepared.found.y, given=given, model=None, search=search,
+            observer=observer,
+        )  # fmt: skip
+    except UserError as error:
+        return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
+    except KeyboardInterrupt:
+        return None, f"{better} Ctrl-C ended its fit; pass {ref('machine', name)} to use it"
+    fitted.messages.extend(notes)
+    return Delivered(fitted, choice, settings, search, facts), ""
+
+
+def _seconds_of(method, comparison, n_rows):
+    """Seconds that a model of so many rows takes, about."""
+    from ...model_selection.comparison.run import MOST_ROWS
+
+    of_fold = comparison.table.set_index("name").loc[method.name, "seconds"]
+    return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
+
+
+def _facts(method, comparison, machine):
+    """Scores of both methods and the interval of their difference; and why, in words."""
+    ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
+    beside = comparison.led_by(method)
+    line = beside.differences.set_index("name").loc[ours]
+    score = float(comparison.table.set_index("name").loc[method.name, "score"])
+    task = task_of(machine)
+    of_other = score - float(line["difference"])
+    than = "clearly better than" if line["clear"] else "higher than"
+    why = (
+        f"its held-out {task.score} is {than} {machine}'s ({task.shown(score)} vs "
+        f"{task.shown(of_other)}, 95 % CI of the difference {task.shown(float(line['low']))} to "
+        f"{task.shown(float(line['high']))})"
+    )
+    sentence = f"{MACHINES[method.machine].title}, because {why}"
+    if MACHINES[machine].keeps_rows:
+        sentence += (
+            f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
+        )
+    facts = {
+        "machine": method.machine, "instead_of": machine, "measure": comparison.measure,
+        "score": score, "score_of_other": of_other, "low": float(line["low"]),
+        "high": float(line["high"]), "sentence": sentence,
+    }  # fmt: skip
+    return facts, why

@@ -11,8 +11,8 @@ from ..._deadline import Deadline
 from ...io.errors import UserError, plural
 from ...options.words import ref, template
 from ..observer import interruptible, listening
+from .budget import short_of_time
 from .search import CHOSEN
-from .timing.budget import short_of_time
 
 
 class Fitted(NamedTuple):

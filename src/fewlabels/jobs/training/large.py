@@ -15,9 +15,9 @@ from ...estimators.rows import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
 from ...io.limits import free_memory, size_of, writing
-from ...io.memory import InMemory
 from ...io.paths import TABLES, input_format, is_compressed
 from ...io.scratch import temporary_folder
+from ...io.sources import InMemory
 from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import text

@@ -11,8 +11,8 @@ from ...io.errors import quoted
 from ...options.words import ref
 from ..tasks import Choice
 from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
+from .budget import short_of_time
 from .comparison import encoded_rows_of_others, rows_of_others
-from .timing.budget import short_of_time
 
 # Share of the time left that may be spent on anomalies.
 _SHARE = 0.3

@@ -10,46 +10,50 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ...io.errors import UserError, listing
-from ...io.memory import source_of
 from ...io.models.contents import no_signal
 from ...io.models.files import save_model
+from ...io.paths import input_format
+from ...io.sources import source_of
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
 from ...io.tables.training import TableRows, TrainingFile, read_training
 from ...options.fit import TARGET_FPR
 from ...options.words import ref
 from ...tasks.machines import added_columns, machine_class, task_of
-from ..cluster.files import is_on_cluster
+from ..cluster.files import files_of
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
-from ..selection import check_weighed, is_weighed, named, propensities_of, weight_notes
 from ..tasks import Choice, steps_of
 from ..tasks.one_class import OF_BAGS
-from .choice import choose_machine, keeps_rows
-from .comparison import (
-    are_ranked,
-    compare,
-    comparison_facts,
-    encoded_rows_of_others,
-    too_short,
-)
-from .delivery import deliver, instead_of, why_kept
-from .figures import described
-from .fitting import Fitted, fit_machine
-from .large import does_not_fit, train_large
-from .outputs import check_model_output, check_report_output, expected_of, write_report_of
-from .parameters import (
+from .budget import Budget
+from .choice import (
     check_for_pieces,
+    choose_machine,
     different_rows,
+    keeps_rows,
     machine_parameters,
     options_of,
     with_target_fpr,
 )
+from .comparison import (
+    are_ranked,
+    compare,
+    comparison_facts,
+    deliver,
+    encoded_rows_of_others,
+    instead_of,
+    too_short,
+    why_kept,
+)
+from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
+from .figures import described
+from .fitting import Fitted, fit_machine
+from .large import does_not_fit, train_large
+from .outputs import check_model_output, check_report_output, expected_of, write_report_of
+from .propensities import check_takes_propensities, propensities_of, weight_notes
 from .search import Search, plan_search
 from .testing import kept_for_anomalies, test_model, use_anomalies
 from .texts import encode
-from .timing.affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
-from .timing.budget import Budget
 
 # Why an ensemble has no trees.
 _FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
@@ -168,17 +172,13 @@ def learn(
         options.time_budget, started=started, baselines=options.baselines, reported=reported
     )
     data = source_of(data, **options.reading)
-    on_cluster = is_on_cluster(data, options.scheduler, options.workers)
-    check_weighed(options)
-    in_pieces = on_cluster or does_not_fit(data, options)
-    if in_pieces:
+    if options.on_cluster or does_not_fit(data, options):
         check_for_pieces(options)
-    if in_pieces:
         from_sample = partial(
             learn, options=options.in_memory(), reported=reported, model=model, switch=False,
             started=budget.started, observer=observer,
         )  # fmt: skip
-        learn_all = train_on_cluster if on_cluster else train_large
+        learn_all = train_on_cluster if options.on_cluster else train_large
         training = learn_all(data, options, from_sample, model=model, observer=observer)
         if save:
             save(training)
@@ -193,14 +193,17 @@ def learn(
         search = search._replace(
             seconds=budget.to_choose(), seconds_in_all=budget.to_fit(), expected=prepared.expected
         )
-    propensity, notes = propensities_of(options, prepared)
+    propensity, notes = None, []
+    if options.weighing:
+        propensity, notes = propensities_of(options, prepared)
     with spread():
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=options.parameters, model=model,
             search=search, observer=observer, budget=budget, propensity=propensity,
         )  # fmt: skip
     spent["choosing"] = budget.used - spent["reading"]
-    fitted.messages.extend(notes + weight_notes(fitted.estimator))
+    if options.weighing:
+        fitted.messages.extend(notes + weight_notes(fitted.estimator))
     training = _trained(prepared, fitted, options, budget, observer)
     kept = kept or kept_for_anomalies(training)
     if save:
@@ -251,7 +254,7 @@ def train_file(
     started = time.perf_counter() if started is None else started
     asked = options_of(options)  # what is wrong with these is said first
     data = source_of(data, **asked.reading)
-    is_on_cluster(data, asked.scheduler, asked.workers)
+    _check_readable(data, asked)
     check_model_output(model, force, inputs=[data])
     if report is not None:
         check_report_output(report, force, inputs=[data, model])
@@ -279,6 +282,14 @@ def train_file(
         facts["expected"] = expected_of(training)
     facts["seconds_in_all"] = time.perf_counter() - started
     return training.metadata
+
+
+def _check_readable(data, options):
+    """Refuse what can be read by nobody."""
+    if options.on_cluster:
+        files_of(data)
+    else:
+        input_format(data)
 
 
 def prepare(data, options, budget=None):
@@ -346,10 +357,10 @@ def _planned(file, options, seconds):
     )  # fmt: skip
     settings, notes = machine_parameters(choice, options.parameters)
     search = plan_search(choice.machine, options.parameters, options.time_budget, options.clean)
-    if is_weighed(options):
-        check_weighed(options, choice)
+    if options.weighing:
+        check_takes_propensities(options, choice)
         settings = {"sampling": "one-sample", **settings}
-        search = Search(0.0, f"defaults, because of {named(options)}")
+        search = Search(0.0, f"defaults, because of {ref(options.weighing)}")
     held = keeps_rows(choice, options.rows)
     roles = steps_of(choice.machine).roles(file, choice.machine, options)
     settings = steps_of(choice.machine).for_rows(settings | search.settings, roles, options)

@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 
 from ...io.errors import UserError
-from ...io.memory import source_of
 from ...io.scratch import temporary_folder
+from ...io.sources import source_of
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.schema import IMPUTE
 from ...io.tables.tally import Tally

@@ -332,7 +332,7 @@ def _calibration(path, schema, target, reading):
     """Rows of a file, and their classes where ``target`` names their column."""
     import pandas as pd
 
-    from ...io.memory import source_of
+    from ...io.sources import source_of
     from ...io.tables.chunks import iterate_chunks
     from ...io.tables.tally import Tally
 

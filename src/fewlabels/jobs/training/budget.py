@@ -2,8 +2,8 @@
 
 import time
 
-from ...._deadline import Deadline
-from ....options.words import ref
+from ..._deadline import Deadline
+from ...options.words import ref
 
 # Shares of what is left for the choice of settings, and until when the machine is fitted and has
 # probabilities: alone, and with a comparison to follow.

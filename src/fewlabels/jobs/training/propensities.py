@@ -4,47 +4,27 @@ import warnings
 
 import numpy as np
 
-from ..io.errors import UserError, listing, quoted
-from ..options.words import ref
-
-# Methods that take propensities.
-WEIGHED = ("pusvm", "pu-ensemble")
+from ...io.errors import UserError, listing, quoted
+from ...options.words import ref
+from ...tasks.machines import TASKS, machines_for
 
 
-def is_weighed(options):
-    """Whether labelled rows have propensities."""
-    return options.propensity is not None or bool(options.selection_depends_on)
-
-
-def named(options):
-    """The option that says so, for messages."""
-    return ref("propensity" if options.propensity is not None else "selection_depends_on")
-
-
-def check_weighed(options, choice=None):
-    """Refuse propensities that contradict other options, or that a method doesn't take."""
-    if options.propensity is not None and options.selection_depends_on:
+def check_takes_propensities(options, choice):
+    """Refuse propensities for a method that takes none."""
+    takers = machines_for(*(task for task in TASKS if task.has_prior))
+    if choice.machine not in takers:
         raise UserError(
-            f"{ref('propensity')} and {ref('selection_depends_on')} are two sources of the same "
-            "numbers; pass one of them."
-        )
-    if options.propensity is not None and options.propensity == options.target:
-        raise UserError(f"{ref('propensity')} and {ref('target')} name the same column.")
-    if choice is not None and choice.machine not in WEIGHED:
-        raise UserError(
-            f"{named(options)} is for {' and '.join(WEIGHED)}, but the model is {choice.machine}, "
-            f"{choice.why}; omit the option."
+            f"{ref(options.weighing)} is for {' and '.join(takers)}, but the model is "
+            f"{choice.machine}, {choice.why}; omit the option."
         )
 
 
 def propensities_of(options, prepared):
-    """Propensities of the rows of a fit, and notes for the user; (None, []) without any."""
+    """Propensities of the rows of a fit, and notes for the user."""
     found = prepared.found
-    if options.propensity is not None:
+    if options.weighing == "propensity":
         return found.aside, []
-    if not options.selection_depends_on:
-        return None, []
-    from ..model_selection import estimate_propensity
+    from ...model_selection import estimate_propensity
 
     columns = selection_columns(found.rows, options.selection_depends_on)
     given = prepared.settings.get("prior")  # among the unlabelled rows, however it was given

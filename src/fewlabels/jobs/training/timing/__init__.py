@@ -1,1 +1,0 @@
-"""The time budget of a training, and how many rows fit into it."""
