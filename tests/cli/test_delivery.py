@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fewlabels import S3VM, SVDD, OneClassSVM, fit_table
-from fewlabels.baselines.methods import Method
+from fewlabels.baselines.methods import ComparedMethod
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.jobs.training import comparison as delivery
 from fewlabels.model_selection import compare_with_baselines
@@ -208,7 +208,7 @@ def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
 def measured(*scores, machines=None, error=0.01):
     """``Measured`` of methods with these scores, ours first, on ten folds."""
     machines = machines or ["", *"abcdefgh"[: len(scores) - 1]]
-    found = Scores([Method(f"method {k}", object(), machine=machines[k])
+    found = Scores([ComparedMethod(f"method {k}", object(), machine=machines[k])
                     for k in range(len(scores))])  # fmt: skip
     found.outputs = [dict.fromkeys(range(10), score) for score in scores]
     found.find_common()

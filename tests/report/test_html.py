@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels.io.tables.profile import Column
+from fewlabels.io.tables.profile import ColumnProfile
 from fewlabels.model_selection import tune
 from fewlabels.report import collect, is_report, write_report
 from fewlabels.report.contents import Ranking, Rate
@@ -297,7 +297,7 @@ def test_everything_from_the_file_is_escaped(contents):
     evil = replace(
         contents, source=EVIL, model=EVIL, command=EVIL, why=EVIL, verdict=EVIL, notes=[EVIL],
         protocol=EVIL, measure=EVIL, worse_than=[EVIL], rows=[(EVIL, EVIL)],
-        columns=[Column(EVIL, EVIL, 1, 2, EVIL, EVIL)], usage=[(EVIL, EVIL)],
+        columns=[ColumnProfile(EVIL, EVIL, 1, 2, EVIL, EVIL)], usage=[(EVIL, EVIL)],
         settings={EVIL: EVIL}, certificate=[(EVIL, EVIL)],
         findings=findings._replace(
             headline=EVIL, answer=[(EVIL, EVIL)], sides=(EVIL, EVIL), rankings=[ranking],
@@ -326,7 +326,7 @@ def test_a_column_named_script(fitted, seed):
 
 def test_long_words_and_many_columns(contents):
     columns = [
-        Column(f"c{k}" + "x" * 300 * (k == 0), "number", 0, 3, "1 to 3") for k in range(130)
+        ColumnProfile(f"c{k}" + "x" * 300 * (k == 0), "number", 0, 3, "1 to 3") for k in range(130)
     ]
     text = page(replace(contents, columns=columns))
     assert "90 more columns" in text and 'class="plain loose"' in text

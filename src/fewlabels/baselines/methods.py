@@ -130,7 +130,7 @@ class Mahalanobis(LedoitWolf):
         return -self.mahalanobis(X)
 
 
-class Method(NamedTuple):
+class ComparedMethod(NamedTuple):
     """A method by its name for people; ``trains_on`` "labels" trains on these rows only.
 
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
@@ -147,7 +147,7 @@ class Method(NamedTuple):
 
 
 class Known(NamedTuple):
-    """How the estimator of a method is made of a seed; ``fits`` as of a ``Method``."""
+    """How the estimator of a method is made of a seed; ``fits`` as of a ``ComparedMethod``."""
 
     name: str
     make: Callable[[Any], Any]
@@ -224,7 +224,7 @@ FEW_LABELS_METHODS = {
 
 def _methods(known, seed):
     return [
-        Method(one.name, one.make(seed), one.trains_on, machine, fits=one.fits)
+        ComparedMethod(one.name, one.make(seed), one.trains_on, machine, fits=one.fits)
         for machine, one in known.items()
     ]
 
@@ -234,15 +234,15 @@ def beside(machine, methods, rival):
     machine = clone(machine)
     if not hasattr(machine, "method"):
         machine.set_params(verbose=False)
-        return [Method(type(machine).__name__, machine), *methods]
+        return [ComparedMethod(type(machine).__name__, machine), *methods]
     others = [method for method in methods if method.machine != machine.method]
-    ours = Method(type(rival).__name__, rival, machine=name_of(rival))
-    return [Method(machine.title, machine), ours, *others]
+    ours = ComparedMethod(type(rival).__name__, rival, machine=name_of(rival))
+    return [ComparedMethod(machine.title, machine), ours, *others]
 
 
 def one_class_methods(seed):
     """Detectors that learn from rows without labels."""
-    theirs = Method(
+    theirs = ComparedMethod(
         "scikit-learn's OneClassSVM, defaults", OneClassSVM(), machine="one-class",
         settings={"nu": OneClassSVM().nu, "gamma": "scale"},
     )  # fmt: skip
@@ -256,7 +256,7 @@ def pu_methods(seed):
 
 def few_label_methods(seed):
     """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
-    majority = Method(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
+    majority = ComparedMethod(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
     return [majority, *_methods(FEW_LABELS_METHODS, seed)]
 
 

@@ -9,8 +9,8 @@ from ..io.errors import UserError, quoted
 from ..options.option import LIMITS
 from .options import (
     READING,
-    Group,
     Model,
+    OptionGroup,
     Threads,
     argument,
     grouped,
@@ -31,7 +31,7 @@ def explain(
         list[int],
         plain_option(metavar="N", help="Row number in DATA, from 1. Repeatable."),
     ],
-    reading: Group(*READING),  # type: ignore[valid-type]
+    reading: OptionGroup(*READING),  # type: ignore[valid-type]
     background: Annotated[
         Path | None,
         plain_option(

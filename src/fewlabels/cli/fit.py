@@ -9,12 +9,20 @@ from ..io.errors import UserError
 from ..options.fit import FIT
 from ..options.option import OUTPUT, PYTHON, TIME
 from .errors import NOT_CONVERGED
-from .options import Group, Quiet, SummaryAsJson, argument, check_kernel, grouped, plain_option
+from .options import (
+    OptionGroup,
+    Quiet,
+    SummaryAsJson,
+    argument,
+    check_kernel,
+    grouped,
+    plain_option,
+)
 from .terminal import progress, show
 from .terminal.show import say
 from .terminal.summary import answer_lines, how_lines
 
-_ASKED = Group(
+_ASKED = OptionGroup(
     *(name for name, option in FIT.items() if option.shown != PYTHON),
     callbacks={"kernel": check_kernel},
 )

@@ -1,20 +1,15 @@
 """``fewlabels label``: labels for a table, given in the browser."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from ..io.errors import UserError, plural, quoted
+from ..labelling import Ask, Kernel
 from ..options.option import OUTPUT, PARAMETERS
-from .options import READING, Group, Quiet, argument, grouped, plain_option, values_of
+from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .terminal.show import say
-
-Ask = StrEnum(
-    "Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random"]
-)
-Kernel = StrEnum("Kernel", ["trees", "linear", "rbf"])
 
 
 class AskingOptions(NamedTuple):
@@ -36,9 +31,9 @@ class AskingOptions(NamedTuple):
 @grouped
 def label(
     data: Annotated[Path, argument(metavar="DATA", help="Table to label.")],
-    columns: Group("drop", "keep", "text", "categorical"),  # type: ignore[valid-type]
+    columns: OptionGroup("drop", "keep", "text", "categorical"),  # type: ignore[valid-type]
     of_asking: AskingOptions,
-    reading: Group(*READING),  # type: ignore[valid-type]
+    reading: OptionGroup(*READING),  # type: ignore[valid-type]
     target: Annotated[
         str | None,
         plain_option(

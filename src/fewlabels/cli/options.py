@@ -28,7 +28,7 @@ Model = Annotated[Path, argument(metavar="MODEL", help="Model file written by 'f
 _FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
 
-class Group(tuple):
+class OptionGroup(tuple):
     """The annotation of a parameter that gets options by name, as far as they are given.
 
     The options are fields of :class:`FitOptions` with these names. ``helps`` are other help texts
@@ -141,15 +141,15 @@ SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary a
 def grouped(command):
     """Make a command some of whose parameters are groups of options.
 
-    A group is a :class:`Group`, or a named tuple whose fields become options with the fields'
-    defaults. The command gets the option ``--help-all`` as well.
+    A group is an :class:`OptionGroup`, or a named tuple whose fields become options with the
+    fields' defaults. The command gets the option ``--help-all`` as well.
     """
     signature = inspect.signature(command, eval_str=True)
     groups, spread = {}, []
     kind = inspect.Parameter.KEYWORD_ONLY
     for name, parameter in signature.parameters.items():
         group = parameter.annotation
-        if isinstance(group, Group):
+        if isinstance(group, OptionGroup):
             groups[name] = group.of
             spread += group.parameters()
         elif hasattr(group, "_fields"):

@@ -11,8 +11,8 @@ from ..options.option import OUTPUT
 from .options import (
     CLUSTER,
     READING,
-    Group,
     Model,
+    OptionGroup,
     Quiet,
     SummaryAsJson,
     Threads,
@@ -56,7 +56,7 @@ def predict(
             "- for standard input.",
         ),
     ],
-    asked: Group(*READING, *CLUSTER),  # type: ignore[valid-type]
+    asked: OptionGroup(*READING, *CLUSTER),  # type: ignore[valid-type]
     of_output: OutputOptions,
     out: Annotated[
         Path | None,

@@ -12,7 +12,7 @@ from ..options.fit import ENCODING
 from ..options.option import LIMITS
 from .options import (
     READING,
-    Group,
+    OptionGroup,
     Threads,
     argument,
     grouped,
@@ -29,7 +29,7 @@ PriorQuiet = Annotated[
 PriorJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-_ROWS = Group(
+_ROWS = OptionGroup(
     "positive",
     *ENCODING,
     helps={
@@ -77,7 +77,7 @@ def prior(
         ),
     ],
     asked: _ROWS,  # type: ignore[valid-type]
-    reading: Group(*READING),  # type: ignore[valid-type]
+    reading: OptionGroup(*READING),  # type: ignore[valid-type]
     of_estimate: EstimateOptions,
     quiet: PriorQuiet = False,
     json: PriorJson = False,

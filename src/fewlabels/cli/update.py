@@ -9,7 +9,7 @@ from ..options.option import OUTPUT
 from .errors import NOT_CONVERGED
 from .options import (
     READING,
-    Group,
+    OptionGroup,
     Quiet,
     SummaryAsJson,
     argument,
@@ -89,7 +89,7 @@ def update(
         ),
     ],
     options: UpdateOptions,
-    reading: Group(*READING),  # type: ignore[valid-type]
+    reading: OptionGroup(*READING),  # type: ignore[valid-type]
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):

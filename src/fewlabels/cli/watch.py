@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .errors import ALARM
-from .options import READING, Group, Model, Quiet, argument, grouped, plain_option, values_of
+from .options import READING, Model, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .terminal import progress, show
 from .terminal.show import say
 
@@ -93,7 +93,7 @@ def watch(
     model: Model,
     of_alarms: AlarmOptions,
     of_outputs: AlertOptions,
-    reading: Group(*READING),  # type: ignore[valid-type]
+    reading: OptionGroup(*READING),  # type: ignore[valid-type]
     files: Annotated[
         list[Path] | None,
         argument(metavar="[FILE]...", help="Tables to watch, or - for standard input."),

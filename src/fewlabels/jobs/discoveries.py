@@ -8,7 +8,7 @@ import pyarrow as pa
 from ..io.errors import UserError
 from ..io.tables.tally import Tally
 from ..options.words import ref
-from .pieces import Pieces
+from .pieces import ScoredPieces
 
 
 def find_discoveries(scorer, source, fdr, *, skip_missing, chunk_rows=None, observer):
@@ -40,7 +40,7 @@ def find_discoveries(scorer, source, fdr, *, skip_missing, chunk_rows=None, obse
     from ..metrics import benjamini_hochberg  # only those who ask for discoveries wait for it
 
     observer.step("computing the p-values of all rows")
-    pieces = Pieces(scorer, source, Tally(source, skip_missing), observer)
+    pieces = ScoredPieces(scorer, source, Tally(source, skip_missing), observer)
     found = [arrays["p_value"] for _, arrays in pieces.run(scorer.answer.columns, chunk_rows)]
     pieces.tally.check()
     scorer.wordless.clear()  # they are counted again

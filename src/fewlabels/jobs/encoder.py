@@ -13,7 +13,7 @@ from ..io.encoding.fit import feature_names
 from ..io.errors import UserError
 from ..io.sources import InMemory, source_of
 from ..io.tables.chunks import iterate_chunks
-from ..io.tables.profile import Column
+from ..io.tables.profile import ColumnProfile
 from ..io.tables.tally import Tally
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
@@ -222,7 +222,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.text_weight_ = np.inf if schema.only_texts else weighing.ratio
         self.encoder_, self.schema_ = encoded.encoder, schema
         self.notes_ = [Observer().words(note) for note in found.notes]
-        names = [field.name for field in dataclasses.fields(Column)]
+        names = [field.name for field in dataclasses.fields(ColumnProfile)]
         self.profile_ = pd.DataFrame([dataclasses.asdict(c) for c in found.profile], columns=names)
         if source.form == "frame":
             self.feature_names_in_ = np.array(source.content.column_names, dtype=object)

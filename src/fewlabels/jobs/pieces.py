@@ -11,7 +11,7 @@ from ..io.paths import SEPARATORS
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.columns import blank, is_text, numbers
 from ..io.tables.tally import Unseen
-from ..io.tables.target import value_key
+from ..io.tables.target import key_of_target
 from ..io.tables.training import is_delimited
 from ..tasks.machines import task_of
 
@@ -27,7 +27,7 @@ class KnownLabels:
         training, task = metadata["training"], task_of(metadata["machine"])
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
-        self._merge_case = training.get("merge_case", False)
+        self._key = key_of_target(training)
         self._name_of = {self._key(str(name)): str(name) for name in names if name is not None}
         self.rows, self.agreeing = Counter(), Counter()
 
@@ -48,11 +48,8 @@ class KnownLabels:
         self.rows.update(other.rows)
         self.agreeing.update(other.agreeing)
 
-    def _key(self, text):
-        return value_key(text, self._merge_case)
 
-
-class Pieces:
+class ScoredPieces:
     """The rows of a table piece by piece with their scores, and what is counted on the way."""
 
     def __init__(self, scorer, data, tally, observer):

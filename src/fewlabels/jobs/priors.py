@@ -61,10 +61,7 @@ def prior(
         )
     started = time.perf_counter()
     data = source_of(data, **asked.reading)
-    file = read_training(
-        data, target=target, drop=asked.drop, categorical=asked.categorical, keep=asked.keep,
-        text=asked.text, merge_case=asked.merge_case, dates=asked.dates,
-    )  # fmt: skip
+    file = read_training(data, **asked.columns)
     _check_classes(file.labels)
     roles = positive_unlabelled.roles(file, "pusvm", asked)
     _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)

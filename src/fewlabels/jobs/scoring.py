@@ -22,7 +22,7 @@ from .cluster.files import cluster_of, files_of, parts_of
 from .cluster.scoring import PiecesOfFiles
 from .discoveries import find_discoveries
 from .observer import interruptible, job
-from .pieces import Pieces
+from .pieces import ScoredPieces
 from .scorer import Scorer
 
 
@@ -52,7 +52,7 @@ def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=No
     scorer = Scorer(model, n_jobs)
     if fdr is not None:
         find_discoveries(scorer, source, fdr, skip_missing=skip_missing, observer=observer)
-    pieces = Pieces(scorer, source, Tally(source, skip_missing), observer)
+    pieces = ScoredPieces(scorer, source, Tally(source, skip_missing), observer)
     found = [pa.table(arrays) for _, arrays in pieces.run(scorer.answer.columns)]
     pieces.tally.check()
     table = pa.concat_tables(found)
@@ -119,7 +119,7 @@ def score_file(
     check_output(out, inputs=[*files, model])
     with contextlib.ExitStack() as stack:
         stack.enter_context(interruptible("no scores were written", out))
-        pieces = Pieces(scorer, first, Tally(first, skip_missing), observer)
+        pieces = ScoredPieces(scorer, first, Tally(first, skip_missing), observer)
         if on_cluster:
             client = stack.enter_context(cluster_of(scheduler, workers))
             parts = parts_of(files, client)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..io.models.contents import RANDOM_SAMPLE, assumption, cautions
 from ..io.models.files import load_model, save_model
-from ..io.tables.profile import Column
+from ..io.tables.profile import ColumnProfile
 from ..io.tables.schema import Schema
 from ..options.documentation import takes
 from ..options.fit import FitOptions
@@ -245,7 +245,7 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     asked = options_of(options)
     observer = asked.observer or Observer()
     training = learn(data, asked, reported=asked.report, observer=observer)
-    names = [field.name for field in dataclasses.fields(Column)]
+    names = [field.name for field in dataclasses.fields(ColumnProfile)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice
     report = _report(training, observer) if asked.report else None

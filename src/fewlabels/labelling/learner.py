@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..estimators import PUSVM, S3VM, SVDD
 from ..fitted import class_of
 from ..kernels.width import resolve_gamma
-from .models import JOBS, classifier, default_kernel, doubts_of, learns_from_labels
+from .models import JOBS, classifier, default_kernel, doubts_of, ignores_unlabelled
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
 _FEW_ANSWERS, _SHARE = 8, 0.25
@@ -339,7 +339,7 @@ def left_out(X, codes, kernel, shares, rows):
 
 def _decided(X, codes, kernel, shares, rows):
     """Decisions for some rows of a model of the labels, and codes of its classes."""
-    if not learns_from_labels(kernel):
+    if not ignores_unlabelled(kernel):
         made = fitted(X, codes, kernel, shares)
         return made.decisions[rows], made.classes
     known = np.flatnonzero(codes >= 0)

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from .._threads import resolve_n_jobs
 from ..estimators import S3VM
 
-KERNELS = ("trees", "linear", "rbf")
 # Cores that learn: one is left for whoever waits for a card.
 JOBS = max(1, resolve_n_jobs(None) - 1)
 _ALONE = {"C": 1.0, "C_star": 0.0, "balance": False}
@@ -24,13 +23,13 @@ def classifier(kernel, classes, shares=None):
     unlabelled rows count, and ``shares`` says what share of the rows each of the ``classes``
     (codes) seems to have, if they are known.
     """
-    if learns_from_labels(kernel):
+    if ignores_unlabelled(kernel):
         return S3VM(kernel=kernel, **_ALONE, n_jobs=JOBS, random_state=0)
     named = shares is not None and set(shares) == set(classes.tolist())
     return S3VM(kernel=kernel, balance=shares if named else True, n_jobs=JOBS)
 
 
-def learns_from_labels(kernel):
+def ignores_unlabelled(kernel):
     """Whether rows without labels make no difference to the classifier."""
     return kernel == "trees"
 

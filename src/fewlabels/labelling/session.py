@@ -16,11 +16,11 @@ from ..io.errors import UserError, listing
 from ..io.sources import InMemory, source_of
 from ..options.words import ref
 from ..querying import Central, Diverse, Mixed, Positives, Random, Typical, Uncertain
+from . import Ask
 from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
 from .rows import SessionRows
 
-ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random")
 TARGET = "label"
 # Labels before uncertain rows are asked for.
 _FIRST = {Random: 10, Central: 20}
@@ -54,7 +54,7 @@ class Session:
     labels : path-like, default=None
         The file of answers; by default the name of the data with ".labels" behind it.
     ask : str, default="mixed"
-        Which rows come next, one of ``ASK``.
+        Which rows come next, one of ``fewlabels.labelling.Ask``.
     kernel : {"trees", "linear", "rbf"}, default=None
         Kernel of the model; by default linear where there are texts, else trees.
     drop, keep, text, categorical : sequence of str
@@ -67,8 +67,8 @@ class Session:
         self, data, target=None, classes=(), labels=None, *, ask="mixed", kernel=None, drop=(),
         keep=(), text=(), categorical=(), reading=None,
     ):  # fmt: skip
-        if ask not in ASK:
-            raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(ASK)}.")
+        if ask not in list(Ask):
+            raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(Ask)}.")
         columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
         # What a fit of the answers has to be told, too.
         self.options = {k: v for k, v in (reading or {}).items() if v is not None}

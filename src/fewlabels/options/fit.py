@@ -426,6 +426,21 @@ class FitOptions(ReadingOptions, ClusterOptions):
         return _given(self, [name for name, one in FIT.items() if one.is_parameter])
 
     @property
+    def columns(self):
+        """How the columns of a table are taken, as ``io.tables.training.read_training`` has it."""
+        names = (
+            "target",
+            "unlabeled",
+            "drop",
+            "categorical",
+            "keep",
+            "text",
+            "dates",
+            "merge_case",
+        )
+        return {**{name: getattr(self, name) for name in names}, "aside": self.propensity}
+
+    @property
     def recorded(self):
         """What the model file says was asked for, beside the estimator's parameters."""
         names = [name for name, one in FIT.items() if one.is_recorded]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..io.tables.profile import Column
+from ..io.tables.profile import ColumnProfile
 from ..tasks.task import Task
 
 
@@ -114,7 +114,7 @@ class Contents:
     why: str  # this machine
     findings: Findings
     rows: list[tuple[str, str]]
-    columns: list[Column]
+    columns: list[ColumnProfile]
     settings: dict[str, Any]
     tuning: Any  # TuningResult or None
     history: list[dict]

@@ -8,7 +8,7 @@ from ...options.words import ref
 from ...tasks.machines import task_of
 from ..errors import UserError, listing, quoted
 from .columns import blank
-from .target import value_key
+from .target import key_of_target
 
 
 class NewLabels:
@@ -28,7 +28,7 @@ class NewLabels:
         self._names = task.class_names(training)
         self._names |= dict(enumerate(more, start=len(self._names)))
         named = {label: name for label, name in self._names.items() if name is not None}
-        self._merge_case = training.get("merge_case", False)
+        self._key = key_of_target(training)
         self._label_of = {self._key(name): label for label, name in named.items()}
         if training.get("unlabeled"):
             self._label_of.setdefault(self._key(training["unlabeled"]), self._unlabeled)
@@ -63,9 +63,6 @@ class NewLabels:
                 self._refuse(text, first_row + int(np.argmax(codes == k)))
             labels.append(self._unlabeled if label is None else label)
         return np.array(labels)[codes]
-
-    def _key(self, text):
-        return value_key(text, self._merge_case)
 
     def _refuse(self, text, row):
         names = " and ".join(quoted(name) for name in self._names.values())

@@ -54,7 +54,7 @@ _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnProfile:
     """A column of the table that was learned from.
 
     ``kind`` is "number", "category", "boolean", "date", "text" or "left out", ``shown`` its
@@ -168,7 +168,9 @@ def describe_columns(summaries, schema, verdicts):
     """The columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
     return [
-        Column(name, kinds.get(name, "left out"), *summary, verdicts.get(name, _AS_IT_IS).why)
+        ColumnProfile(
+            name, kinds.get(name, "left out"), *summary, verdicts.get(name, _AS_IT_IS).why
+        )
         for name, summary in summaries.items()
     ]
 

@@ -1,6 +1,7 @@
 """What a column of labels says: which rows are learned from, and as what."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -242,6 +243,14 @@ def _only_choice(labels):
             f"{ref('normal', value)} to train on that class only."
         )
     return chosen
+
+
+def key_of_target(training):
+    """The function that gives texts of a model's target the same key if they are one value.
+
+    ``training`` is what the model file says of the training.
+    """
+    return partial(value_key, merge_case=training.get("merge_case", False))
 
 
 def value_key(text, merge_case=False):

@@ -19,7 +19,7 @@ from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
-from .profile import UNHELPFUL, Column, describe_columns, judge_columns, notes_on, see
+from .profile import UNHELPFUL, ColumnProfile, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema, is_beside
 from .tally import Tally, filled_words
@@ -43,7 +43,7 @@ class TableRows(NamedTuple):
     schema: Schema
     notes: list[str]
     numbers: np.ndarray
-    profile: list[Column]
+    profile: list[ColumnProfile]
     aside: np.ndarray | None = None
 
 
@@ -307,7 +307,7 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     if beside:
         shown = f"{len(beside)} columns of numbers"
         note = "in addition to the table"
-        profile.append(Column("features", "number", 0, len(beside), shown, note))
+        profile.append(ColumnProfile("features", "number", 0, len(beside), shown, note))
     values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
     notes = notes_on(verdicts) + spelling_notes(values, schema)
     repeated = _repeated(without(used, beside))

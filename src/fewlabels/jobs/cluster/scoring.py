@@ -9,7 +9,7 @@ from ...io.errors import UserError
 from ...io.tables.chunks import input_columns
 from ...io.tables.tally import Tally, Unseen
 from ..observer import Observer
-from ..pieces import KnownLabels, Pieces
+from ..pieces import KnownLabels, ScoredPieces
 from .files import told_by_workers
 
 # Files for each worker that are scored, or wait to be written, at a time.
@@ -74,7 +74,7 @@ def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
         )
     scorer = copy(scorer)  # other threads have it, too
     scorer.wordless = Counter()
-    pieces = Pieces(scorer, file, Tally(file, skip_missing), Observer())
+    pieces = ScoredPieces(scorer, file, Tally(file, skip_missing), Observer())
     # With cells that are made safe all of a row is taken apart.
     found = [rows[0] for rows in pieces.written(names, columns, form, chunk_rows, safe_cells=True)]
     pieces.tally.check()

@@ -22,7 +22,7 @@ from ..tasks import steps_of
 from ..training.figures import count_answers
 from ..training.fitting import fit_machine
 from ..training.large import Drawn, described_as_large, from_sample
-from ..training.search import Search
+from ..training.search import SearchPlan
 from .files import cluster_of, files_of, parts_of, told_by_workers
 
 _ROWS = 1 << 16
@@ -119,7 +119,7 @@ def _fitted(client, files, training, estimator, values, options, model, observer
     observer.step("training on all rows on the cluster")
     fitted = fit_machine(
         machine, [X for X, _ in parts], [y for _, y in parts] if with_labels else None,
-        given=options.parameters, model=model, search=Search(0.0), observer=observer,
+        given=options.parameters, model=model, search=SearchPlan(0.0), observer=observer,
     )  # fmt: skip
     counts = None
     if with_labels:

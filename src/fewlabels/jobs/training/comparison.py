@@ -13,7 +13,7 @@ from ..observer import listening
 from ..tasks import Choice
 from .choice import machine_parameters, with_target_fpr
 from .fitting import Fitted, fit_machine
-from .search import Search
+from .search import SearchPlan
 
 # Parameters that say how much effort is made, or what holds for every method.
 _OF_EVERY_METHOD = {
@@ -119,7 +119,7 @@ class Delivered(NamedTuple):
     fitted: Fitted
     choice: Choice
     settings: dict
-    search: Search
+    search: SearchPlan
     facts: dict
 
 
@@ -178,7 +178,7 @@ def deliver(method, training, options, *, seconds, observer):
         settings, _ = machine_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
         machine = machine_class(name)(**settings)
-        search = Search(0.0, "defaults")
+        search = SearchPlan(0.0, "defaults")
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=given, model=None, search=search,
             observer=observer,

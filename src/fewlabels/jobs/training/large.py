@@ -33,7 +33,7 @@ from ..tasks import steps_of
 from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of
 from .fitting import fit_machine
-from .search import Search, odd_rows
+from .search import SearchPlan, odd_rows
 
 # Bytes that reading and learning take for every cell; formats that are read in pieces, and what a
 # byte of theirs comes to at most.
@@ -206,7 +206,7 @@ def train_large(data, options, learn, *, model, observer):
             observer.step(f"training on all rows, on disk{cost}")
             with heard_by(observer.passes):
                 fitted = fit_machine(
-                    estimator, X, y, given=options.parameters, model=model, search=Search(0.0),
+                    estimator, X, y, given=options.parameters, model=model, search=SearchPlan(0.0),
                     observer=observer,
                 )  # fmt: skip
             training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))

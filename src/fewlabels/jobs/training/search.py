@@ -14,7 +14,7 @@ from ..tasks.one_class import of_every_bag
 CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 
 
-class Search(NamedTuple):
+class SearchPlan(NamedTuple):
     """Seconds for the choice of settings (0: none is made, and why not).
 
     ``seconds_in_all`` are for the fit and the probabilities too; a fit of all rows is ``expected``
@@ -43,14 +43,14 @@ def plan_search(machine, given, time_budget, clean):
                 f"{ref('clean', True)} affects the choice of settings, and {machine} has none; "
                 "omit one of the options."
             )
-        return Search(0.0, "defaults")
+        return SearchPlan(0.0, "defaults")
     fixed = [ref(name) for name in CHOSEN if given.get(name) is not None]
     if fixed:
-        search = Search(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
+        search = SearchPlan(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
     elif not time_budget:
-        search = Search(0.0, f"defaults ({ref('time_budget', 0)})")
+        search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
-        return Search(time_budget, contaminated=not clean)
+        return SearchPlan(time_budget, contaminated=not clean)
     if clean and machine in machines_with("trim") and given.get("trim") is None:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:

@@ -51,7 +51,7 @@ from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, expected_of, write_report_of
 from .propensities import check_takes_propensities, propensities_of, weight_notes
-from .search import Search, plan_search
+from .search import SearchPlan, plan_search
 from .testing import kept_for_anomalies, test_model, use_anomalies
 from .texts import encode
 
@@ -78,7 +78,7 @@ class Prepared:
     X: Any
     schema: Schema
     settings: dict[str, Any]
-    search: Search
+    search: SearchPlan
     keeps_rows: bool
     notes: list[str]
     weighing: Any = None
@@ -296,11 +296,7 @@ def prepare(data, options, budget=None):
     """Read a table, and choose the machine and the rows it learns from."""
     budget = budget or Budget(options.time_budget)
     since = time.perf_counter()
-    file = read_training(
-        data, target=options.target, drop=options.drop, categorical=options.categorical,
-        keep=options.keep, text=options.text, unlabeled=options.unlabeled,
-        merge_case=options.merge_case, dates=options.dates, aside=options.propensity,
-    )  # fmt: skip
+    file = read_training(data, **options.columns)
     read = time.perf_counter() - since
     planned = _planned(file, options, budget.seconds)
     file, roles = _fewer_rows(file, planned.choice, options, read, budget)
@@ -342,7 +338,7 @@ class _Planned(NamedTuple):
 
     choice: Choice
     settings: dict[str, Any]
-    search: Search
+    search: SearchPlan
     keeps_rows: bool
     roles: Roles
     notes: list[str]
@@ -360,7 +356,7 @@ def _planned(file, options, seconds):
     if options.weighing:
         check_takes_propensities(options, choice)
         settings = {"sampling": "one-sample", **settings}
-        search = Search(0.0, f"defaults, because of {ref(options.weighing)}")
+        search = SearchPlan(0.0, f"defaults, because of {ref(options.weighing)}")
     held = keeps_rows(choice, options.rows)
     roles = steps_of(choice.machine).roles(file, choice.machine, options)
     settings = steps_of(choice.machine).for_rows(settings | search.settings, roles, options)

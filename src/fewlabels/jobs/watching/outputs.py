@@ -1,4 +1,4 @@
-"""What a watch writes: JSON Lines, and figures for Prometheus."""
+"""What a watch writes: JSON JsonLines, and figures for Prometheus."""
 
 import contextlib
 import json
@@ -13,8 +13,8 @@ from ...io.atomic import replacing
 from ...io.errors import UserError
 
 
-class Lines:
-    """JSON Lines for standard output, or for a file that holds each row exactly once.
+class JsonLines:
+    """JSON JsonLines for standard output, or for a file that holds each row exactly once.
 
     The state knows how long the file was at the last commit: what a killed process wrote after
     it is cut off.

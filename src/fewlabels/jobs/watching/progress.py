@@ -9,7 +9,7 @@ from pandas.util import hash_pandas_object
 _MULTIPLIER, _MODULUS = 0x9E3779B97F4A7C15, 1 << 64
 
 
-class Progress(NamedTuple):
+class WatchProgress(NamedTuple):
     """The number of rows counted, the hash of the first one, and a hash of all in their order.
 
     The hash of rows h_1, h_2, ... is ((h_1 m + h_2) m + ...) modulo 2^64, so it doesn't depend on
@@ -34,4 +34,4 @@ class Progress(NamedTuple):
         powers = np.cumprod(powers)[::-1]
         added = int((hashes * powers).sum(dtype=np.uint64))
         digest = (self.digest * pow(_MULTIPLIER, n, _MODULUS) + added) % _MODULUS
-        return Progress(self.rows + n, self.first if self.rows else int(hashes[0]), digest)
+        return WatchProgress(self.rows + n, self.first if self.rows else int(hashes[0]), digest)

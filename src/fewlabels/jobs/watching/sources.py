@@ -13,7 +13,7 @@ from ...io.tables.chunks import iterate_chunks
 from ...io.tables.schema import IMPUTE
 from ...io.tables.tally import Tally
 from ...options.words import ref
-from .progress import Progress
+from .progress import WatchProgress
 
 # What is read from standard input at once, and the seconds to wait for more.
 _BYTES, _WAIT = 1 << 16, 0.2
@@ -26,12 +26,12 @@ def unread_rows(path, schema, counted, size, reading):
     another file of the same name, and is read from its beginning.
     """
     chunks = _chunks(path, schema, size, reading)
-    reached = Progress(digest=None) if counted.digest is None else Progress()
+    reached = WatchProgress(digest=None) if counted.digest is None else WatchProgress()
     for chunk in chunks:
         n, skip = len(chunk.complete), max(0, counted.rows - reached.rows)
         reached = reached.after(*_first(chunk, min(n, skip)))
         if _is_another(reached, counted):
-            return Progress(), _chunks(path, schema, size, reading)
+            return WatchProgress(), _chunks(path, schema, size, reading)
         if skip < n:
             return reached, chain([_behind(chunk, skip)], chunks)
     if reached.rows < counted.rows:

@@ -13,7 +13,7 @@ import numpy as np
 from ...io.errors import UserError
 from ...monitoring.rows import Kept
 from ...options.words import ref
-from .progress import Progress
+from .progress import WatchProgress
 
 _FORMAT = 1
 _TABLES = """
@@ -82,10 +82,10 @@ class State:
         """How many rows of a source were counted, and their fingerprint."""
         row = self._base.execute("SELECT rows FROM sources WHERE name = ?", (source,)).fetchone()
         if row is None:
-            return Progress()
+            return WatchProgress()
         query = "SELECT first, digest FROM fingerprints WHERE name = ?"
         found = self._base.execute(query, (source,)).fetchone() or (None, None)
-        return Progress(row[0], *(None if value is None else int(value) for value in found))
+        return WatchProgress(row[0], *(None if value is None else int(value) for value in found))
 
     def points(self):
         """Rows and logarithms of the evidence, for the picture."""

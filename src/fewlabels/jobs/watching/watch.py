@@ -15,7 +15,7 @@ from ...monitoring import LORD, Monitor
 from ...options.words import ref
 from ..observer import job
 from .adapting import Follower, check_follows, loaded, read_window
-from .outputs import Lines, closing, records, write_prometheus
+from .outputs import JsonLines, closing, records, write_prometheus
 from .sources import batches_of_stream, unread_rows
 from .state import State, check_file
 
@@ -227,7 +227,7 @@ def watch(
     target : str, optional
         Column of ``calibration`` with two classes.
     output : path-like, optional
-        The file for JSON Lines; standard output otherwise.
+        The file for JSON JsonLines; standard output otherwise.
     only_alerts : bool
         Write rows with alerts and alarms only.
     report, prometheus : path-like, optional
@@ -269,7 +269,7 @@ def watch(
             raise UserError(str(error)) from error
         if accept:
             watching.accept()
-        with closing(Lines(output, kept)) as lines:
+        with closing(JsonLines(output, kept)) as lines:
             for file in files:
                 source = _STDIN if str(file) == _STDIN else str(Path(file).resolve())
                 counted = kept.progress_of(source)

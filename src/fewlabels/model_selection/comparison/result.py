@@ -74,7 +74,7 @@ class BaselineComparison:
 
     @property
     def preferred(self):
-        """The ``Method`` to deliver: ours, unless one that can be a model is clearly better.
+        """The method to deliver: ours, unless one that can be a model is clearly better.
 
         None where nothing was measured, or the comparison was loaded from a file.
         """

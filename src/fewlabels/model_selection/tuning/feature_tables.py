@@ -17,7 +17,7 @@ from ...labels.semi_supervised import places_of, read_semi_labels
 from ...training.curves import curve_of_labels, curves_of_classes
 from ...training.units import is_feature_table
 from ..splitters import LabeledKFold
-from .result import Curve, UnlabeledRows
+from .result import SearchCurve, UnlabeledRows
 from .search import Plan
 
 # Settings that a user may leave to the choice.
@@ -32,7 +32,7 @@ _CLEAR, _WIDE = 1.5, norm.ppf(0.975)
 # so many of each class, whatever their shares among all rows are.
 _EQUAL, _FEWEST_EQUAL = 0.05, 4
 _ALONE, _WITH = "labels alone", "with unlabelled rows"
-CURVE = Curve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
+CURVE = SearchCurve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
 
 
 class _Candidate(NamedTuple):

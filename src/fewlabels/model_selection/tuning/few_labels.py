@@ -19,7 +19,7 @@ from ...labels.semi_supervised import numbered_shares, places_of, read_semi_labe
 from ...solvers.whole import gram_over
 from ..search import has_gamma
 from ..splitters import LabeledKFold
-from .result import Curve, UnlabeledRows
+from .result import SearchCurve, UnlabeledRows
 from .search import KEPT, Plan
 
 _FOLDS = 5
@@ -38,7 +38,7 @@ _WIDE = norm.ppf(0.975)
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
 _ALONE = "SVM, labels only"
-CURVE = Curve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
+CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
 def tune_s3vm(estimator, X, y, weight, search):

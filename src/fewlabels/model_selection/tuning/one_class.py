@@ -19,7 +19,7 @@ from ...training.neighbors import (
     neighbor_gamma,
     rank_of_neighbor,
 )
-from .result import Curve
+from .result import SearchCurve
 from .search import Plan
 
 # The rule.
@@ -140,7 +140,9 @@ def tune_one_class(estimator, X, weight, search, contaminated):
         kept = np.zeros(X.shape[0])
         kept[counted] = ~far
         kept *= 1.0 if weight is None else weight
-    curve = Curve("gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns")
+    curve = SearchCurve(
+        "gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
+    )
     return Plan(settings, reason + search.ended_early, table, curve, kept)
 
 
@@ -177,7 +179,9 @@ def _tune_bags(estimator, X, weight, search, contaminated):
         f"for a false alarm rate of {estimator.target_fpr:g} with out-of-bag scores. The table "
         "compares other settings on held-out rows for information only."
     )
-    curve = Curve("bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns")
+    curve = SearchCurve(
+        "bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
+    )
     return Plan({"trim": trim}, reason + search.ended_early, table, curve)
 
 

@@ -19,7 +19,7 @@ from ...problem.positive_unlabelled import weight_of_norm
 from ...training.cross_fitting import Sample
 from ..search import COSTS, SHARED, FoldSearch, has_gamma
 from ..splitters import PUKFold
-from .result import Curve
+from .result import SearchCurve
 from .search import KEPT, Plan, quiet
 
 _SCORING, _IN_WORDS = "auc-risk", "ROC AUC minus the non-negative risk"
@@ -50,7 +50,7 @@ def tune_pu(estimator, X, y, weight, search):
     if folds < 2:
         table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan], "chosen": [True]})
         why = f"{KEPT} cross-validation needs two positive and two unlabelled rows."
-        return Plan({}, why, table, Curve("gamma", "score", [], "Held-out score"))
+        return Plan({}, why, table, SearchCurve("gamma", "score", [], "Held-out score"))
     splitter = PUKFold(
         int(folds), shuffle=True, random_state=search.seed, pos_label=estimator.pos_label
     )
@@ -233,7 +233,7 @@ def _decided(table, settings, estimator, prior, search, best_kernel=None):
     lines = ["gamma"] if "lam" in table and table["gamma"].nunique() > 1 else []
     lines = ["kernel"] if "kernel" in table else lines
     x = "lam" if "lam" in table else "gamma"
-    curve = Curve(x, "score", lines, "Held-out score of positive and unlabelled rows")
+    curve = SearchCurve(x, "score", lines, "Held-out score of positive and unlabelled rows")
 
     def fit(machine, X, y, weight):
         # The prior was estimated once; it need not be again.

@@ -12,13 +12,16 @@ from ..._extras import require
 _WIDE = 100.0
 
 
-class Curve(NamedTuple):
+class SearchCurve(NamedTuple):
     """Columns of the candidates that a picture shows."""
 
     x: str
     y: str
     lines: list
     title: str
+
+
+Curve = SearchCurve  # as pickles of earlier versions name it
 
 
 class UnlabeledRows(NamedTuple):
@@ -72,7 +75,7 @@ class TuningResult:
     fits, kernel_values, fit_kernel_values : int
         Models fitted, the choice included; kernel values that all fits and the fit of the choice
         evaluated (PUEnsemble: in its second stage only).
-    curve : Curve
+    curve : SearchCurve
         Which columns :meth:`plot` draws.
     unlabeled_rows : UnlabeledRows or None
         Of an S3VM, what the unlabelled rows change in the accuracy on held-out labels, if that
@@ -88,7 +91,7 @@ class TuningResult:
     fits: int
     kernel_values: int
     fit_kernel_values: int
-    curve: Curve
+    curve: SearchCurve
     unlabeled_rows: UnlabeledRows | None = None
 
     def __repr__(self):
@@ -114,7 +117,7 @@ class TuningResult:
     def __setstate__(self, state):
         self.__dict__.update(state)
         self.candidates = pd.DataFrame(state["candidates"])
-        self.curve = Curve(*state["curve"])
+        self.curve = SearchCurve(*state["curve"])
         change = state.get("unlabeled_rows")
         self.unlabeled_rows = change and UnlabeledRows(*change)
 

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from ..._extras import require
 from ..._threads import n_workers, run_in_order
 from ..._warn import kept, warn
-from .result import Curve
+from .result import SearchCurve
 
 _SEEDS = np.iinfo(np.int32).max
 _ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     settings: dict
     reason: str
     candidates: pd.DataFrame
-    curve: Curve
+    curve: SearchCurve
     weight: Any = None
     fit: Any = None
     unlabeled: Any = None
