@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from fewlabels import S3VM
 from fewlabels.cli.terminal.summary import _over_budget, answer_lines
 from fewlabels.jobs.training.comparison import comparison_facts
-from fewlabels.jobs.training.search import Search, why_settings
+from fewlabels.jobs.training.search import SearchPlan, why_settings
 
 SAMPLE = "the labelled rows are a random sample of the positives"
 
@@ -140,5 +140,5 @@ def test_what_took_longer_than_the_budget():
 def test_a_model_of_the_labels_alone_is_called_so():
     X, y = np.arange(6.0)[:, None], np.array([0, 0, -1, -1, 1, 1])
     model = S3VM(C_star=0.0, kernel="linear").fit(X, y)
-    words = why_settings("s3vm", model, None, Search(0.0, "defaults"))
+    words = why_settings("s3vm", model, None, SearchPlan(0.0, "defaults"))
     assert "trained on the labelled rows only (C_star 0): defaults" in words

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .. import jobs
 from ..io.errors import UserError, quoted
 from ..options.option import LIMITS
 from .options import (
@@ -68,9 +69,7 @@ def explain(
     """
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")
-    from ..jobs.explaining import explain as explain_rows
-
-    found = explain_rows(
+    found = jobs.explain(
         model, data, row, background=background, seed=seed, n_jobs=n_jobs, of=of,
         observer=progress.Quiet(), **reading,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .. import jobs
 from .options import Model, Quiet, SummaryAsJson, plain_option
 from .terminal import progress, show
 from .terminal.show import say
@@ -38,9 +39,7 @@ def export(
     The graph's inputs are the table's columns, or a matrix X; its outputs are the score and the
     label of 'fewlabels predict'. Needs onnx: pip install "fewlabels[onnx]".
     """
-    from ..jobs.exporting import export as export_model
-
-    summary = export_model(model, out, dtype=dtype.value, observer=progress.Quiet())
+    summary = jobs.export(model, out, dtype=dtype.value, observer=progress.Quiet())
     if show.told(summary, json, quiet, summary["notes"]):
         say(f"{out}: {summary['machine']} as an ONNX graph, {show.size(summary['bytes'])}")
         for title in ("inputs", "outputs"):

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from .. import jobs
 from ..io.errors import UserError
 from ..options.fit import FIT
 from ..options.option import OUTPUT, PYTHON, TIME
@@ -87,11 +88,9 @@ def fit(
     better on held-out labels, you get that instead, unless you pass --machine, settings or
     --rows. Preprocessing and settings are chosen from the data. In Python: fit_table, tune.
     """
-    from ..jobs.training.train import train_file
-
     page = page_path(model, of_report.report, not of_report.no_report)
     with progress.observing("reading", quiet, verbose) as observer:
-        summary = train_file(
+        summary = jobs.train_file(
             data, model, report=page, command=show.command_line(context), force=force,
             observer=observer, started=context.obj, **asked,
         )  # fmt: skip

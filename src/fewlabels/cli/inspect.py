@@ -15,7 +15,7 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show what a model contains: its results, settings and columns."""
-    from ..io.models.files import damaged_model, read_metadata
+    from ..io.models.files import damaged_model, read_metadata  # slow to import
 
     metadata = read_metadata(model)
     if json:

@@ -190,7 +190,7 @@ def values_of(group):
 def check_kernel(name):
     """The name of a kernel between rows; the list is read only where one is named."""
     if name is not None:
-        from ..kernels import KERNELS, Trees
+        from ..kernels import KERNELS, Trees  # slow to import
 
         names = [*(known for known in KERNELS if known != "precomputed"), Trees.name]
         if name not in names:

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from .. import jobs
 from ..io.errors import quoted
 from ..options.option import OUTPUT
 from .options import (
@@ -99,15 +100,13 @@ def predict(
     Other cells are copied unchanged. Pass --safe-cells if you don't trust DATA and will open the
     output in a spreadsheet. Files of any size are processed piece by piece.
     """
-    from ..jobs.scoring import score_file
-
     out = output_or_stream(out)
     with (
         input_file(data, of_output.format) as (rows_of, form),
         output_file(out, form := of_output.format or form or format_of(data)) as written,
         progress.observing("reading the model", quiet, timed=True) as observer,
     ):
-        summary = score_file(
+        summary = jobs.score_file(
             model, rows_of, written, prefix=of_output.prefix, skip_missing=of_output.skip_missing,
             fdr=fdr, safe_cells=of_output.safe_cells, n_jobs=n_jobs,
             form=form if out == STREAM else None, observer=observer, **asked,
@@ -172,7 +171,7 @@ def _disagreements(labeled):
 
 def _notes(summary):
     """What the user should know of the rows."""
-    from ..io.tables.tally import filled_words, unseen_words, wordless_words
+    from ..io.tables.tally import filled_words, unseen_words, wordless_words  # slow to import
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
     notes += [f"{one} ('fewlabels inspect {summary['model']}' says more)"

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from .. import jobs
 from ..io.errors import quoted
 from ..io.models.contents import RANDOM_SAMPLE
 from ..options.fit import ENCODING
@@ -91,10 +92,8 @@ def prior(
     The estimate assumes that the labelled positives are a random sample of all positives. It is
     the prior that 'fewlabels fit' uses with the same seed.
     """
-    from ..jobs.priors import prior as estimate
-
     asked |= reading | values_of(of_estimate)
-    summary = estimate(data, target, **asked, observer=progress.Quiet())
+    summary = jobs.prior(data, target, **asked, observer=progress.Quiet())
     show.told(summary, json, quiet, summary["notes"])
     if json:
         return

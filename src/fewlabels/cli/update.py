@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from .. import jobs
 from ..options.option import OUTPUT
 from .errors import NOT_CONVERGED
 from .options import (
@@ -105,10 +106,8 @@ def update(
     only after the whole file has been checked and added. Rows are added even if the model
     already has them.
     """
-    from ..jobs.updating import update as update_model
-
     with progress.observing("reading the model", quiet) as observer:
-        summary = update_model(model, **values_of(options), **reading, observer=observer)
+        summary = jobs.update(model, **values_of(options), **reading, observer=observer)
     if show.told(summary, json, quiet, summary["notes"]):
         _print(summary)
     if not summary["converged"]:

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from .. import jobs
 from .errors import ALARM
 from .options import READING, Model, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .terminal import progress, show
@@ -114,11 +115,9 @@ def watch(
     Every row gives one JSON line: score, p_value (small for unusual rows), evidence (power of
     ten), alert and alarm. The order of rows must carry no information while nothing changes.
     """
-    from ..jobs.watching.watch import watch as run
-
     options = values_of(of_alarms) | values_of(of_outputs) | reading
     with progress.observing("reading the model", quiet) as observer:
-        summary = run(
+        summary = jobs.watch(
             model,
             files or [],
             **options,

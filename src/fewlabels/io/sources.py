@@ -80,7 +80,7 @@ class Source(os.PathLike):
     @cached_property
     def dialect(self):
         """How the delimited text of the file is written."""
-        from .formats.dialect import find_dialect
+        from .formats.dialect import find_dialect  # it imports this module
 
         return find_dialect(self)
 
@@ -136,11 +136,11 @@ def source_of(data, **reading):
             "are in memory; omit them."
         )
     if asked.labels is not None:
-        from .answers.column import LabelColumn
+        from .answers.column import LabelColumn  # it imports this module
 
         data = _beside(source_of(data), LabelColumn(asked.labels, "the data frame"))
     if asked.features is not None:
-        from .formats.beside import Beside
+        from .formats.beside import Beside  # it imports this module
 
         data = source_of(data)
         return _beside(data, Beside(asked.features, data))

@@ -35,7 +35,7 @@ def export(model, out, *, dtype="float64", observer=None):
     if not isinstance(metadata["created"], str):
         raise damaged_model(scorer.source)
     try:
-        from ..onnx import to_onnx
+        from ..onnx import to_onnx  # an extra
 
         graph = to_onnx(scorer.pipeline, dtype=dtype, labels=scorer.answer.in_order)
     except (ImportError, ValueError) as error:

@@ -20,6 +20,7 @@ from .requests import (
     row_of,
 )
 from .rows import PICTURES
+from .session import check_text
 
 try:
     from starlette.applications import Starlette
@@ -279,8 +280,6 @@ _HEADERS = {
 
 def state_of(session, annotator, words=as_arguments):
     """All that the page shows next to its views, for somebody. ``words`` renders the options."""
-    from .session import check_text
-
     check_text("annotator", annotator)
     with session.lock:
         counts = {name: 0 for name in session.classes}

@@ -2,6 +2,7 @@
 
 import math
 
+from ..io.atomic import replacing
 from .page import words
 from .page.elements import Html, facts, joined, section, table, tag
 from .page.html import document
@@ -24,8 +25,6 @@ def write_watch_report(path, summary, points, monitor):
     monitor : Monitor
         The monitor, for its latest p-values.
     """
-    from ..io.atomic import replacing
-
     change = summary["change"]
     parts = [
         _short(summary, change),

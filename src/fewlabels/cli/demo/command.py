@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from ... import jobs
+from ...io.atomic import replacing
 from ...io.errors import UserError
 from ...options.flags import flags
 from ..terminal import show
+from ..terminal.progress import Quiet
 from ..terminal.show import say
 
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
@@ -36,7 +39,7 @@ def demo(
     The demo trains on two thirds of the rows of one class, with the code behind 'fewlabels fit',
     and scores all other rows.
     """
-    from ...io.atomic import replacing
+    # These take libraries that no other command needs at the start.
     from .data import split_data, write_split
     from .picture import save_picture
     from .timing import moved_images, side_by_side
@@ -95,10 +98,6 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     """
     import pandas as pd
 
-    from ...jobs.scoring import score_file
-    from ...jobs.training.train import train_file as train
-    from ..terminal.progress import Quiet
-
     model = output / f"{machine}.skops"
     scored = output / f"{machine}-scores.csv"
     words = "".join(f" {flags(name)[0]} {value}" for name, value in parameters.items())
@@ -109,12 +108,12 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     scale = "" if split.scale else " --no-scale"
     command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
     say(f"$ {command}")
-    summary = train(
+    summary = jobs.train_file(
         train_file, model, report=report, command=command, force=True, observer=Quiet(),
         machine=machine, scale=split.scale, **parameters, **chosen,
     )  # fmt: skip
     say(f"$ fewlabels predict {model} {test_file} -o {scored}")
-    score_file(model, test_file, scored, observer=Quiet())
+    jobs.score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]
     kept = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
     quality = _quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal)

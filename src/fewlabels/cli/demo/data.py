@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ...io.atomic import replacing
+
 
 @dataclass
 class Split:
@@ -56,8 +58,6 @@ def split_data(name, digit):
 
 def write_split(split, folder):
     """Write the rows as tables: train.csv, and test.csv with the column "class"."""
-    from ...io.atomic import replacing
-
     files = folder / "train.csv", folder / "test.csv"
     for path, frame in zip(
         files, (split.train, split.test.assign(**{"class": split.classes})), strict=True

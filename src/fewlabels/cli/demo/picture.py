@@ -1,5 +1,7 @@
 """The picture of the demo: scores of both kinds of rows, and ROC curves."""
 
+from ...io.atomic import replacing
+
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 
@@ -7,8 +9,6 @@ def save_picture(path, split, scores):
     """Draw the scores of the test rows by model; the first model's as a histogram."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-
-    from ...io.atomic import replacing
 
     # No pyplot: it looks for a screen and keeps global state.
     figure = Figure(figsize=(11, 4.8), layout="constrained")

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from ...tasks.machines import machine_class
 from ..terminal.show import say
 
 
@@ -21,8 +22,6 @@ def moved_images():
 def side_by_side(rows, nu=0.5):
     """Fit and score with both libraries, printing as they finish; figures by library."""
     from sklearn.svm import OneClassSVM as Peer
-
-    from ...tasks.machines import machine_class
 
     ours = machine_class("one-class")
     found = {}

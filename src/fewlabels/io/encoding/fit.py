@@ -195,7 +195,7 @@ def weigh_by_labels(encoder, schema, X, y, asked=()):
     texts = text_columns(encoder, X.shape[1])
     if y is None or texts.all() or not texts.any():
         return None
-    from ...model_selection.weighing import Blocks, weigh_columns
+    from ...model_selection.weighing import Blocks, weigh_columns  # slow to import
 
     steps, places = encoder.output_indices_, {}
     numbers = [steps[name] for name in ("numbers", "missing") if name in steps]

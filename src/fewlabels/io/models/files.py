@@ -246,7 +246,7 @@ def _check_scoring(pipeline, schema):
     """Raise where parts of a model do not fit together, by scoring rows and one of its own."""
     import numpy as np
 
-    from ..encoding.fit import known_categories, text_encoders
+    from ..encoding.fit import known_categories, text_encoders  # slow to import
 
     machine = pipeline[-1]
     known_categories(pipeline[0], schema)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from sklearn.base import BaseEstimator
 
 from ...io.errors import UserError, listing, quoted
+from ...io.tables import target as rows_of
+from ...io.tables.columns import number_text
 from ...options.words import ref
 from ..answers import Answer, ClassAnswer
 from . import ENDED, Choice, not_compared, scored, transduced, why_trees
@@ -19,8 +21,6 @@ _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 def roles(file, machine, options):
     """The rows of every class, and all others."""
-    from ...io.tables import target as rows_of
-
     return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, "pu-ensemble"))
 
 
@@ -49,8 +49,6 @@ def for_rows(settings, roles, options):
 
 def _name(key):
     """A class as the table's text has it."""
-    from ...io.tables.columns import number_text
-
     return number_text(key) if isinstance(key, float) else str(key)
 
 

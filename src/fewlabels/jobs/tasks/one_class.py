@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...io.tables import target as rows_of
 from ...options.words import ref
 from ..answers import Answer
 from . import Choice, finite
@@ -19,9 +20,6 @@ _COUNTED_ROWS = 20_000
 
 def roles(file, machine, options):
     """Every row, or only rows of the normal class."""
-    # The command line reads this file for its options, and takes no time for numpy.
-    from ...io.tables import target as rows_of
-
     if file.labels is None:
         return rows_of.every_row(file.n_rows)
     return rows_of.normal_rows(file.labels, options.normal)

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from ...class_prior import unlabeled_from_pooled
 from ...io.errors import UserError, quoted
+from ...io.tables import target as rows_of
 from ...options.words import ref
 from ..answers import Answer
 from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
@@ -18,8 +20,6 @@ _A_FIT = 0.1
 
 def roles(file, machine, options):
     """The rows of the positive class, and all others."""
-    from ...io.tables import target as rows_of
-
     return rows_of.positive_rows(file.labels, options.positive)
 
 
@@ -28,8 +28,6 @@ def for_rows(settings, roles, options):
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:
         return settings
-    from ...class_prior import unlabeled_from_pooled
-
     n_positive = int(np.count_nonzero(roles.y == 1))
     n_unlabeled = int(np.count_nonzero(roles.y == 0))
     n_rows = n_positive + n_unlabeled

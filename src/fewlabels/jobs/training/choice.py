@@ -9,6 +9,7 @@ import numpy as np
 from ...gram import row_keys
 from ...io.answers.file import read_answers
 from ...io.errors import UserError, listing, quoted
+from ...io.tables.target import greater_value
 from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ...options.option import refuse_unknown
 from ...options.words import ref
@@ -165,8 +166,6 @@ def _no_task(labels):
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
     advice = TOO_MANY if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
     if len(labels.names) == 2:
-        from ...io.tables.target import greater_value
-
         greater = greater_value(labels)
         other = f"{ref('positive', some='VALUE')} if the other value"
         if greater is not None:

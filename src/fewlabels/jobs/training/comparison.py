@@ -36,7 +36,7 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     ``others`` are rows known to be of other classes, for models of one class; ``classes`` the
     names of the classes that labels 0, 1, ... represent.
     """
-    from ...model_selection import compare_with_baselines
+    from ...model_selection import compare_with_baselines  # slow to import
 
     title = f"comparing with other methods, at most {seconds:.0f} s"
     try:
@@ -193,7 +193,7 @@ def deliver(method, training, options, *, seconds, observer):
 
 def _seconds_of(method, comparison, n_rows):
     """Seconds that a model of so many rows takes, about."""
-    from ...model_selection.comparison.run import MOST_ROWS
+    from ...model_selection.comparison.run import MOST_ROWS  # slow to import
 
     of_fold = comparison.table.set_index("name").loc[method.name, "seconds"]
     return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)

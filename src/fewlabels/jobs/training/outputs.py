@@ -15,7 +15,7 @@ def write_report_of(path, model, **parts):
     The parts are the arguments of :func:`fewlabels.report.collect`; the error rates that the
     report estimates are added to the metadata, under "expected".
     """
-    from ...report import collect, write_report
+    from ...report import collect, write_report  # slow to import
 
     try:
         with listening() as messages:
@@ -37,7 +37,7 @@ def expected_of(training):
     classes = training.metadata["training"].get("classes")
     if not held or not classes or training.tests.silences:
         return {}
-    from ...report.classification import rates_of
+    from ...report.classification import rates_of  # slow to import
 
     found, _ = rates_of(held, training.prepared.found.y, classes, training.comparison)
     return by_term(found)
@@ -68,7 +68,7 @@ def check_model_output(model, force, inputs):
 
 def check_report_output(path, force, inputs):
     """Refuse a report that cannot be written, or that would replace another file."""
-    from ...report import is_report
+    from ...report import is_report  # slow to import
 
     check_output(path, inputs=inputs)
     if Path(path).exists() and not (force or is_report(path)):

@@ -24,7 +24,7 @@ def propensities_of(options, prepared):
     found = prepared.found
     if options.weighing == "propensity":
         return found.aside, []
-    from ...model_selection import estimate_propensity
+    from ...model_selection import estimate_propensity  # slow to import
 
     columns = selection_columns(found.rows, options.selection_depends_on)
     given = prepared.settings.get("prior")  # among the unlabelled rows, however it was given

@@ -68,7 +68,7 @@ def odd_rows(machine, estimator, clean):
     of_bags = hasattr(estimator, "trim")
     trim = estimator.trim if of_bags else 0.0
     if hasattr(estimator, "tuning_"):
-        from ...model_selection.tuning.result import trim_of
+        from ...model_selection.tuning.result import trim_of  # slow to import
 
         trim = trim or trim_of(estimator)
     if not trim:

@@ -25,7 +25,7 @@ _MANY = 0.45
 
 def test_model(fitted, X, y, budget):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
-    from ...report.evidence.testing import labels_test, tested
+    from ...report.evidence.testing import labels_test, tested  # slow to import
 
     deadline = budget.test()
     tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut

@@ -11,6 +11,9 @@ import numpy as np
 
 from ...io.errors import UserError
 from ...io.models.files import load_model
+from ...io.sources import source_of
+from ...io.tables.chunks import iterate_chunks
+from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
 from ...options.words import ref
 from ..observer import job
@@ -298,7 +301,7 @@ def _publish(watching, report, prometheus):
     if prometheus is not None:
         write_prometheus(prometheus, watching.summary())
     if report is not None:
-        from ...report.watching import write_watch_report
+        from ...report.watching import write_watch_report  # slow to import
 
         write_watch_report(report, watching.summary(), watching.state.points(), watching.monitor)
 
@@ -331,10 +334,6 @@ def _holds_scores(machine):
 def _calibration(path, schema, target, reading):
     """Rows of a file, and their classes where ``target`` names their column."""
     import pandas as pd
-
-    from ...io.sources import source_of
-    from ...io.tables.chunks import iterate_chunks
-    from ...io.tables.tally import Tally
 
     source = source_of(path, **reading)
     tally, frames, labels = Tally(source, skip_missing=True), [], []

@@ -1,5 +1,6 @@
 """A report as one HTML file that needs no network."""
 
+from ...io.atomic import replacing
 from .elements import Html, tag
 from .sections import PARTS, navigation
 from .style import STYLE
@@ -26,8 +27,6 @@ def document(title, parts, *below):
 
 def write_report(path, contents):
     """Write ``contents`` as an HTML file, which appears at ``path`` whole or not at all."""
-    from ...io.atomic import replacing
-
     with replacing(path) as temporary:
         temporary.write_text(page(contents), encoding="utf-8")
 
