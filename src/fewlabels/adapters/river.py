@@ -65,9 +65,18 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     """
 
     def __init__(
-        self, C=10.0, C_star=5.0, balance=True, kernel="rbf", gamma="auto", degree=3, coef0=1.0,
-        window=None, window_labeled=None, consolidate=True,
-    ):  # fmt: skip
+        self,
+        C=10.0,
+        C_star=5.0,
+        balance=True,
+        kernel="rbf",
+        gamma="auto",
+        degree=3,
+        coef0=1.0,
+        window=None,
+        window_labeled=None,
+        consolidate=True,
+    ):
         if Classifier is None:
             require("S3VMClassifier", "river", otherwise="use S3VM.partial_fit without it")
         for name, size in (("window", window), ("window_labeled", window_labeled)):
@@ -131,9 +140,16 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     def _machine(self, n_features):
         gamma = 1.0 / max(1, n_features) if self.gamma == "auto" else self.gamma
         return S3VM(
-            C=self.C, C_star=self.C_star, balance=self.balance, kernel=self.kernel, gamma=gamma,
-            degree=self.degree, coef0=self.coef0, unlabeled=None, n_jobs=1,
-        )  # fmt: skip
+            C=self.C,
+            C_star=self.C_star,
+            balance=self.balance,
+            kernel=self.kernel,
+            gamma=gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            unlabeled=None,
+            n_jobs=1,
+        )
 
     def _with_columns(self, values):
         """Width of rows, with columns for all names and room for some more."""

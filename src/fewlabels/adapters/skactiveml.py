@@ -33,9 +33,13 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
     """
 
     def __init__(
-        self, machine=None, classes=None, missing_label=np.nan, cost_matrix=None,
+        self,
+        machine=None,
+        classes=None,
+        missing_label=np.nan,
+        cost_matrix=None,
         random_state=None,
-    ):  # fmt: skip
+    ):
         _check_there()
         super().__init__(classes, missing_label, cost_matrix, random_state)
         self.machine = machine
@@ -142,9 +146,13 @@ class Theirs(Strategy):
         if question.clf is not None:
             given = {"clf": _Standing(question, names), "fit_clf": False}
         rows, values = self.strategy.query(
-            X=question.X, y=y, candidates=question.candidates, batch_size=batch_size,
-            return_utilities=True, **given,
-        )  # fmt: skip
+            X=question.X,
+            y=y,
+            candidates=question.candidates,
+            batch_size=batch_size,
+            return_utilities=True,
+            **given,
+        )
         for row, one in zip(rows, values, strict=True):
             yield int(row), one, self.why
 

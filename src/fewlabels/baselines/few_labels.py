@@ -121,9 +121,11 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
             return value_of(self._fitted(clone(estimator), X, hidden), X)(X[known[test]])
 
         scores = left_out_scores(
-            len(known), list(folds.split(known, place[known])), held_out,
+            len(known),
+            list(folds.split(known, place[known])),
+            held_out,
             n_scores=n_classes if n_classes > 2 else None,
-        )  # fmt: skip
+        )
         weight = np.ones(len(known))
         if n_classes > 2:
             curve = curves_of_classes(scores, place[known], weight, self.probability)

@@ -196,13 +196,15 @@ FEW_LABELS_METHODS = {
     "logistic": Known(
         "logistic regression, labels only",
         lambda seed: LogisticRegression(max_iter=1000),
-        "labels", _TENTHS,
+        "labels",
+        _TENTHS,
     ),
     "svm": Known("SVM, labels only", lambda seed: SVC(random_state=seed), "labels", _TENTHS),
     "extra-trees": Known(
         "extremely random trees, labels only",
         lambda seed: ExtraTreesClassifier(random_state=seed),
-        "labels", _TENTHS,
+        "labels",
+        _TENTHS,
     ),
     "self-training": Known(
         "self-training",
@@ -219,7 +221,7 @@ FEW_LABELS_METHODS = {
         lambda seed: TunedSpreading(random_state=seed),
         fits=_TENTHS,
     ),
-}  # fmt: skip
+}
 
 
 def _methods(known, seed):
@@ -243,9 +245,11 @@ def beside(machine, methods, rival):
 def one_class_methods(seed):
     """Detectors that learn from rows without labels."""
     theirs = ComparedMethod(
-        "scikit-learn's OneClassSVM, defaults", OneClassSVM(), machine="one-class",
+        "scikit-learn's OneClassSVM, defaults",
+        OneClassSVM(),
+        machine="one-class",
         settings={"nu": OneClassSVM().nu, "gamma": "scale"},
-    )  # fmt: skip
+    )
     return [*_methods(ONE_CLASS_METHODS, seed), theirs]
 
 

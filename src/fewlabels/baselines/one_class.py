@@ -104,11 +104,12 @@ class OneClassBaseline(OutlierMixin, Baseline):
         else:
             folds = KFold(min(_FOLDS, X.shape[0]), shuffle=True, random_state=self._seed())
             scores = left_out_scores(
-                X.shape[0], list(folds.split(np.empty(X.shape[0]))),
-                lambda train, test: (
-                    fitted_quietly(clone(estimator), X[train]).score_samples(X[test])
+                X.shape[0],
+                list(folds.split(np.empty(X.shape[0]))),
+                lambda train, test: fitted_quietly(clone(estimator), X[train]).score_samples(
+                    X[test]
                 ),
-            )  # fmt: skip
+            )
         self._function = function
         tie = TIE * float(np.abs(scores).max(initial=0.0))
         self.conformal_ = Conformal(

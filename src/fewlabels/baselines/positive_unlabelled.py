@@ -142,11 +142,12 @@ class PUBaseline(ClassifierMixin, Baseline):
             return function, function(X)
         folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
         held_out = left_out_scores(
-            len(y), list(folds.split(X, y)),
+            len(y),
+            list(folds.split(X, y)),
             lambda train, test: decision_of(
                 fitted_quietly(clone(estimator), X[train], y[train]), X[test]
             ),
-        )  # fmt: skip
+        )
         return function, held_out
 
     def decision_function(self, X) -> np.ndarray:

@@ -70,9 +70,16 @@ def explain(
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")
     found = jobs.explain(
-        model, data, row, background=background, seed=seed, n_jobs=n_jobs, of=of,
-        observer=progress.Quiet(), **reading,
-    )  # fmt: skip
+        model,
+        data,
+        row,
+        background=background,
+        seed=seed,
+        n_jobs=n_jobs,
+        of=of,
+        observer=progress.Quiet(),
+        **reading,
+    )
     if json:
         show.as_json({**found, "rows": [_cut(answer, top) for answer in found["rows"]]})
         return

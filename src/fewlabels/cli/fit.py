@@ -91,14 +91,23 @@ def fit(
     page = page_path(model, of_report.report, not of_report.no_report)
     with progress.observing("reading", quiet, verbose) as observer:
         summary = jobs.train_file(
-            data, model, report=page, command=show.command_line(context), force=force,
-            observer=observer, started=context.obj, **asked,
-        )  # fmt: skip
+            data,
+            model,
+            report=page,
+            command=show.command_line(context),
+            force=force,
+            observer=observer,
+            started=context.obj,
+            **asked,
+        )
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):
-        show.sections({
-            "Result": answer_lines(summary), "How it was fitted": how_lines(summary),
-        })  # fmt: skip
+        show.sections(
+            {
+                "Result": answer_lines(summary),
+                "How it was fitted": how_lines(summary),
+            }
+        )
         say(f"{summary['machine']} model written to {model}")
         if page is not None:
             say(f"report written to {page}")

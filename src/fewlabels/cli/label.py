@@ -107,9 +107,13 @@ def label(
         )
     given = columns | values_of(of_asking)
     session = Session(
-        data, target, [c for c in (classes or "").split(",") if c.strip()], labels,
-        reading=reading, **given,
-    )  # fmt: skip
+        data,
+        target,
+        [c for c in (classes or "").split(",") if c.strip()],
+        labels,
+        reading=reading,
+        **given,
+    )
     if export is not None:
         try:
             n_labels, counted = export_labels(session, export), _counted(session)

@@ -84,9 +84,12 @@ def _typed(name, option, is_switch, callback):
         option = option._replace(unset=shown)
     help = as_flags(explained(option)) + (" Repeatable." if default == () else "")
     details = dict(
-        help=help, metavar=option.metavar or None, rich_help_panel=option.group,
-        show_default=False, callback=callback,
-    )  # fmt: skip
+        help=help,
+        metavar=option.metavar or None,
+        rich_help_panel=option.group,
+        show_default=False,
+        callback=callback,
+    )
     return typer.Option(f"{on}/{off}" if is_switch else on, **details)
 
 

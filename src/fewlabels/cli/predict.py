@@ -107,10 +107,18 @@ def predict(
         progress.observing("reading the model", quiet, timed=True) as observer,
     ):
         summary = jobs.score_file(
-            model, rows_of, written, prefix=of_output.prefix, skip_missing=of_output.skip_missing,
-            fdr=fdr, safe_cells=of_output.safe_cells, n_jobs=n_jobs,
-            form=form if out == STREAM else None, observer=observer, **asked,
-        )  # fmt: skip
+            model,
+            rows_of,
+            written,
+            prefix=of_output.prefix,
+            skip_missing=of_output.skip_missing,
+            fdr=fdr,
+            safe_cells=of_output.safe_cells,
+            n_jobs=n_jobs,
+            form=form if out == STREAM else None,
+            observer=observer,
+            **asked,
+        )
     summary |= {"data": str(data), "output": str(out)}
     notes = _notes(summary)
     if out == STREAM:
@@ -122,13 +130,15 @@ def predict(
         rows, labeled = summary["rows"], sum(one["rows"] for one in summary["labeled"].values())
         answers = () if "no_signal" in summary else summary["answers"]
         say(f"scores written to {out}")
-        show.lines([
-            ("rows", f"{rows:,}" + (f", {labeled:,} of them labelled" if labeled else "")),
-            *((_spoken(name), _counted(name, summary)) for name in answers),
-            ("discoveries", _discoveries(summary)),
-            ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
-            ("seconds", show.number(summary["seconds"])),
-        ])  # fmt: skip
+        show.lines(
+            [
+                ("rows", f"{rows:,}" + (f", {labeled:,} of them labelled" if labeled else "")),
+                *((_spoken(name), _counted(name, summary)) for name in answers),
+                ("discoveries", _discoveries(summary)),
+                ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
+                ("seconds", show.number(summary["seconds"])),
+            ]
+        )
 
 
 def _counted(name, summary):
@@ -174,8 +184,9 @@ def _notes(summary):
     from ..io.tables.tally import filled_words, unseen_words, wordless_words  # slow to import
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
-    notes += [f"{one} ('fewlabels inspect {summary['model']}' says more)"
-              for one in summary["reminders"]]  # fmt: skip
+    notes += [
+        f"{one} ('fewlabels inspect {summary['model']}' says more)" for one in summary["reminders"]
+    ]
     notes += summary["notes"]
     if "no_signal" not in summary:
         notes += _disagreements(summary["labeled"])

@@ -37,7 +37,7 @@ _ROWS = OptionGroup(
         "positive": "The positive class, if the target has two values that aren't numbers.",
         "missing": "Missing numbers: fill in the median, skip the row, or refuse the table.",
     },
-)  # fmt: skip
+)
 
 
 class EstimateOptions(NamedTuple):
@@ -103,11 +103,16 @@ def prior(
     say(f"{summary['prior']:.3g} of {among} are positive")
     level, ends = show.percent(summary["confidence"]), (summary["low"], summary["high"])
     marked = show.mark(summary["unlabeled"])
-    show.lines([
-        (f"{level} CI", show.interval(*ends)),
-        ("assumes", RANDOM_SAMPLE),
-        ("method", summary["method"]),
-        ("positive", f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}"),
-        ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),
-        ("seconds", show.number(summary["seconds"])),
-    ])  # fmt: skip
+    show.lines(
+        [
+            (f"{level} CI", show.interval(*ends)),
+            ("assumes", RANDOM_SAMPLE),
+            ("method", summary["method"]),
+            (
+                "positive",
+                f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}",
+            ),
+            ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),
+            ("seconds", show.number(summary["seconds"])),
+        ]
+    )

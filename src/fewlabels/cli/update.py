@@ -129,19 +129,21 @@ def _print(summary):
     if any(labeled.values()):
         counts = {name: count for name, count in labeled.items() if count}
         words = f"{sum(labeled.values()):,} labelled ({show.counted(counts)}), {words}"
-    show.lines([
-        ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
-        ("added", words if labeled and added else None),
-        ("ms per row", took),
-        ("steps", steps),
-        ("objective", show.number(summary["objective"])),
-        ("KKT violation", show.number(summary["violation"])),
-        ("duality gap", show.gap(summary["duality_gap"])),
-        ("consolidation", _consolidation(summary)),
-        ("probabilities", _calibration(summary)),
-        ("size", show.size(summary["bytes"])),
-        ("seconds", _seconds(summary)),
-    ])  # fmt: skip
+    show.lines(
+        [
+            ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
+            ("added", words if labeled and added else None),
+            ("ms per row", took),
+            ("steps", steps),
+            ("objective", show.number(summary["objective"])),
+            ("KKT violation", show.number(summary["violation"])),
+            ("duality gap", show.gap(summary["duality_gap"])),
+            ("consolidation", _consolidation(summary)),
+            ("probabilities", _calibration(summary)),
+            ("size", show.size(summary["bytes"])),
+            ("seconds", _seconds(summary)),
+        ]
+    )
 
 
 def _seconds(summary):

@@ -189,9 +189,13 @@ def _from_arrow(parts, form, columns, target, place):
     asked = wanted if target is None else [*wanted, target]
     with ArrayWriter(place / "X.npy", len(wanted), dtype) as rows:
         for batch in table.to_batches(
-            columns=asked, batch_size=_ROWS, batch_readahead=1, fragment_readahead=0,
-            use_threads=False, fragment_scan_options=scan,
-        ):  # fmt: skip
+            columns=asked,
+            batch_size=_ROWS,
+            batch_readahead=1,
+            fragment_readahead=0,
+            use_threads=False,
+            fragment_scan_options=scan,
+        ):
             values = [
                 batch.column(k).cast(pa.float64()).to_numpy(zero_copy_only=False)
                 for k in range(len(wanted))

@@ -36,9 +36,12 @@ def pieces(path):
         stop = min(size, start + _BYTES)
         with readable(path):
             X, y = load_svmlight_file(
-                str(path), offset=start, length=stop - start, zero_based=True,
+                str(path),
+                offset=start,
+                length=stop - start,
+                zero_based=True,
                 n_features=np.iinfo(np.int32).max,
-            )  # fmt: skip
+            )
         yield X, y, stop / size
 
 

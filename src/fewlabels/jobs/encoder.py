@@ -207,15 +207,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")
         with _refusing():
             source = _source(X)
-            asked = {name: names_of(getattr(self, name))
-                     for name in ("text", "drop", "keep", "categorical")}  # fmt: skip
+            asked = {
+                name: names_of(getattr(self, name))
+                for name in ("text", "drop", "keep", "categorical")
+            }
             file = read_training(source, **asked)
             labels = None if y is None else _codes(y, file.n_rows)
             rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
             encoded = encode(
-                file, every_row(file.n_rows), self.missing, self.scale, y=labels, weigh_rare=rare,
+                file,
+                every_row(file.n_rows),
+                self.missing,
+                self.scale,
+                y=labels,
+                weigh_rare=rare,
                 weight=None if weight == "auto" else float(weight),
-            )  # fmt: skip
+            )
         found, schema, weighing = encoded.found, encoded.schema, encoded.weighing
         self.text_weight_ = 1.0 if weight == "auto" else float(weight)
         if weighing is not None:

@@ -30,7 +30,7 @@ _MOST_WORDS = 20
 @job
 def explain(
     model, data, rows, *, background=None, seed=0, n_jobs=None, of=None, observer=None, **reading
-):  # fmt: skip
+):
     """Explain scores of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
@@ -109,7 +109,10 @@ def explain(
         "notes": remarks,
         "rows": [
             {
-                "row": number, "score": finite(scores[k]), "label": labels[k], **extra[k],
+                "row": number,
+                "score": finite(scores[k]),
+                "label": labels[k],
+                **extra[k],
                 **({} if more is None else {answer.more: finite(more[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
@@ -120,7 +123,7 @@ def explain(
             }
             for k, number in enumerate(numbers)
         ],
-    }  # fmt: skip
+    }
 
 
 def _place(scorer, name):

@@ -26,9 +26,17 @@ _OF_ROWS = ("positive", *ENCODING, *declared(ReadingOptions))
 
 @job
 def prior(
-    data, target, *, method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
-    observer=None, **options,
-):  # fmt: skip
+    data,
+    target,
+    *,
+    method="auto",
+    confidence=0.9,
+    convention="unlabeled",
+    n_jobs=None,
+    seed=0,
+    observer=None,
+    **options,
+):
     """Estimate the class prior of a table.
 
     Parameters
@@ -52,9 +60,9 @@ def prior(
     for name in options:
         if name not in _OF_ROWS:
             raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")
-    asked = options_of({
-        "target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options
-    })  # fmt: skip
+    asked = options_of(
+        {"target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options}
+    )
     if method not in ("auto", *METHODS):
         raise UserError(
             f"Unknown {ref('method', text=method)}; use {listing(['auto', *METHODS], limit=20)}."
@@ -70,9 +78,13 @@ def prior(
     try:
         with listening() as messages:
             result = estimate_prior(
-                X[order], found.y[order], method, confidence=confidence, random_state=seed,
+                X[order],
+                found.y[order],
+                method,
+                confidence=confidence,
+                random_state=seed,
                 n_jobs=n_jobs,
-            )  # fmt: skip
+            )
     except ValueError as error:
         raise UserError(error) from error
     n_positive = int(found.y.sum())

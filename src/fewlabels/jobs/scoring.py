@@ -66,9 +66,22 @@ def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=No
 
 @job
 def score_file(
-    model, data, out, *, prefix="", skip_missing=False, fdr=None, safe_cells=False, n_jobs=None,
-    chunk_rows=None, scheduler=None, workers=None, form=None, observer=None, **reading,
-):  # fmt: skip
+    model,
+    data,
+    out,
+    *,
+    prefix="",
+    skip_missing=False,
+    fdr=None,
+    safe_cells=False,
+    n_jobs=None,
+    chunk_rows=None,
+    scheduler=None,
+    workers=None,
+    form=None,
+    observer=None,
+    **reading,
+):
     """Score the rows of a table and write them with their scores.
 
     ``model``, ``data``, ``skip_missing``, ``fdr``, ``n_jobs``, ``observer`` and ``reading`` are

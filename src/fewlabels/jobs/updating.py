@@ -29,10 +29,22 @@ _NEEDED = {"rows", "rows_read", "target"}
 
 @job
 def update(
-    model, data=None, output=None, *, target=None, no_labels=False, skip_missing=False, block=1,
-    consolidate=False, probability=True, force=False, new_classes=(), chunk_rows=None,
-    observer=None, **reading,
-):  # fmt: skip
+    model,
+    data=None,
+    output=None,
+    *,
+    target=None,
+    no_labels=False,
+    skip_missing=False,
+    block=1,
+    consolidate=False,
+    probability=True,
+    force=False,
+    new_classes=(),
+    chunk_rows=None,
+    observer=None,
+    **reading,
+):
     """Add rows to a model that holds its own, and save it.
 
     Parameters
@@ -90,9 +102,16 @@ def update(
         _check_machine(model, metadata, machine, consolidate)
         _check_new(new_classes, metadata)
         more = MoreRows(
-            pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows,
+            pipeline,
+            schema,
+            metadata,
+            data,
+            target,
+            no_labels,
+            skip_missing,
+            chunk_rows,
             new_classes,
-        )  # fmt: skip
+        )
         calibrates = probability and getattr(machine, "has_curve_", False)
         went = _follow(machine, more, block, consolidate, observer)
         went["seconds_calibrating"], remarks = _calibrate(machine, calibrates)
@@ -360,9 +379,17 @@ class MoreRows:
     """
 
     def __init__(
-        self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows,
+        self,
+        pipeline,
+        schema,
+        metadata,
+        data,
+        target,
+        no_labels,
+        skip_missing,
+        chunk_rows,
         new_classes=(),
-    ):  # fmt: skip
+    ):
         self.new_classes = list(dict.fromkeys(new_classes))
         self.n_classes = len(metadata["training"].get("classes", ())) + len(self.new_classes)
         self.encoder, self.schema, self.data = pipeline[:-1], schema, data

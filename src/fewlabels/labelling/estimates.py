@@ -27,9 +27,12 @@ class Share(NamedTuple):
     def plain(self):
         """For JSON."""
         return {
-            "count": self.hits, "n": self.n, "low": self.low, "high": self.high,
+            "count": self.hits,
+            "n": self.n,
+            "low": self.low,
+            "high": self.high,
             "value": self.value,
-        }  # fmt: skip
+        }
 
 
 def share_of(hits, n, n_trained=np.inf):

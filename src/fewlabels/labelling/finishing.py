@@ -61,9 +61,12 @@ class Finishing:
                 raise UserError("No row has a label yet; label some rows first.")
             command = [sys.executable, "-m", "fewlabels.cli"]
             self._process = subprocess.Popen(
-                [*command, *arguments_of(self.session, self.model), "--json"], text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            )  # fmt: skip
+                [*command, *arguments_of(self.session, self.model), "--json"],
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
             self.state, self.words = "running", ""
             threading.Thread(target=self._wait, args=(self._process,), daemon=True).start()
 
@@ -85,7 +88,10 @@ class Finishing:
         """For JSON."""
         with self._lock:
             return {
-                "state": self.state, "words": self.words, "model": str(self.model),
-                "report": str(self.report), "n_labels": self.n_labels,
+                "state": self.state,
+                "words": self.words,
+                "model": str(self.model),
+                "report": str(self.report),
+                "n_labels": self.n_labels,
                 "command": command_of(self.session, self.model),
-            }  # fmt: skip
+            }

@@ -180,9 +180,7 @@ class Learner:
         if leave_out and not self._due and self._due_left_out and self._follows():
             rows = self._to_leave_out()
             then = n_told, np.sum(codes >= 0) - len(rows) / _FOLDS
-            return lambda: (
-                "left out", then, left_out(self.X, codes, self.kernel, shares, rows)
-            )  # fmt: skip
+            return lambda: ("left out", then, left_out(self.X, codes, self.kernel, shares, rows))
         return None
 
     def _to_leave_out(self):

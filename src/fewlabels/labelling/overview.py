@@ -78,13 +78,20 @@ def _lists(session, sample, rate):
     sample = [row for row in sample if row in learner.left_out]
     scores = _of_class(f, 0)
     found = positives_at(
-        scores, free, [_of_class(np.asarray(learner.left_out[r][1])[None], 0)[0] for r in sample],
-        [learner.codes[r] == hunted for r in sample], len(session.rows), rate,
-    )  # fmt: skip
+        scores,
+        free,
+        [_of_class(np.asarray(learner.left_out[r][1])[None], 0)[0] for r in sample],
+        [learner.codes[r] == hunted for r in sample],
+        len(session.rows),
+        rate,
+    )
     lines["positives"] = {
-        "class": session.classes[hunted], "rate": rate, "count": len(found.rows),
-        "why": found.why, "rows": told(found.rows[:_SHOWN]),
-    }  # fmt: skip
+        "class": session.classes[hunted],
+        "rate": rate,
+        "count": len(found.rows),
+        "why": found.why,
+        "rows": told(found.rows[:_SHOWN]),
+    }
     return lines
 
 

@@ -22,9 +22,12 @@ from ..options.words import ref, template
 # What a card shows of a cell, and which files it shows as pictures.
 _LONGEST_CELL = 20_000
 PICTURES = {
-    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
     ".webp": "image/webp",
-}  # fmt: skip
+}
 _FOUND, _LOOKED_AT = 100, 20
 
 
@@ -56,9 +59,13 @@ class SessionRows:
         pictures = [] if beside else self._columns_of_pictures()
         try:
             file = read_training(
-                source, target=target if held else None, drop=drop, keep=keep, text=text,
+                source,
+                target=target if held else None,
+                drop=drop,
+                keep=keep,
+                text=text,
                 categorical=categorical,
-            )  # fmt: skip
+            )
             found = file.choose(every_row(file.n_rows))
         except UserError as error:
             if pictures:
@@ -82,10 +89,14 @@ class SessionRows:
         cells = []
         for name, text in self._cells(row, self.shown):
             cut = len(text) > _LONGEST_CELL
-            cells.append({
-                "name": name, "text": text[:_LONGEST_CELL], "cut": cut,
-                "picture": self.picture(text) is not None,
-            })  # fmt: skip
+            cells.append(
+                {
+                    "name": name,
+                    "text": text[:_LONGEST_CELL],
+                    "cut": cut,
+                    "picture": self.picture(text) is not None,
+                }
+            )
         return cells
 
     def _cells(self, row, names):
@@ -113,10 +124,15 @@ class SessionRows:
     def _columns_of_pictures(self):
         """Names of columns whose first cells name pictures."""
         first = self.table.slice(0, _LOOKED_AT)
-        cells = {name: [str(cell) for cell in cells_of(first.column(name)) if cell]
-                 for name in self.shown}  # fmt: skip
-        return [name for name, some in cells.items()
-                if some and all(self.picture(cell) is not None for cell in some)]  # fmt: skip
+        cells = {
+            name: [str(cell) for cell in cells_of(first.column(name)) if cell]
+            for name in self.shown
+        }
+        return [
+            name
+            for name, some in cells.items()
+            if some and all(self.picture(cell) is not None for cell in some)
+        ]
 
     def search(self, words):
         """Rows whose cells contain the words, the first hundred."""

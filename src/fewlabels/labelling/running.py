@@ -32,9 +32,13 @@ class Running:
         self.url = f"{(public or own).rstrip('/')}/{token}/"
         app = make_app(session, token, urls, framed, self.finishing)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", ws="none",
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
             h11_max_incomplete_event_size=65_536,
-        )  # fmt: skip
+        )
         self._server = uvicorn.Server(config)
         self._thread = None
 
@@ -76,6 +80,5 @@ def _listening(port):
         found.close()
         raise UserError(
             f"Port {port} can't be used ({error}); pass another {ref('port')}, or none."
-
-                        ) from error  # fmt: skip
+        ) from error
     return found

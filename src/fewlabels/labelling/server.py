@@ -130,8 +130,10 @@ class _Guarded:
     def _check(self, path, method, headers):
         token = path.split("/")[1] if path.startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
-            raise _Stop(_FORBIDDEN, "This address has no valid token; open the one that "
-                        "'fewlabels label' printed.")  # fmt: skip
+            raise _Stop(
+                _FORBIDDEN,
+                "This address has no valid token; open the one that 'fewlabels label' printed.",
+            )
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self._hosts:
             said = f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
@@ -220,9 +222,12 @@ class _Page:
     async def answer(self, request):
         def call(given):
             self.session.answer(
-                id=given.id, annotator=given.annotator, row=given.row, kind=given.kind,
+                id=given.id,
+                annotator=given.annotator,
+                row=given.row,
+                kind=given.kind,
                 label=given.label,
-            )  # fmt: skip
+            )
             return self._state(given.annotator)
 
         return await self._changed(request, AnswerRequest, call)
@@ -286,21 +291,28 @@ def state_of(session, annotator, words=as_arguments):
         for label in session.labels.values():
             counts[label] += 1
         return {
-            "data": str(session.rows.source), "target": session.target,
-            "file": str(session.file.path), "classes": session.classes, "counts": counts,
-            "n_rows": len(session.rows), "n_labels": session.n_labels,
+            "data": str(session.rows.source),
+            "target": session.target,
+            "file": str(session.file.path),
+            "classes": session.classes,
+            "counts": counts,
+            "n_rows": len(session.rows),
+            "n_labels": session.n_labels,
             "n_known": len(session.labels),
-            "notes": [words(note) for note in session.notes], "trouble": session.trouble,
+            "notes": [words(note) for note in session.notes],
+            "trouble": session.trouble,
             "can_undo": any(one.annotator == annotator for one in session.standing),
             "card": session.card(annotator),
-        }  # fmt: skip
+        }
 
 
 def page_text(nonce):
     """The page, with its style and its script inside."""
     folder = files(__package__) / "page"
-    text = {name: (folder / name).read_text(encoding="utf-8")
-            for name in ("page.html", "page.css", "page.js")}  # fmt: skip
+    text = {
+        name: (folder / name).read_text(encoding="utf-8")
+        for name in ("page.html", "page.css", "page.js")
+    }
     page = text["page.html"].replace("{{nonce}}", nonce)
     return page.replace("{{style}}", text["page.css"]).replace("{{script}}", text["page.js"])
 

@@ -64,9 +64,20 @@ class Session:
     """
 
     def __init__(
-        self, data, target=None, classes=(), labels=None, *, ask="mixed", kernel=None, drop=(),
-        keep=(), text=(), categorical=(), reading=None,
-    ):  # fmt: skip
+        self,
+        data,
+        target=None,
+        classes=(),
+        labels=None,
+        *,
+        ask="mixed",
+        kernel=None,
+        drop=(),
+        keep=(),
+        text=(),
+        categorical=(),
+        reading=None,
+    ):
         if ask not in list(Ask):
             raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(Ask)}.")
         columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
@@ -77,9 +88,11 @@ class Session:
         path = Path(labels) if labels is not None else default_file(source)
         check_folder(path)
         about = {
-            "target": target or TARGET, "classes": check_names(classes),
-            "seed": secrets.token_hex(8), "data": str(source),
-        }  # fmt: skip
+            "target": target or TARGET,
+            "classes": check_names(classes),
+            "seed": secrets.token_hex(8),
+            "data": str(source),
+        }
         self.file = AnswerFile(path, about)
         try:
             self.target = self.file.about["target"]
@@ -130,8 +143,10 @@ class Session:
             )
         before = about.get("fingerprint")
         if before not in (None, self.rows.fingerprint):
-            self.notes.append("the data have changed since the last labelling; labels were "
-                "matched to rows by their cells")  # fmt: skip
+            self.notes.append(
+                "the data have changed since the last labelling; labels were "
+                "matched to rows by their cells"
+            )
         if before != self.rows.fingerprint:
             self.file.describe(fingerprint=self.rows.fingerprint)
         self.standing = [one for one in standing if one.row_key in self._place]
@@ -177,11 +192,14 @@ class Session:
         with self.lock:
             said = [one for one in self.standing if self._place[one.row_key] == row]
             return {
-                "row": row, "cells": self.rows.card(row), "why": why,
+                "row": row,
+                "cells": self.rows.card(row),
+                "why": why,
                 "drivers": self.learner.drivers(row, self.rows.columns),
-                "said": [{"annotator": a.annotator, "kind": a.kind, "label": a.label}
-                         for a in said],
-            }  # fmt: skip
+                "said": [
+                    {"annotator": a.annotator, "kind": a.kind, "label": a.label} for a in said
+                ],
+            }
 
     def _next(self, annotator):
         now, held = time.monotonic(), self._leases.get(annotator)
@@ -215,9 +233,13 @@ class Session:
             row = int(candidates[np.argmax(values[candidates])])
             return row, strategy.why if known else _UNLIKE[learner.kind]
         (row,), (why,) = strategy.query(
-            self.rows.X, learner.codes, None if decisions is None else learner.machine,
-            candidates=candidates, decisions=decisions, return_reasons=True,
-        )  # fmt: skip
+            self.rows.X,
+            learner.codes,
+            None if decisions is None else learner.machine,
+            candidates=candidates,
+            decisions=decisions,
+            return_reasons=True,
+        )
         return int(row), why
 
     def _next_random(self, taken):
@@ -323,8 +345,9 @@ class Session:
         if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(self.rows):
             raise Refused(f"There is no row {row!r:.40}; rows are 0 to {len(self.rows) - 1}.")
         if kind not in KINDS[:-1]:
-            raise Refused(f"An answer of the kind {kind!r:.40} is not valid; choose "
-                f"{', '.join(KINDS[:-1])}.")  # fmt: skip
+            raise Refused(
+                f"An answer of the kind {kind!r:.40} is not valid; choose {', '.join(KINDS[:-1])}."
+            )
         if kind == "label" and label not in self.classes:
             raise Refused(f"{label!r:.80} is not one of the classes: {listing(self.classes)}.")
         if kind != "label" and label is not None:
@@ -437,7 +460,7 @@ def _one_number(decisions):
 def default_file(source):
     """Where the answers to a table go: next to it."""
     if isinstance(source, InMemory):
-        raise UserError("A data frame needs a file for its labels; pass labels=.")  # fmt: skip
+        raise UserError("A data frame needs a file for its labels; pass labels=.")
     table = "" if not source.table else "." + re.sub(r"[^\w.-]", "_", source.table)
     return Path(f"{os.fspath(source).rstrip('/')}{table}.labels")
 
@@ -451,7 +474,7 @@ def check_folder(path):
         raise UserError(
             f"Labels can't be written to {path}; pass another file as {ref('labels')}, in a "
             "writable folder."
-        )  # fmt: skip
+        )
 
 
 def check_names(names):
@@ -459,8 +482,10 @@ def check_names(names):
     names = [str(name).strip() for name in names]
     for name in names:
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-            raise Refused(f"{name!r:.90} is not a valid class name; use 1 to {_LONGEST_NAME} "
-                "printable characters.")  # fmt: skip
+            raise Refused(
+                f"{name!r:.90} is not a valid class name; use 1 to {_LONGEST_NAME} "
+                "printable characters."
+            )
     return list(dict.fromkeys(names))
 
 

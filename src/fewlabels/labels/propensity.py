@@ -29,9 +29,13 @@ def read_propensity(propensity, positive):
     if np.ndim(propensity) == 0:
         propensity = np.full(n, propensity)
     values = check_array(
-        propensity, dtype=np.float64, ensure_2d=False, ensure_all_finite=False,
-        ensure_min_samples=0, input_name="propensity",
-    )  # fmt: skip
+        propensity,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        input_name="propensity",
+    )
     if values.shape != (n,):
         raise ValueError(
             f"propensity has shape {values.shape}; it needs one number per row of X, shape ({n},)."

@@ -127,8 +127,9 @@ def read_ratio(ratio, classes):
                 f"{', '.join(str(value) for value in classes)}."
             )
         )
-    return read_shares(dict(zip(classes.tolist(), shares.tolist(), strict=True)), classes,
-                       "class_ratio")  # fmt: skip
+    return read_shares(
+        dict(zip(classes.tolist(), shares.tolist(), strict=True)), classes, "class_ratio"
+    )
 
 
 def read_shares(shares, classes, name="balance"):

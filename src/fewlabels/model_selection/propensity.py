@@ -63,7 +63,7 @@ class PropensityEstimate:
 
 def estimate_propensity(
     X, y, selection, *, prior="estimate", n_starts=4, pos_label=None, random_state=0
-):  # fmt: skip
+):
     """Estimate how likely each positive was to be labelled, from a few named features.
 
     Use it if you know which features decided which positives were labelled, such as age and

@@ -72,7 +72,7 @@ class LabelledAtRandomTest(NamedTuple):
 
 def labelled_at_random_test(
     X, y, *, prior="estimate", level=0.05, n_draws=199, pos_label=None, random_state=0
-):  # fmt: skip
+):
     """Test whether the labelled positives are a random sample of all positives.
 
     Pass ``prior`` if you know it. Without it, only labels that no random choice explains at any
@@ -169,9 +169,18 @@ def labelled_at_random_test(
     p_scores, p_features = (1.0 + np.sum(random >= found, axis=0)) / (n_draws + 1.0)
     p_value = max(p_scores, p_features)
     return LabelledAtRandomTest(
-        bool(p_value <= level), float(p_value), float(p_scores), float(p_features), shift,
-        float(np.mean(chance)), prior != "estimate", level, len(ours), len(others), int(n_draws),
-    )  # fmt: skip
+        bool(p_value <= level),
+        float(p_value),
+        float(p_scores),
+        float(p_features),
+        shift,
+        float(np.mean(chance)),
+        prior != "estimate",
+        level,
+        len(ours),
+        len(others),
+        int(n_draws),
+    )
 
 
 def _some(rows, most, rng):

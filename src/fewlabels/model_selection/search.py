@@ -33,8 +33,14 @@ from .splitters import PUKFold
 from .tuning.search import kernel_values
 
 _SCORINGS = {
-    "auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", "pu-accuracy",
-}  # fmt: skip
+    "auc-risk",
+    "nn-pu-risk",
+    "pu-risk",
+    "pu-auc",
+    "lee-liu",
+    "pu-f1",
+    "pu-accuracy",
+}
 # Lambda times the number of positive rows.
 COSTS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _AROUND_SCALE = (0.25, 1.0, 4.0)
@@ -45,9 +51,21 @@ _BYTES_HELD = 24
 _WORTH_HOLDING = 160
 # Parameters that go to the machines as they are.
 SHARED = (
-    "loss", "threshold", "kernel", "degree", "coef0", "solver", "tol", "max_iter", "pos_label",
-    "max_time", "cache_size", "n_jobs", "random_state", "verbose",
-)  # fmt: skip
+    "loss",
+    "threshold",
+    "kernel",
+    "degree",
+    "coef0",
+    "solver",
+    "tol",
+    "max_iter",
+    "pos_label",
+    "max_time",
+    "cache_size",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -312,9 +330,12 @@ class FoldSearch:
         weight = None if sample.weight is None else sample.weight[train]
         machines = fit_settings(
             [clone(machine).set_params(lam=float(lam)) for lam in self.lams],
-            sample.rows(train, train), sample.y[train], weight,
-            prior=Prior(machine.prior), gathered=True,
-        )  # fmt: skip
+            sample.rows(train, train),
+            sample.y[train],
+            weight,
+            prior=Prior(machine.prior),
+            gathered=True,
+        )
         self.kernel_values += sum(kernel_values(m) for m in machines)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):

@@ -59,9 +59,17 @@ class Strategy(ABC):
         self._rng = check_random_state(random_state)
 
     def query(
-        self, X, y, clf=None, candidates=None, batch_size=1, return_utilities=False, *,
-        decisions=None, return_reasons=False,
-    ):  # fmt: skip
+        self,
+        X,
+        y,
+        clf=None,
+        candidates=None,
+        batch_size=1,
+        return_utilities=False,
+        *,
+        decisions=None,
+        return_reasons=False,
+    ):
         """Choose rows.
 
         Parameters

@@ -80,8 +80,9 @@ class LikelyWrong(Strategy):
                 f"LikelyWrong needs a model fitted to X and y, such as S3VM, with {needed}; got "
                 f"{clf!r}."
             )
-        labelled = [row for row in question.candidates
-                if np.sum(y[question.labeled] == y[row]) > 1]  # fmt: skip
+        labelled = [
+            row for row in question.candidates if np.sum(y[question.labeled] == y[row]) > 1
+        ]
         values = np.full(len(y), -np.inf)
         decisions = self._forgotten if self.n_folds is None else self._refitted
         for row, classes, f in decisions(question, labelled):

@@ -48,9 +48,14 @@ class Mixed(Strategy):
         candidates, n_labels = question.candidates, int(question.labeled.sum())
         for number in range(batch_size):
             now = type(question)(
-                question.X, question.y, question.labeled, question.clf, candidates,
-                question.decisions, question.classes,
-            )  # fmt: skip
+                question.X,
+                question.y,
+                question.labeled,
+                question.clf,
+                candidates,
+                question.decisions,
+                question.classes,
+            )
             row, values, why = next(iter(self.turn(n_labels + number).choose(now, 1)))
             candidates = candidates[candidates != row]
             yield row, values, why

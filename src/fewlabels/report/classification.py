@@ -36,14 +36,21 @@ def find(fit):
         f"The model used {words.rows(n_labelled)} with a label to classify "
         f"{words.rows(n_unlabelled)} without one: {_counted(counts)}."
     )
-    answer = [(f"Unlabelled rows predicted as '{k}'", words.of_all(n, n_unlabelled))
-              for k, n in counts.items()]  # fmt: skip
+    answer = [
+        (f"Unlabelled rows predicted as '{k}'", words.of_all(n, n_unlabelled))
+        for k, n in counts.items()
+    ]
     if rates:
         headline += f" {expected_accuracy(rates[0])}"
         answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
-    answer.append(("Labelled rows", words.listing(
-        f"{words.count(int(np.sum(y == k)))} '{name}'" for k, name in enumerate(names)
-    )))  # fmt: skip
+    answer.append(
+        (
+            "Labelled rows",
+            words.listing(
+                f"{words.count(int(np.sum(y == k)))} '{name}'" for k, name in enumerate(names)
+            ),
+        )
+    )
     two = len(names) == 2
     return Findings(
         headline=headline,
@@ -141,8 +148,10 @@ def _table(fit, unlabelled, held, names):
     n_labelled, lines = int(np.sum(y >= 0)), []
     for k, name in enumerate(names):
         line = {
-            "class": name, "labelled": int(np.sum(y == k)), "predicted rows": called[name],
-        }  # fmt: skip
+            "class": name,
+            "labelled": int(np.sum(y == k)),
+            "predicted rows": called[name],
+        }
         if chances is not None:
             ends = counted_interval(chances[k] * n_labelled, n_labelled)
             line["expected share"] = words.estimate(float(chances[k]), ends)

@@ -150,8 +150,9 @@ def _certificate(training, estimator, X):
         ("Steps", write.count(training["iterations"])),
         ("Kernel values", write.count(history[-1]["kernel_values"]) if history else None),
         ("Seconds", write.seconds(training["seconds"])),
-    ]  # fmt: skip
+    ]
     if hasattr(estimator, "kkt_violation_"):
-        lines.insert(2, ("Violation of the optimality conditions",
-                         write.number(training["violation"])))  # fmt: skip
+        lines.insert(
+            2, ("Violation of the optimality conditions", write.number(training["violation"]))
+        )
     return [(name, value) for name, value in lines if value]

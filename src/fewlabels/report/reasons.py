@@ -210,9 +210,12 @@ def telling_words(fit, sides):
     X = sp.csr_array(fit.X[fit.scored][:, text_columns(fit.encoder, fit.X.shape[1])])
     several = len(encoders) > 1
     names = np.array(
-        [f"{name}: {word}" if several else word for name, one in encoders.items()
-         for word in one.words()]
-    )  # fmt: skip
+        [
+            f"{name}: {word}" if several else word
+            for name, one in encoders.items()
+            for word in one.words()
+        ]
+    )
     answers = []
     for name, rows in _kinds(fit, sides):
         if min(rows.sum(), (~rows).sum()) >= _FEWEST_ROWS:

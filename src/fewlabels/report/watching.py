@@ -61,8 +61,9 @@ def _short(summary, change):
     ]
     if summary["learned"]:
         counts.append(("Rows learned", words.count(summary["learned"])))
-    return section("short", "In short", tag("p", lead, class_="lead"), shown, _shift(change),
-                   facts(counts))  # fmt: skip
+    return section(
+        "short", "In short", tag("p", lead, class_="lead"), shown, _shift(change), facts(counts)
+    )
 
 
 def _shift(change):
@@ -127,9 +128,15 @@ def _features(change):
     else:
         shown = found[:_FEATURES]
         rows = [
-            (f.name, _value(f, f.before), _value(f, f.after), words.number(f.effect),
-             f"{f.adjusted:.2g}") for f in shown
-        ]  # fmt: skip
+            (
+                f.name,
+                _value(f, f.before),
+                _value(f, f.after),
+                words.number(f.effect),
+                f"{f.adjusted:.2g}",
+            )
+            for f in shown
+        ]
         caption = (
             f"{len(found)} of {len(change.features)} features changed, at a false discovery rate "
             f"of 5 %. Compared: {words.rows(change.n_before)} before and "
@@ -141,11 +148,21 @@ def _features(change):
             pair(f.name, *f.values) for f in shown if f.kind == "number" and len(f.values[0])
         ][:_PICTURES]
     if change.pairs:
-        rows = [(" and ".join(p.names), words.number(p.before), words.number(p.after),
-                 f"{p.adjusted:.2g}") for p in change.pairs[:10]]  # fmt: skip
+        rows = [
+            (
+                " and ".join(p.names),
+                words.number(p.before),
+                words.number(p.after),
+                f"{p.adjusted:.2g}",
+            )
+            for p in change.pairs[:10]
+        ]
         heads = ("Features", "Before", "Since", "Adjusted p")
-        parts.append(table("Rank correlations that changed.", heads, rows,
-                           ["", "number", "number", "number"]))  # fmt: skip
+        parts.append(
+            table(
+                "Rank correlations that changed.", heads, rows, ["", "number", "number", "number"]
+            )
+        )
     return section("features", "What changed", *parts)
 
 
@@ -164,10 +181,14 @@ def _rows(change, monitor):
     if not change.rows:
         return None
     body = [
-        (f"{row.number + 1:,}", words.number(row.score), f"{row.p_value:.2g}",
-         *(_cell(cells[name].iloc[k]) for name in names))
+        (
+            f"{row.number + 1:,}",
+            words.number(row.score),
+            f"{row.p_value:.2g}",
+            *(_cell(cells[name].iloc[k]) for name in names),
+        )
         for k, row in enumerate(change.rows)
-    ]  # fmt: skip
+    ]
     heads = ("Row", "Score", "P-value", *map(str, names))
     caption = "Rows since the change that differ most from earlier ones."
     drawn = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])

@@ -17,8 +17,11 @@ class Classification(Task):
     rows = "two or more classes and other rows"
     methods: ClassVar[dict[str, Method]] = {
         "s3vm": Method(
-            "S3VM", "semi-supervised support vector machine", keeps_rows=True,
-            probability="sigmoid", takes_files=True,
+            "S3VM",
+            "semi-supervised support vector machine",
+            keeps_rows=True,
+            probability="sigmoid",
+            takes_files=True,
         ),
         "logistic": _simple("logistic regression, labels only"),
         "svm": _simple("SVM, labels only"),
@@ -26,7 +29,7 @@ class Classification(Task):
         "self-training": _simple("self-training"),
         "spreading": _simple("label spreading, nearest neighbours"),
         "tuned-spreading": _simple("label spreading, best of several graphs"),
-    }  # fmt: skip
+    }
     options = ("unlabeled",)
     columns = ("probability",)
     fits = 2.2

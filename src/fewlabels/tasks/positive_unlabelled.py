@@ -17,15 +17,17 @@ class PositiveUnlabelled(Task):
     rows = "positive and unlabelled rows"
     methods: ClassVar[dict[str, Method]] = {
         "pusvm": Method(
-            "PUSVM", "support vector machine for positive and unlabelled rows",
-            probability="isotonic", takes_files=True,
+            "PUSVM",
+            "support vector machine for positive and unlabelled rows",
+            probability="isotonic",
+            takes_files=True,
         ),
         "pu-ensemble": Method("PUEnsemble", "ensemble for positive and unlabelled rows"),
         "forest": _simple("tuned forest, unlabelled as negative"),
         "random-forest": _simple("random forest, unlabelled as negative"),
         "pu-logistic": _simple("logistic regression, unlabelled as negative"),
         "pu-svm": _simple("SVM, unlabelled as negative"),
-    }  # fmt: skip
+    }
     unlabelled = 0
     has_prior = True
     options = ("positive", "unlabeled")

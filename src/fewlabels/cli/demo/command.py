@@ -109,9 +109,17 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
     say(f"$ {command}")
     summary = jobs.train_file(
-        train_file, model, report=report, command=command, force=True, observer=Quiet(),
-        machine=machine, scale=split.scale, **parameters, **chosen,
-    )  # fmt: skip
+        train_file,
+        model,
+        report=report,
+        command=command,
+        force=True,
+        observer=Quiet(),
+        machine=machine,
+        scale=split.scale,
+        **parameters,
+        **chosen,
+    )
     say(f"$ fewlabels predict {model} {test_file} -o {scored}")
     jobs.score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]

@@ -35,10 +35,12 @@ def _histogram(axes, values, split, title):
     axes.axvline(0.0, color="black", linewidth=1.2)
     top = 1.1 * axes.get_ylim()[1]
     axes.set_ylim(0.0, top)
-    axes.annotate("inside ", (0.0, top), ha="left", va="top", xytext=(5, -4),
-                  textcoords="offset points")  # fmt: skip
-    axes.annotate("outside", (0.0, top), ha="right", va="top", xytext=(-5, -4),
-                  textcoords="offset points")  # fmt: skip
+    axes.annotate(
+        "inside ", (0.0, top), ha="left", va="top", xytext=(5, -4), textcoords="offset points"
+    )
+    axes.annotate(
+        "outside", (0.0, top), ha="right", va="top", xytext=(-5, -4), textcoords="offset points"
+    )
     axes.set_xlabel("score: how far inside the boundary")
     axes.set_ylabel("share of rows, %")
     axes.set_title(title, loc="left", pad=44)

@@ -73,9 +73,11 @@ def _over_budget(training):
     if not budget or total <= _OVER * budget:
         return None
     parts = {
-        "start and reading": spent.get("reading"), "settings and fit": spent.get("choosing"),
-        "comparison": spent.get("comparing"), "report": spent.get("reporting"),
-    }  # fmt: skip
+        "start and reading": spent.get("reading"),
+        "settings and fit": spent.get("choosing"),
+        "comparison": spent.get("comparing"),
+        "report": spent.get("reporting"),
+    }
     shown = {name: seconds for name, seconds in parts.items() if seconds is not None}
     rest = "training on all rows and others" if training.get("in_pieces") else "tests and others"
     shown[rest] = max(0.0, total - sum(shown.values()))

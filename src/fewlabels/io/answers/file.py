@@ -129,8 +129,10 @@ class AnswerFile:
 
     def _read(self):
         fields = ", ".join(AnswerEntry._fields)
-        return [AnswerEntry(*row) for row in self._db.execute(
-            f"SELECT {fields} FROM answers ORDER BY number")]  # fmt: skip
+        return [
+            AnswerEntry(*row)
+            for row in self._db.execute(f"SELECT {fields} FROM answers ORDER BY number")
+        ]
 
     def _locked(self):
         """Hold the file against a second server, as long as this process lives."""

@@ -21,9 +21,11 @@ def pieces(source, names, rows, types):
     done, n_rows = 0, sum(metadata.num_rows for metadata in files)
     check_cells(source, files, None if rows is None or rows > _ROWS else rows)
     batches = dataset.to_batches(
-        batch_size=min(rows or _ROWS, _ROWS), batch_readahead=1, fragment_readahead=0,
+        batch_size=min(rows or _ROWS, _ROWS),
+        batch_readahead=1,
+        fragment_readahead=0,
         use_threads=False,
-    )  # fmt: skip
+    )
     for batch in batches:
         for table in written_out(batch, schema):
             done += table.num_rows

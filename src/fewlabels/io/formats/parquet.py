@@ -111,9 +111,10 @@ def written_out(batch, schema):
     packed = {
         k: field.type
         for k, field in enumerate(schema)
-        if pa.types.is_dictionary(batch.schema.field(k).type) and batch.num_rows
+        if pa.types.is_dictionary(batch.schema.field(k).type)
+        and batch.num_rows
         and not pa.types.is_dictionary(field.type)
-    }  # fmt: skip
+    }
     parts = [batch]
     if packed:
         share = np.cumsum(sum(_sizes(batch.column(k)) for k in packed)) // _BYTES

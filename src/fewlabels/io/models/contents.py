@@ -14,9 +14,11 @@ def cautions(training):
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
     sentences = (
-        training.get("prior_contradiction"), signal.get("headline"), labels.get("caution"),
+        training.get("prior_contradiction"),
+        signal.get("headline"),
+        labels.get("caution"),
         signal.get("caution"),
-    )  # fmt: skip
+    )
     return [sentence for sentence in sentences if sentence]
 
 

@@ -161,8 +161,16 @@ def read_metadata(path):
             if metadata["machine"] not in MACHINES:
                 raise _no_model(path)
             _check_description(metadata)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, KeyError,
-            TypeError) as error:  # fmt: skip
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ) as error:
         raise damaged from error
     return metadata
 

@@ -29,8 +29,10 @@ _READERS = {
 }
 # A part has at least and at most so many rows, or bytes of text.
 _PARTS = {
-    "parquet": (1 << 14, 1 << 18), "csv": (1 << 22, 1 << 26), "tsv": (1 << 22, 1 << 26),
-}  # fmt: skip
+    "parquet": (1 << 14, 1 << 18),
+    "csv": (1 << 22, 1 << 26),
+    "tsv": (1 << 22, 1 << 26),
+}
 CUT = frozenset(_PARTS)
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000

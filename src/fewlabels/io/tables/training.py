@@ -139,9 +139,18 @@ class TrainingFile:
 
 
 def read_training(
-    path, *, target=None, drop=(), categorical=(), keep=(), text=(), unlabeled=None,
-    merge_case=None, dates=(), aside=None,
-):  # fmt: skip
+    path,
+    *,
+    target=None,
+    drop=(),
+    categorical=(),
+    keep=(),
+    text=(),
+    unlabeled=None,
+    merge_case=None,
+    dates=(),
+    aside=None,
+):
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
@@ -168,9 +177,19 @@ def read_training(
     else:
         content, values = _read_arrays(path, form, target)
     return TrainingFile(
-        path, content, values, target, tuple(categorical), unlabeled, tuple(keep), notations,
-        merge_case, tuple(text), tuple(dates), aside=numbers,
-    )  # fmt: skip
+        path,
+        content,
+        values,
+        target,
+        tuple(categorical),
+        unlabeled,
+        tuple(keep),
+        notations,
+        merge_case,
+        tuple(text),
+        tuple(dates),
+        aside=numbers,
+    )
 
 
 def is_delimited(path):
@@ -184,8 +203,9 @@ def table_notations(path, table, names, known=None):
     if isinstance(path, Source):
         decimal = path.reading.decimal
         likely = "," if is_delimited(path) and path.dialect.sep == ";" else "."
-    return find_notations(table, [n for n in table.column_names if n in names], decimal, known,
-                          likely)  # fmt: skip
+    return find_notations(
+        table, [n for n in table.column_names if n in names], decimal, known, likely
+    )
 
 
 def rows_for(file, schema, rows):

@@ -4,11 +4,37 @@ import numpy as np
 
 # The words for no and yes, by language and custom.
 _WRITTEN = (
-    "no yes", "n y", "false true", "f t", "off on", "nein ja", "n j", "falsch wahr", "aus an",
-    "non oui", "faux vrai", "no si", "no sí", "no sì", "falso verdadero", "falso vero",
-    "não sim", "nao sim", "falso verdadeiro", "nee ja", "onwaar waar", "nej ja", "nei ja",
-    "nie tak", "ne ano", "ei kyllä", "нет да", "hayır evet", "いいえ はい", "否 是",
-)  # fmt: skip
+    "no yes",
+    "n y",
+    "false true",
+    "f t",
+    "off on",
+    "nein ja",
+    "n j",
+    "falsch wahr",
+    "aus an",
+    "non oui",
+    "faux vrai",
+    "no si",
+    "no sí",
+    "no sì",
+    "falso verdadero",
+    "falso vero",
+    "não sim",
+    "nao sim",
+    "falso verdadeiro",
+    "nee ja",
+    "onwaar waar",
+    "nej ja",
+    "nei ja",
+    "nie tak",
+    "ne ano",
+    "ei kyllä",
+    "нет да",
+    "hayır evet",
+    "いいえ はい",
+    "否 是",
+)
 _PAIRS = tuple(tuple(pair.split()) for pair in _WRITTEN)
 #: Words for no and yes, in small letters; numbers stand for them only beside such words.
 FALSE = (*dict.fromkeys(no for no, _ in _PAIRS), "0")

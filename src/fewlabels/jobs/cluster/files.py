@@ -79,9 +79,11 @@ def cluster_of(scheduler, workers):
         if scheduler is None:
             threads = max(1, resolve_n_jobs(None) // workers)
             cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=threads, dashboard_address=":0",
+                n_workers=workers,
+                threads_per_worker=threads,
+                dashboard_address=":0",
                 silence_logs=50,
-            )  # fmt: skip
+            )
             scheduler = stack.enter_context(cluster)
         try:
             client = stack.enter_context(Client(scheduler, timeout=_PATIENCE))

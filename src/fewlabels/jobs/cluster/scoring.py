@@ -79,7 +79,12 @@ def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
     found = [rows[0] for rows in pieces.written(names, columns, form, chunk_rows, safe_cells=True)]
     pieces.tally.check()
     counted = (
-        pieces.n_rows, pieces.counts, pieces.unseen, pieces.known, dict(scorer.wordless),
-        pieces.tally.filled, pieces.tally.remarks,
-    )  # fmt: skip
+        pieces.n_rows,
+        pieces.counts,
+        pieces.unseen,
+        pieces.known,
+        dict(scorer.wordless),
+        pieces.tally.filled,
+        pieces.tally.remarks,
+    )
     return found, counted

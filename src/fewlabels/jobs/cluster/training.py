@@ -118,9 +118,14 @@ def _fitted(client, files, training, estimator, values, options, model, observer
     machine = kind(**estimator.get_params(deep=False), client=client)
     observer.step("training on all rows on the cluster")
     fitted = fit_machine(
-        machine, [X for X, _ in parts], [y for _, y in parts] if with_labels else None,
-        given=options.parameters, model=model, search=SearchPlan(0.0), observer=observer,
-    )  # fmt: skip
+        machine,
+        [X for X, _ in parts],
+        [y for _, y in parts] if with_labels else None,
+        given=options.parameters,
+        model=model,
+        search=SearchPlan(0.0),
+        observer=observer,
+    )
     counts = None
     if with_labels:
         count, answers = delayed(count_answers), machine.predict([X for X, _ in parts])

@@ -127,9 +127,17 @@ def _check_method(machine, target, normal, positive, unlabeled=None):
 
 
 def choose_machine(
-    labels, *, n_rows=FEWEST, machine=None, normal=None, positive=None, clean=None,
-    given=None, rows=None, time_budget=0.0,
-):  # fmt: skip
+    labels,
+    *,
+    n_rows=FEWEST,
+    machine=None,
+    normal=None,
+    positive=None,
+    clean=None,
+    given=None,
+    rows=None,
+    time_budget=0.0,
+):
     """Choose a model: as the user said, else as the labels (None without a target) say.
 
     Which one for rows of one class: by what is known of them, and by the settings ``given``. Which

@@ -17,8 +17,15 @@ from .search import SearchPlan
 
 # Parameters that say how much effort is made, or what holds for every method.
 _OF_EVERY_METHOD = {
-    "n_jobs", "random_state", "prior", "target_fpr", "tol", "max_iter", "max_time", "cache_size",
-}  # fmt: skip
+    "n_jobs",
+    "random_state",
+    "prior",
+    "target_fpr",
+    "tol",
+    "max_iter",
+    "max_time",
+    "cache_size",
+}
 
 
 def too_short(seconds, of_a_fit):
@@ -42,10 +49,15 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     try:
         with listening() as messages, observer.handed_over(title) as bar:
             comparison = compare_with_baselines(
-                estimator, X, y, known_other=others,
+                estimator,
+                X,
+                y,
+                known_other=others,
                 class_names=classes and [quoted(name) for name in classes],
-                time_budget=seconds, random_state=seed, progress=bar,
-            )  # fmt: skip
+                time_budget=seconds,
+                random_state=seed,
+                progress=bar,
+            )
     except ValueError as error:
         return None, [f"not compared with other methods: {template(error).rstrip('.')}"]
     except KeyboardInterrupt:
@@ -130,8 +142,11 @@ def why_kept(options, machine, switch):
     """
     if options.machine is not None:
         return f"{machine} is kept because of {ref('machine')}"
-    fixed = [name for name, value in options.parameters.items()
-             if value is not None and name not in _OF_EVERY_METHOD]  # fmt: skip
+    fixed = [
+        name
+        for name, value in options.parameters.items()
+        if value is not None and name not in _OF_EVERY_METHOD
+    ]
     if options.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
     if fixed:
@@ -180,9 +195,14 @@ def deliver(method, training, options, *, seconds, observer):
         machine = machine_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
         fitted = fit_machine(
-            machine, prepared.X, prepared.found.y, given=given, model=None, search=search,
+            machine,
+            prepared.X,
+            prepared.found.y,
+            given=given,
+            model=None,
+            search=search,
             observer=observer,
-        )  # fmt: skip
+        )
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
@@ -219,8 +239,13 @@ def _facts(method, comparison, machine):
             f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
         )
     facts = {
-        "machine": method.machine, "instead_of": machine, "measure": comparison.measure,
-        "score": score, "score_of_other": of_other, "low": float(line["low"]),
-        "high": float(line["high"]), "sentence": sentence,
-    }  # fmt: skip
+        "machine": method.machine,
+        "instead_of": machine,
+        "measure": comparison.measure,
+        "score": score,
+        "score_of_other": of_other,
+        "low": float(line["low"]),
+        "high": float(line["high"]),
+        "sentence": sentence,
+    }
     return facts, why

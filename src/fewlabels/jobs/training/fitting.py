@@ -29,9 +29,7 @@ class Fitted(NamedTuple):
     stopped: bool = False
 
 
-def fit_machine(
-    estimator, X, y, *, given, model, search, observer, budget=None, propensity=None
-):  # fmt: skip
+def fit_machine(estimator, X, y, *, given, model, search, observer, budget=None, propensity=None):
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
@@ -85,10 +83,16 @@ def _tuned(estimator, X, y, search, seed, observer):
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
     with observer.handed_over(title) as bar:
         estimator = tune_within(
-            estimator, X, y, time_budget=search.seconds, contaminated=search.contaminated,
-            random_state=seed, progress=bar, seconds_in_all=search.seconds_in_all,
+            estimator,
+            X,
+            y,
+            time_budget=search.seconds,
+            contaminated=search.contaminated,
+            random_state=seed,
+            progress=bar,
+            seconds_in_all=search.seconds_in_all,
             expected=search.expected,
-        )  # fmt: skip
+        )
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 

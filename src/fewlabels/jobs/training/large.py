@@ -206,9 +206,14 @@ def train_large(data, options, learn, *, model, observer):
             observer.step(f"training on all rows, on disk{cost}")
             with heard_by(observer.passes):
                 fitted = fit_machine(
-                    estimator, X, y, given=options.parameters, model=model, search=SearchPlan(0.0),
+                    estimator,
+                    X,
+                    y,
+                    given=options.parameters,
+                    model=model,
+                    search=SearchPlan(0.0),
                     observer=observer,
-                )  # fmt: skip
+                )
             training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
             counts = None
             if y is not None:

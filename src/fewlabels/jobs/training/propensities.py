@@ -31,9 +31,12 @@ def propensities_of(options, prepared):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimate = estimate_propensity(
-            prepared.X, found.y == 1, columns, prior="estimate" if given is None else given,
+            prepared.X,
+            found.y == 1,
+            columns,
+            prior="estimate" if given is None else given,
             random_state=options.parameters.get("random_state") or 0,
-        )  # fmt: skip
+        )
     names = listing(options.selection_depends_on)
     notes = [
         f"propensities are estimated from {names} (the best of several local optima): "

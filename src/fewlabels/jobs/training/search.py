@@ -88,19 +88,24 @@ def tuning_facts(tuning):
         return None
     return {
         "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
-        "reason": tuning.reason, "candidates": len(tuning.candidates),
-        "scored": len(scored(tuning)), "fits": tuning.fits,
-        "seconds": tuning.seconds, "stopped": tuning.stopped,
+        "reason": tuning.reason,
+        "candidates": len(tuning.candidates),
+        "scored": len(scored(tuning)),
+        "fits": tuning.fits,
+        "seconds": tuning.seconds,
+        "stopped": tuning.stopped,
         "unlabeled_rows": tuning.unlabeled_rows and tuning.unlabeled_rows._asdict(),
-    }  # fmt: skip
+    }
 
 
 def why_settings(machine, estimator, tuning, search, names=None):
     """One line: the settings and where they are from; ``names`` of classes."""
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
-    parameters |= {name: getattr(estimator, f"{name}_", None) or parameters.get(name)
-                   for name in ("gamma", "lam")}  # fmt: skip
+    parameters |= {
+        name: getattr(estimator, f"{name}_", None) or parameters.get(name)
+        for name in ("gamma", "lam")
+    }
     parameters["kernel"] = getattr(estimator, "kernel_", parameters.get("kernel"))
     if parameters.get("kernel") == "linear":
         parameters.pop("gamma")
@@ -127,12 +132,16 @@ def _class_ratio_words(estimator, names):
     if shares is None:
         return ""
     ends = estimator.class_ratio_interval_
-    each = [f"{100 * share:.0f} % {name}"
-            for name, share in zip(names or estimator.classes_, shares, strict=True)]  # fmt: skip
+    each = [
+        f"{100 * share:.0f} % {name}"
+        for name, share in zip(names or estimator.classes_, shares, strict=True)
+    ]
     if ends is None:
         return f"; class ratio of unlabelled rows as given: {', '.join(each)}"
-    each = [f"{one} ({100 * low:.0f} to {100 * high:.0f})"
-            for one, (low, high) in zip(each, ends, strict=True)]  # fmt: skip
+    each = [
+        f"{one} ({100 * low:.0f} to {100 * high:.0f})"
+        for one, (low, high) in zip(each, ends, strict=True)
+    ]
     return f"; estimated class ratio of unlabelled rows, with 90 % CIs: {', '.join(each)}"
 
 

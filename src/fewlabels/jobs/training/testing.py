@@ -159,9 +159,13 @@ def use_anomalies(prepared, fitted, options, budget, observer):
     observer.step("testing whether rows of other values help as confirmed anomalies")
     try:
         trial = try_anomalies(
-            fitted.estimator, prepared.X, known, fixed=fixed, seconds=_SHARE * budget.left,
+            fitted.estimator,
+            prepared.X,
+            known,
+            fixed=fixed,
+            seconds=_SHARE * budget.left,
             seed=options.parameters.get("random_state") or 0,
-        )  # fmt: skip
+        )
         if trial.is_used:
             since = time.perf_counter()
             estimator = fit_with(trial.estimator, prepared.X, known)

@@ -94,9 +94,13 @@ _FIGURES = (
     ("fewlabels_watch_alarms_total", "counter", "Alarms raised.", "alarms"),
     ("fewlabels_watch_alarm", "gauge", "1 while an alarm isn't accepted.", "alarm"),
     ("fewlabels_watch_evidence_log10", "gauge", "Evidence of a change, log10.", "evidence"),
-    ("fewlabels_watch_threshold_log10", "gauge", "Evidence that raises an alarm, log10.",
-     "threshold"),
-)  # fmt: skip
+    (
+        "fewlabels_watch_threshold_log10",
+        "gauge",
+        "Evidence that raises an alarm, log10.",
+        "threshold",
+    ),
+)
 
 
 def write_prometheus(path, figures):

@@ -204,11 +204,30 @@ class Watch:
 
 @job
 def watch(
-    model, files, *, alpha=0.01, run_length=None, alerts=None, fdr=None, every=1000, state=None,
-    calibration=None, target=None, output=None, only_alerts=False, report=None, prometheus=None,
-    adapt=None, accept=False, replay=False, seed=0, form=None, on_alarm=None, observer=None,
+    model,
+    files,
+    *,
+    alpha=0.01,
+    run_length=None,
+    alerts=None,
+    fdr=None,
+    every=1000,
+    state=None,
+    calibration=None,
+    target=None,
+    output=None,
+    only_alerts=False,
+    report=None,
+    prometheus=None,
+    adapt=None,
+    accept=False,
+    replay=False,
+    seed=0,
+    form=None,
+    on_alarm=None,
+    observer=None,
     **reading,
-):  # fmt: skip
+):
     """Watch the rows of files or standard input with a model.
 
     Parameters

@@ -49,9 +49,12 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / len(labelled))))
     repeats = min(repeats, _MOST_REPEATS)
     splitter = LabeledKFold(
-        folds, shuffle=True, n_repeats=repeats, random_state=rng.randint(2**31 - 1),
+        folds,
+        shuffle=True,
+        n_repeats=repeats,
+        random_state=rng.randint(2**31 - 1),
         unlabeled=None,
-    )  # fmt: skip
+    )
     held = np.where(alone, np.nan, coded)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, held[kept])]
     if isinstance(getattr(machine, "balance", None), Mapping):
@@ -118,9 +121,12 @@ def _tell_shares(found, labelled_shares, names):
     two = len(names) == 2
     for k, share in shares.items():
         told = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
-        told = ", ".join(f"{100 * share[c]:.0f} % of the unlabelled rows {names[c]}" if i == 0
-                         else f"{100 * share[c]:.0f} % {names[c]}"
-                         for i, c in enumerate(told))  # fmt: skip
+        told = ", ".join(
+            f"{100 * share[c]:.0f} % of the unlabelled rows {names[c]}"
+            if i == 0
+            else f"{100 * share[c]:.0f} % {names[c]}"
+            for i, c in enumerate(told)
+        )
         found.notes[k] = f"calls {told}"
     others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
     if not others:

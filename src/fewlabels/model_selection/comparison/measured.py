@@ -78,16 +78,24 @@ class Measured:
             return self._told(search, verdict, scores, table=table)
         differences = self._differences(scores)
         outcome, verdict, worse_than = judged(
-            differences, float(scores.mean[0]), self.task.shown, self.task.score,
+            differences,
+            float(scores.mean[0]),
+            self.task.shown,
+            self.task.score,
             why_none(scores, search.stopped),
-        )  # fmt: skip
+        )
         clearly = differences["name"][differences["ahead"] & differences["clear"]]
         machines = {method.name: method.machine for method in scores.methods}
         return self._told(
-            search, f"{names[0]}: {verdict} {scores.caution}".rstrip(), scores, table=table,
-            differences=differences, outcome=outcome, worse_than=worse_than,
+            search,
+            f"{names[0]}: {verdict} {scores.caution}".rstrip(),
+            scores,
+            table=table,
+            differences=differences,
+            outcome=outcome,
+            worse_than=worse_than,
             offer=next((machines[name] for name in clearly if machines[name]), ""),
-        )  # fmt: skip
+        )
 
     def _led_by(self, place):
         scores = self.found if place == 0 else self.found.led_by(place)
@@ -112,17 +120,24 @@ class Measured:
             protocol += f" It was ended early by {search.stopped}."
         values = {
             "differences": differences_of(["ours"], np.zeros(1), np.zeros(1), 1),
-            "outcome": "unknown", "worse_than": [], **values,
-        }  # fmt: skip
+            "outcome": "unknown",
+            "worse_than": [],
+            **values,
+        }
         return BaselineComparison(
             table=pd.DataFrame(columns=_COLUMNS) if table is None else table,
-            measure=self.measure, verdict=verdict, protocol=protocol,
-            stopped=search.stopped, seconds=search.seconds,
+            measure=self.measure,
+            verdict=verdict,
+            protocol=protocol,
+            stopped=search.stopped,
+            seconds=search.seconds,
             agreement=None if scores is None else scores.agreement,
             disagreements=None if scores is None else scores.disagreements,
             folds=0 if scores is None else len(scores.folds),
-            rows=0 if scores is None else scores.rows, measured=self, **values,
-        )  # fmt: skip
+            rows=0 if scores is None else scores.rows,
+            measured=self,
+            **values,
+        )
 
 
 # What may end a comparison, in a sentence.

@@ -96,9 +96,13 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     if not is_given and (estimator.balance is not True or not is_even):
         return None, ""
     found = label_shift(
-        X, y, "estimate" if not is_given else estimator.class_ratio, unlabeled=estimator.unlabeled,
-        sample_weight=weight, random_state=search.seed,
-    )  # fmt: skip
+        X,
+        y,
+        "estimate" if not is_given else estimator.class_ratio,
+        unlabeled=estimator.unlabeled,
+        sample_weight=weight,
+        random_state=search.seed,
+    )
     if found.intervals is None:
         return found, ""
     own, (low, high) = sizes / sizes.sum(), found.intervals.T
@@ -153,9 +157,12 @@ class _Trial:
         folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
         repeats = int(np.clip(np.ceil(_PREDICTIONS / len(self.known)), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
-            max(2, folds), shuffle=True, n_repeats=repeats, random_state=search.seed,
+            max(2, folds),
+            shuffle=True,
+            n_repeats=repeats,
+            random_state=search.seed,
             unlabeled=None,
-        )  # fmt: skip
+        )
         labels = place[self.known].astype(float)
         self.splits = list(splitter.split(labels, labels))
         self.right = np.empty((0, len(self.splits), len(self.known)))
@@ -230,11 +237,13 @@ class _Trial:
 def _shown(candidates):
     table = pd.DataFrame(
         {
-            "machine": one.machine, "kernel": one.kernel, "C": one.parameters.get("C", 10.0),
+            "machine": one.machine,
+            "kernel": one.kernel,
+            "C": one.parameters.get("C", 10.0),
             "C_star": one.parameters.get("C_star", 5.0),
         }
         for one in candidates
-    )  # fmt: skip
+    )
     return table.assign(chosen=table.index == 0, clear=False)
 
 
@@ -304,16 +313,23 @@ def _helped(candidates, trial, best):
     """What the unlabelled rows do for the candidate that was chosen, or would do."""
     if candidates[best].machine == _WITH:
         twin = _twin(candidates[best])
-        same = [k for k, one in enumerate(candidates)
-                if one.machine == _ALONE and one.kernel == twin.kernel
-                and one.parameters.get("C") == twin.parameters.get("C")]  # fmt: skip
+        same = [
+            k
+            for k, one in enumerate(candidates)
+            if one.machine == _ALONE
+            and one.kernel == twin.kernel
+            and one.parameters.get("C") == twin.parameters.get("C")
+        ]
         if not same:
             trial.run([twin])
             same = [len(trial.right) - 1]
         pair = best, same[0]
     else:
-        same = [k for k, one in enumerate(candidates)
-                if one.machine == _WITH and one.kernel == candidates[best].kernel]  # fmt: skip
+        same = [
+            k
+            for k, one in enumerate(candidates)
+            if one.machine == _WITH and one.kernel == candidates[best].kernel
+        ]
         pair = same[0] if same else 1, best
     gain, error = _differences(trial, *pair)
     if not gain == gain:  # NaN

@@ -71,9 +71,14 @@ def tune_s3vm(estimator, X, y, weight, search):
         estimator = clone(estimator).set_params(balance=balance)
     if estimator.class_ratio is not None:  # estimated once, from all labels
         found = label_shift(
-            X, y, estimator.class_ratio, n_bootstrap=2, unlabeled=estimator.unlabeled,
-            sample_weight=weight, random_state=search.seed,
-        )  # fmt: skip
+            X,
+            y,
+            estimator.class_ratio,
+            n_bootstrap=2,
+            unlabeled=estimator.unlabeled,
+            sample_weight=weight,
+            random_state=search.seed,
+        )
         estimator = clone(estimator).set_params(class_ratio=found.shares)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
     search.took(search.expected)

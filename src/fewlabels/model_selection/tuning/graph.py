@@ -212,9 +212,16 @@ class _Trial:
             rows, left = self.told[fold], self.known.copy()
             left[rows] = np.nan
             machine = search.fitted(
-                self.estimator, values, left, self.weight, kernel="precomputed", solver="auto",
-                unlabeled=None, balance=self.balance, tol=max(_TOL, self.estimator.tol),
-            )  # fmt: skip
+                self.estimator,
+                values,
+                left,
+                self.weight,
+                kernel="precomputed",
+                solver="auto",
+                unlabeled=None,
+                balance=self.balance,
+                tol=max(_TOL, self.estimator.tol),
+            )
             if machine is None or not (told or search.is_time_for(n_fits - 1, until)):
                 return None
             told.append(machine.transduction_)

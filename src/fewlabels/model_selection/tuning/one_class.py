@@ -218,9 +218,13 @@ def _around(estimator, train, held, broken, distances, trim, factor, price, sear
     if seen is None:
         return None
     return {
-        "trim": trim, "factor": factor, "gamma": gamma, "dropped": int(far.sum()),
-        "beyond_reach": lost_share(held, core, gamma), **seen,
-    }  # fmt: skip
+        "trim": trim,
+        "factor": factor,
+        "gamma": gamma,
+        "dropped": int(far.sum()),
+        "beyond_reach": lost_share(held, core, gamma),
+        **seen,
+    }
 
 
 def _candidate(estimator, train, held, broken, search, **settings):

@@ -111,8 +111,12 @@ class TuningResult:
             name: column.to_numpy() if is_numeric_dtype(column) else column.to_list()
             for name, column in self.candidates.items()
         }
-        return {**self.__dict__, "candidates": columns, "curve": list(self.curve),
-                "unlabeled_rows": self.unlabeled_rows and list(self.unlabeled_rows)}  # fmt: skip
+        return {
+            **self.__dict__,
+            "candidates": columns,
+            "curve": list(self.curve),
+            "unlabeled_rows": self.unlabeled_rows and list(self.unlabeled_rows),
+        }
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -151,9 +155,15 @@ class TuningResult:
             ax.errorbar(group[x], group[y], group.get("standard_error"), marker="o", label=label)
         taken = table[table["chosen"]].dropna(subset=[x])
         ax.plot(
-            taken[x], taken[y], "o", markersize=14, fillstyle="none", color="black",
-            label="chosen", linestyle="none",
-        )  # fmt: skip
+            taken[x],
+            taken[y],
+            "o",
+            markersize=14,
+            fillstyle="none",
+            color="black",
+            label="chosen",
+            linestyle="none",
+        )
         if table[x].notna().any():
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")

@@ -191,11 +191,14 @@ def _bar():
     from rich.console import Console
 
     return progress.Progress(
-        progress.TextColumn("{task.description}"), progress.BarColumn(),
-        progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
         progress.TextColumn("{task.fields[best]}"),
-        console=Console(file=sys.stderr), transient=True,
-    )  # fmt: skip
+        console=Console(file=sys.stderr),
+        transient=True,
+    )
 
 
 @contextmanager

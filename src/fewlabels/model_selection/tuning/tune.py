@@ -108,9 +108,17 @@ def tune(
 
 
 def tune_within(
-    estimator, X, y, *, time_budget, contaminated, random_state, progress, seconds_in_all,
+    estimator,
+    X,
+    y,
+    *,
+    time_budget,
+    contaminated,
+    random_state,
+    progress,
+    seconds_in_all,
     expected=0.0,
-):  # fmt: skip
+):
     """``tune`` that leaves time for the fit and the probabilities: in all so many seconds.
 
     A fit of all rows is ``expected`` to take so many.
@@ -169,10 +177,18 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     fit_seconds = time.perf_counter() - started
     fit_values = search.count(machine)
     machine.tuning_ = TuningResult(
-        plan.candidates.reset_index(drop=True), plan.settings, plan.reason, search.stopped,
-        search.seconds, fit_seconds, search.fits, search.kernel_values, fit_values, plan.curve,
+        plan.candidates.reset_index(drop=True),
+        plan.settings,
+        plan.reason,
+        search.stopped,
+        search.seconds,
+        fit_seconds,
+        search.fits,
+        search.kernel_values,
+        fit_values,
+        plan.curve,
         plan.unlabeled,
-    )  # fmt: skip
+    )
     return machine
 
 

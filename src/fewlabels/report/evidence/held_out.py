@@ -145,10 +145,12 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
         return found
 
     scores = left_out_scores(
-        len(y), splits, score,
+        len(y),
+        splits,
+        score,
         is_over=lambda: done and end.left() < longest,
         n_scores=n_classes if n_classes > 2 else None,
-    )  # fmt: skip
+    )
     if not done:
         return _none(f"no row could be held out ({failed})")
     if done < len(splits) and not failed:

@@ -9,8 +9,12 @@ from scipy.stats import beta
 from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
 
 __all__ = [
-    "Promise", "counted_interval", "cross_fitted_interval", "promise", "threshold_interval",
-]  # fmt: skip
+    "Promise",
+    "counted_interval",
+    "cross_fitted_interval",
+    "promise",
+    "threshold_interval",
+]
 
 _TAIL = (1.0 - CONFIDENCE) / 2.0
 _DRAWS = 20_000
@@ -74,9 +78,11 @@ def promise(prior, prior_interval, found, n_hidden, marked, n_unlabelled, seed=0
     median = float(np.median(precision))
     ends = [_TAIL, 1.0 - _TAIL]
     return Promise(
-        median, _around(median, np.quantile(precision, ends)),
-        found / n_hidden, _around(found / n_hidden, np.quantile(recall, ends)),
-    )  # fmt: skip
+        median,
+        _around(median, np.quantile(precision, ends)),
+        found / n_hidden,
+        _around(found / n_hidden, np.quantile(recall, ends)),
+    )
 
 
 def _around(value, ends):

@@ -60,9 +60,10 @@ def section(name, title, *children):
 
 def facts(pairs, class_="facts"):
     return tag(
-        "dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs),
+        "dl",
+        *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs),
         class_=class_,
-    )  # fmt: skip
+    )
 
 
 def table(caption, heads, rows, classes=None, marked=None, class_="stacked", label=None):
@@ -80,25 +81,33 @@ def table(caption, heads, rows, classes=None, marked=None, class_="stacked", lab
     # A block is no row for those who cannot see it, unless it says so.
     head = tag(
         "tr",
-        *(tag("th", name, scope="col", class_=c or None, role="columnheader")
-          for name, c in zip(heads, classes, strict=True)),
+        *(
+            tag("th", name, scope="col", class_=c or None, role="columnheader")
+            for name, c in zip(heads, classes, strict=True)
+        ),
         role="row",
-    )  # fmt: skip
+    )
     body = [
         tag(
             "tr",
-            *(_cell(*cell, first=k == 0)
-              for k, cell in enumerate(zip(heads, classes, row, strict=True))),
+            *(
+                _cell(*cell, first=k == 0)
+                for k, cell in enumerate(zip(heads, classes, row, strict=True))
+            ),
             class_="marked" if i in (marked or ()) else None,
             role="row",
         )
         for i, row in enumerate(rows)
-    ]  # fmt: skip
+    ]
     return tag(
-        "table", tag("caption", caption) if caption else None,
-        tag("thead", head, role="rowgroup"), tag("tbody", *body, role="rowgroup"),
-        class_=class_, role="table", aria_label=label,
-    )  # fmt: skip
+        "table",
+        tag("caption", caption) if caption else None,
+        tag("thead", head, role="rowgroup"),
+        tag("tbody", *body, role="rowgroup"),
+        class_=class_,
+        role="table",
+        aria_label=label,
+    )
 
 
 def _room(k, heads, rows, class_):
@@ -112,9 +121,13 @@ def _room(k, heads, rows, class_):
 def _cell(head, class_, value, first):
     name, role = ("th", "rowheader") if first else ("td", "cell")
     return tag(
-        name, value, scope="row" if first else None, class_=class_ or None, data_label=head,
+        name,
+        value,
+        scope="row" if first else None,
+        class_=class_ or None,
+        data_label=head,
         role=role,
-    )  # fmt: skip
+    )
 
 
 def _plain(value):

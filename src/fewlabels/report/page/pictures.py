@@ -28,10 +28,14 @@ def histograms(groups, sides):
 
 def legend(*keys):
     """What colours mean: pairs of a class and words."""
-    return tag("p", *(
-        tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), word)
-        for class_, word in keys
-    ), class_="legend")  # fmt: skip
+    return tag(
+        "p",
+        *(
+            tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), word)
+            for class_, word in keys
+        ),
+        class_="legend",
+    )
 
 
 def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
@@ -52,11 +56,17 @@ def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
 def shares(low, high, ends, name):
     """Two shares of rows as a bar with a part between them, and an interval as a line."""
     parts = [
-        tag("rect", x=_percent(100.0 * start), y="4", width=_percent(100.0 * (end - start)),
-            height="14", class_=class_)
+        tag(
+            "rect",
+            x=_percent(100.0 * start),
+            y="4",
+            width=_percent(100.0 * (end - start)),
+            height="14",
+            class_=class_,
+        )
         for start, end, class_ in ((0.0, low, "above"), (low, high, "open"), (high, 1.0, "below"))
         if end > start
-    ]  # fmt: skip
+    ]
     for end in ends:
         parts.append(_line(100.0 * end, 1, 100.0 * end, 21, "limit"))
     parts.append(_line(100.0 * ends[0], 11, 100.0 * ends[1], 11, "limit"))
@@ -85,8 +95,7 @@ def convergence(history, several):
     )
     if several:
         name += " Each of several problems starts with a large violation."
-    return _lines([("", x, y)], log_x=False, log_y=True, chosen=None, name=name,
-                  x_title="seconds")  # fmt: skip
+    return _lines([("", x, y)], log_x=False, log_y=True, chosen=None, name=name, x_title="seconds")
 
 
 def search(tuning):
@@ -99,14 +108,21 @@ def search(tuning):
     lines = []
     for key, group in groups:
         group = group.sort_values(x)
-        label = ", ".join(_named(name, value) for name, value in zip(by, key, strict=True)
-                          if value == value)  # fmt: skip
+        label = ", ".join(
+            _named(name, value) for name, value in zip(by, key, strict=True) if value == value
+        )
         lines.append((label, group[x].to_numpy(float), group[y].to_numpy(float)))
     taken = table[table["chosen"].astype(bool)]
     chosen = (taken[x].iloc[0], taken[y].iloc[0]) if len(taken) else None
     name = f"{title}: {y.replace('_', ' ')} against {x}, {len(table)} settings."
-    return _lines(lines[:6], log_x=bool((table[x] > 0).all()), log_y=False, chosen=chosen,
-                  name=name, x_title=x.replace("_", " "))  # fmt: skip
+    return _lines(
+        lines[:6],
+        log_x=bool((table[x] > 0).all()),
+        log_y=False,
+        chosen=chosen,
+        name=name,
+        x_title=x.replace("_", " "),
+    )
 
 
 def _named(name, value):
@@ -132,11 +148,16 @@ def _histogram(group, edges, sides):
     for count, left, right in zip(height_of, edges[:-1], edges[1:], strict=True):
         if count:
             height = max(1.5, _HEIGHT * count / tallest)
-            parts.append(tag(
-                "rect", x=_percent(across(left)), y=f"{_HEIGHT - height:.1f}",
-                width=_percent(0.9 * (across(right) - across(left))), height=f"{height:.1f}",
-                class_="below" if right <= 0 else "above",
-            ))  # fmt: skip
+            parts.append(
+                tag(
+                    "rect",
+                    x=_percent(across(left)),
+                    y=f"{_HEIGHT - height:.1f}",
+                    width=_percent(0.9 * (across(right) - across(left))),
+                    height=f"{height:.1f}",
+                    class_="below" if right <= 0 else "above",
+                )
+            )
     parts.append(_line(0.0, _HEIGHT, 100.0, _HEIGHT, "axis"))
     parts.append(_line(across(0.0), 0, across(0.0), _HEIGHT, "threshold"))
     parts += _ticks(_round_values(edges[0], edges[-1]), across, _HEIGHT)
@@ -161,22 +182,33 @@ def _lines(lines, *, log_x, log_y, chosen, name, x_title):
             f"{across(a):.3f} {100.0 - up(b):.3f}" for a, b in zip(x, y, strict=True)
         )
         inner.append(tag("path", d=f"M{points}", style=f"stroke:var(--series-{k + 1})"))
-    parts = [Html(
-        f'<svg x="0" y="0" width="100%" height="{height}" viewBox="0 0 100 100" '
-        f'preserveAspectRatio="none">{joined(inner)}</svg>'
-    )]  # fmt: skip
+    parts = [
+        Html(
+            f'<svg x="0" y="0" width="100%" height="{height}" viewBox="0 0 100 100" '
+            f'preserveAspectRatio="none">{joined(inner)}</svg>'
+        )
+    ]
     for k, (_, x, y) in enumerate(lines):
         parts += [
-            tag("circle", cx=_percent(across(a)), cy=f"{height * (1 - up(b) / 100):.1f}", r="3",
-                style=f"fill:var(--series-{k + 1})")
+            tag(
+                "circle",
+                cx=_percent(across(a)),
+                cy=f"{height * (1 - up(b) / 100):.1f}",
+                r="3",
+                style=f"fill:var(--series-{k + 1})",
+            )
             for a, b in zip(x, y, strict=True)
-        ]  # fmt: skip
+        ]
     if chosen is not None:
-        parts.append(tag(
-            "circle", cx=_percent(across(chosen[0])),
-            cy=f"{height * (1 - up(chosen[1]) / 100):.1f}", r="8",
-            style="fill:none;stroke:var(--text);stroke-width:2",
-        ))  # fmt: skip
+        parts.append(
+            tag(
+                "circle",
+                cx=_percent(across(chosen[0])),
+                cy=f"{height * (1 - up(chosen[1]) / 100):.1f}",
+                r="8",
+                style="fill:none;stroke:var(--text);stroke-width:2",
+            )
+        )
     parts.append(_line(0.0, height, 100.0, height, "axis"))
     parts += _ticks(_values(xs, log_x), across, height)
     for value in _values(ys, log_y):
@@ -184,10 +216,16 @@ def _lines(lines, *, log_x, log_y, chosen, name, x_title):
         parts.append(_line(0.0, y, 100.0, y, "axis"))
         parts.append(tag("text", words.number(value), x="0", y=f"{y - 4:.1f}"))
     legend = [
-        tag("span", tag("span", class_="key", aria_hidden="true",
-                        style=f"background:var(--series-{k + 1})"), label)
-        for k, (label, _, _) in enumerate(lines) if label
-    ]  # fmt: skip
+        tag(
+            "span",
+            tag(
+                "span", class_="key", aria_hidden="true", style=f"background:var(--series-{k + 1})"
+            ),
+            label,
+        )
+        for k, (label, _, _) in enumerate(lines)
+        if label
+    ]
     if chosen is not None:
         legend.append(tag("span", "circle: the chosen settings"))
     return tag(
@@ -199,8 +237,15 @@ def _lines(lines, *, log_x, log_y, chosen, name, x_title):
 
 
 def _picture(height, name, *parts):
-    return tag("svg", tag("title", name), *parts, height=str(height), role="img",
-               aria_label=name, xmlns="http://www.w3.org/2000/svg")  # fmt: skip
+    return tag(
+        "svg",
+        tag("title", name),
+        *parts,
+        height=str(height),
+        role="img",
+        aria_label=name,
+        xmlns="http://www.w3.org/2000/svg",
+    )
 
 
 def _line(x1, y1, x2, y2, class_):
@@ -212,8 +257,9 @@ def _ticks(values, across, height):
         x = across(value)
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
         yield _line(x, height, x, height + 4, "axis")
-        yield tag("text", words.number(value), x=_percent(x), y=f"{height + 17}",
-                  text_anchor=anchor)  # fmt: skip
+        yield tag(
+            "text", words.number(value), x=_percent(x), y=f"{height + 17}", text_anchor=anchor
+        )
 
 
 def _percent(value):

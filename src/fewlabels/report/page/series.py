@@ -22,10 +22,12 @@ def line(x, y, threshold, marks, name):
     path = " L".join(
         f"{across(a):.3f} {100 * up(b) / _LINE:.3f}" for a, b in zip(x, y, strict=True)
     )
-    parts = [Html(
-        f'<svg x="0" y="0" width="100%" height="{_LINE}" viewBox="0 0 100 100" '
-        f'preserveAspectRatio="none"><path d="M{path}" style="stroke:var(--series-1)"/></svg>'
-    )]  # fmt: skip
+    parts = [
+        Html(
+            f'<svg x="0" y="0" width="100%" height="{_LINE}" viewBox="0 0 100 100" '
+            f'preserveAspectRatio="none"><path d="M{path}" style="stroke:var(--series-1)"/></svg>'
+        )
+    ]
     parts.append(_rule(0.0, up(threshold), 100.0, up(threshold), "threshold"))
     for value in _round(low, high):
         parts.append(_rule(0.0, up(value), 100.0, up(value), "axis"))
@@ -33,12 +35,20 @@ def line(x, y, threshold, marks, name):
     for k, (row, word) in enumerate(marks):
         at = across(row)
         parts.append(_rule(at, 0.0, at, _LINE, "threshold"))
-        parts.append(tag("text", word, x=f"{at:.2f}%", y=f"{12 + 14 * k}",
-                         text_anchor="end", dx="-4"))  # fmt: skip
+        parts.append(
+            tag("text", word, x=f"{at:.2f}%", y=f"{12 + 14 * k}", text_anchor="end", dx="-4")
+        )
     for row in _round(0.0, last)[1:]:
         at = across(row)
-        parts.append(tag("text", words.number(row), x=f"{at:.2f}%", y=f"{_LINE + 16}",
-                         text_anchor="end" if at > 95 else "middle"))  # fmt: skip
+        parts.append(
+            tag(
+                "text",
+                words.number(row),
+                x=f"{at:.2f}%",
+                y=f"{_LINE + 16}",
+                text_anchor="end" if at > 95 else "middle",
+            )
+        )
     return tag("figure", _picture(_LINE + _TICKS, name, *parts), tag("figcaption", name))
 
 
@@ -47,15 +57,28 @@ def bars(values, bins, caption):
     counts = np.histogram(values, bins, (0.0, 1.0))[0]
     tallest = max(1.3 * len(values) / bins, counts.max())
     parts = [
-        tag("rect", x=f"{100.0 * k / bins:.3f}%", y=f"{_BARS * (1 - c / tallest):.1f}",
-            width=f"{92.0 / bins:.3f}%", height=f"{_BARS * c / tallest:.1f}", class_="above")
+        tag(
+            "rect",
+            x=f"{100.0 * k / bins:.3f}%",
+            y=f"{_BARS * (1 - c / tallest):.1f}",
+            width=f"{92.0 / bins:.3f}%",
+            height=f"{_BARS * c / tallest:.1f}",
+            class_="above",
+        )
         for k, c in enumerate(counts)
-    ]  # fmt: skip
+    ]
     level = _BARS * (1.0 - len(values) / bins / tallest)
     parts.append(_rule(0.0, level, 100.0, level, "threshold"))
     for value, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        parts.append(tag("text", words.number(value), x=f"{100 * value:g}%", y=f"{_BARS + 16}",
-                         text_anchor=anchor))  # fmt: skip
+        parts.append(
+            tag(
+                "text",
+                words.number(value),
+                x=f"{100 * value:g}%",
+                y=f"{_BARS + 16}",
+                text_anchor=anchor,
+            )
+        )
     return tag("figure", _picture(_BARS + _TICKS, caption, *parts), tag("figcaption", caption))
 
 
@@ -71,9 +94,16 @@ def pair(name, before, after):
         top = k * (_PAIR + 6)
         for j, count in enumerate(counts):
             height = _PAIR * count / max(1, counts.max())
-            drawn.append(tag("rect", x=f"{j / 0.3:.3f}%", y=f"{top + _PAIR - height:.1f}",
-                             width="3.1%", height=f"{height:.1f}",
-                             class_="above" if k == 0 else "below"))  # fmt: skip
+            drawn.append(
+                tag(
+                    "rect",
+                    x=f"{j / 0.3:.3f}%",
+                    y=f"{top + _PAIR - height:.1f}",
+                    width="3.1%",
+                    height=f"{height:.1f}",
+                    class_="above" if k == 0 else "below",
+                )
+            )
     bottom = 2 * _PAIR + 6
     for value, anchor, x in ((low, "start", "0"), (high, "end", "100%")):
         drawn.append(tag("text", words.number(value), x=x, y=f"{bottom + 16}", text_anchor=anchor))
@@ -91,10 +121,18 @@ def _round(low, high):
 
 
 def _rule(x1, y1, x2, y2, class_):
-    return tag("line", x1=f"{x1:.3f}%", y1=f"{y1:.1f}", x2=f"{x2:.3f}%", y2=f"{y2:.1f}",
-               class_=class_)  # fmt: skip
+    return tag(
+        "line", x1=f"{x1:.3f}%", y1=f"{y1:.1f}", x2=f"{x2:.3f}%", y2=f"{y2:.1f}", class_=class_
+    )
 
 
 def _picture(height, name, *parts):
-    return tag("svg", tag("title", name), joined(parts), height=str(height), role="img",
-               aria_label=name, xmlns="http://www.w3.org/2000/svg")  # fmt: skip
+    return tag(
+        "svg",
+        tag("title", name),
+        joined(parts),
+        height=str(height),
+        role="img",
+        aria_label=name,
+        xmlns="http://www.w3.org/2000/svg",
+    )
