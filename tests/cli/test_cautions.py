@@ -10,8 +10,9 @@ from sklearn.datasets import load_breast_cancer
 
 from fewlabels import S3VM
 from fewlabels.cli.terminal.summary import _over_budget, answer_lines
+from fewlabels.jobs.training.choice import SearchPlan
 from fewlabels.jobs.training.comparison import comparison_facts
-from fewlabels.jobs.training.search import SearchPlan, why_settings
+from fewlabels.jobs.training.figures import why_settings
 
 SAMPLE = "the labelled rows are a random sample of the positives"
 

@@ -10,7 +10,7 @@ import pytest
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.io.models.files import load_model
 from fewlabels.jobs.training import fitting
-from fewlabels.jobs.training.search import plan_search
+from fewlabels.jobs.training.choice import plan_search
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -158,7 +158,7 @@ def test_ctrl_c_twice(tmp_path):
 
 
 def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
-    from fewlabels.jobs.training import train
+    from fewlabels.jobs.training import preparing, train
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
@@ -166,7 +166,7 @@ def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
     (tmp_path / "d.csv").write_text("a,b\n" + "1,2\n3,5\n4,1\n" * 20)
     arguments = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0]
     with monkeypatch.context() as patch:
-        patch.setattr(train, "read_training", interrupted)
+        patch.setattr(preparing, "read_training", interrupted)
         told = run(*arguments)
         assert told.code == 130 and "no model was written" in told.err
     monkeypatch.setattr(train, "_compared", interrupted)

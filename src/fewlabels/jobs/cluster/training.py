@@ -19,10 +19,10 @@ from ...io.tables.tally import Tally
 from ...options.words import ref
 from ..observer import interruptible
 from ..tasks import steps_of
+from ..training.choice import SearchPlan
 from ..training.figures import count_answers
 from ..training.fitting import fit_machine
 from ..training.large import Drawn, described_as_large, from_sample
-from ..training.search import SearchPlan
 from .files import cluster_of, files_of, parts_of, told_by_workers
 
 _ROWS = 1 << 16

@@ -1,8 +1,9 @@
-"""Which model is fitted, and its parameters: from what was asked for, and from the labels."""
+"""Which model is fitted, with which parameters, and whether settings are searched for."""
 
 import dataclasses
 import math
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ...tasks.machines import MACHINES, TASKS, machine_class, machines_for, mach
 from .. import tasks
 from ..tasks import Choice, Situation
 from ..tasks.one_class import FEWEST
+
+# What a search would choose, and what is shown of the settings, in this order.
+CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 
 # What to do where no machine fits: with two classes in all rows, and with more.
 ONE_OF_TWO = (
@@ -299,3 +303,50 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
             )
         parameters["target_fpr"] = TARGET_FPR if asked is None else asked
     return parameters, notes
+
+
+class SearchPlan(NamedTuple):
+    """Seconds for the choice of settings (0: none is made, and why not).
+
+    ``seconds_in_all`` are for the fit and the probabilities too; a fit of all rows is ``expected``
+    to take so many. ``contaminated``: whether rows of
+    one class may hold others; ``settings`` that follow from it where none are chosen.
+    """
+
+    seconds: float
+    why_not: str = ""
+    seconds_in_all: float | None = None
+    contaminated: bool = True
+    settings: dict = {}  # noqa: RUF012
+    expected: float = 0.0
+
+
+def plan_search(machine, given, time_budget, clean):
+    """Decide whether settings are searched for; those given end the search."""
+    if clean and "clean" not in task_of(machine).options:
+        raise UserError(
+            f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
+            "option."
+        )
+    if MACHINES[machine].is_baseline:
+        if clean:
+            raise UserError(
+                f"{ref('clean', True)} affects the choice of settings, and {machine} has none; "
+                "omit one of the options."
+            )
+        return SearchPlan(0.0, "defaults")
+    fixed = [ref(name) for name in CHOSEN if given.get(name) is not None]
+    if fixed:
+        search = SearchPlan(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
+    elif not time_budget:
+        search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
+    else:
+        return SearchPlan(time_budget, contaminated=not clean)
+    if clean and machine in machines_with("trim") and given.get("trim") is None:
+        return search._replace(contaminated=False, settings={"trim": 0.0})
+    if clean:
+        raise UserError(
+            f"{ref('clean', True)} affects the choice of settings, but they are {search.why_not}; "
+            "omit one of the options."
+        )
+    return search

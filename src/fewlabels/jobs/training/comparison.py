@@ -11,9 +11,8 @@ from ...options.words import ref, template
 from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ..observer import listening
 from ..tasks import Choice
-from .choice import machine_parameters, with_target_fpr
+from .choice import SearchPlan, machine_parameters, with_target_fpr
 from .fitting import Fitted, fit_machine
-from .search import SearchPlan
 
 # Parameters that say how much effort is made, or what holds for every method.
 _OF_EVERY_METHOD = {

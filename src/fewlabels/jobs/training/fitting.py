@@ -12,7 +12,7 @@ from ...io.errors import UserError, plural
 from ...options.words import ref, template
 from ..observer import interruptible, listening
 from .budget import short_of_time
-from .search import CHOSEN
+from .choice import CHOSEN
 
 
 class Fitted(NamedTuple):

@@ -30,10 +30,10 @@ from ...rows.shards import sampled
 from ...tasks.machines import MACHINES, machine_class, task_of
 from ..observer import interruptible
 from ..tasks import steps_of
+from .choice import SearchPlan
 from .cost import expected_cost
-from .figures import count_answers, count_labels, figures_of
+from .figures import count_answers, count_labels, figures_of, odd_rows
 from .fitting import fit_machine
-from .search import SearchPlan, odd_rows
 
 # Bytes that reading and learning take for every cell; formats that are read in pieces, and what a
 # byte of theirs comes to at most.

@@ -3,6 +3,8 @@
 import html
 import re
 
+import pandas as pd
+
 # Characters that are not allowed in a document.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
 # Words of a table longer than this are broken where the line ends, cells up to this never.
@@ -116,6 +118,11 @@ def _room(k, heads, rows, class_):
     if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG:
         return "loose"
     return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT else ""
+
+
+def alignment(values):
+    """The class of the cells of a column: numbers are aligned."""
+    return "number" if pd.api.types.is_numeric_dtype(values) else ""
 
 
 def _cell(head, class_, value, first):

@@ -9,15 +9,14 @@ import pandas as pd
 from ...options.words import ref
 from ..contents import Excerpt
 from . import pictures, words
-from .elements import Html, facts, joined, prose, section, table, tag
+from .elements import Html, alignment, facts, joined, prose, section, table, tag
+from .model import certificate, machine, search
 from .terms import terms
 
-# Parameters that do not change the model.
-_NO_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
 # A section as it begins.
 _HEADING = re.compile(r'<section id="(\w+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
-# Columns and candidates shown before the rest is folded away.
-_COLUMNS, _CANDIDATES = 40, 12
+# Columns shown before the rest is folded away.
+_COLUMNS = 40
 
 
 def answer(contents):
@@ -47,8 +46,12 @@ def _on_columns(note):
 
 
 def _callout(*sentences):
-    return tag("div", *(tag("p", prose(sentence)) for sentence in sentences), class_="callout",
-               role="note")  # fmt: skip
+    return tag(
+        "div",
+        *(tag("p", prose(sentence)) for sentence in sentences),
+        class_="callout",
+        role="note",
+    )
 
 
 def notes(contents):
@@ -74,7 +77,7 @@ def ranked(contents):
         "Look at these first",
         tag("p", sentence),
         *(_ranking(ranking) for ranking in rankings),
-    )  # fmt: skip
+    )
 
 
 def classes(contents):
@@ -84,42 +87,50 @@ def classes(contents):
     heads = list(found.columns)
     numbers = ("labelled", "predicted rows")
     rows = zip(
-        *([words.count(v) for v in found[name]] if name in numbers else list(found[name])
-          for name in heads),
+        *(
+            [words.count(v) for v in found[name]] if name in numbers else list(found[name])
+            for name in heads
+        ),
         strict=True,
-    )  # fmt: skip
+    )
     return section(
         "classes",
         "The classes",
-        tag("p", "For each class: labelled rows, unlabelled rows predicted as this class, and the "
+        tag(
+            "p",
+            "For each class: labelled rows, unlabelled rows predicted as this class, and the "
             "expected share of the class according to the probabilities. The interval of the "
             "share is based on the number of labelled rows. Precision and recall are measured "
-            "on labelled rows that the models weren't trained on."),
-        table(None, heads, rows, ["" if name == "class" else "number" for name in heads],
-              label="The classes"),
-    )  # fmt: skip
+            "on labelled rows that the models weren't trained on.",
+        ),
+        table(
+            None,
+            heads,
+            rows,
+            ["" if name == "class" else "number" for name in heads],
+            label="The classes",
+        ),
+    )
 
 
 def _ranking(ranking):
     heads = list(ranking.rows.columns)
     rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
     classes = [
-        "wide" if name == "why" or _is_text(ranking.rows[name]) else _alignment(ranking.rows[name])
+        "wide" if name == "why" or _is_text(ranking.rows[name]) else alignment(ranking.rows[name])
         for name in heads
     ]
-    return joined([
-        tag("h3", ranking.title),
-        tag("p", ranking.text),
-        table(None, heads, rows, classes, label=ranking.title),
-    ])  # fmt: skip
+    return joined(
+        [
+            tag("h3", ranking.title),
+            tag("p", ranking.text),
+            table(None, heads, rows, classes, label=ranking.title),
+        ]
+    )
 
 
 def _is_text(values):
     return bool(len(values)) and isinstance(values.iloc[0], Excerpt)
-
-
-def _alignment(values):
-    return "number" if pd.api.types.is_numeric_dtype(values) else ""
 
 
 def _cells(name, values):
@@ -151,10 +162,13 @@ def telling(contents):
     return section(
         "telling",
         "Words that distinguish the rows",
-        tag("p", "Words and word pairs that are clearly more frequent in rows of one kind, the "
-            "clearest first."),
+        tag(
+            "p",
+            "Words and word pairs that are clearly more frequent in rows of one kind, the "
+            "clearest first.",
+        ),
         facts(contents.telling),
-    )  # fmt: skip
+    )
 
 
 def scores(contents):
@@ -165,11 +179,14 @@ def scores(contents):
     return section(
         "scores",
         "Scores",
-        tag("p", "Distribution of the scores. The dashed line is the threshold, 0: rows below it "
+        tag(
+            "p",
+            "Distribution of the scores. The dashed line is the threshold, 0: rows below it "
             f"are {low}, rows above it {high}. Each picture has its own scale of row counts. "
-            "Extreme scores are drawn at the edge."),
+            "Extreme scores are drawn at the edge.",
+        ),
         pictures.histograms(findings.groups, findings.sides),
-    )  # fmt: skip
+    )
 
 
 def rates(contents):
@@ -214,20 +231,24 @@ def bias(contents):
     for line in found.table.itertuples(index=False):
         marked, most = int(line.positive), int(line.positive + line.undecided)
         prior = (line.prior_low, line.prior_high)
-        rows.append((
-            f"{line.bias:g}",
-            words.percent(prior[0]) if prior[0] == prior[1] else words.span(prior),
-            words.count(marked) if marked == most else f"{words.count(marked)} to {most:,}",
-            words.count(marked),
-            words.count(int(line.undecided)),
-            pictures.shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
-        ))  # fmt: skip
+        rows.append(
+            (
+                f"{line.bias:g}",
+                words.percent(prior[0]) if prior[0] == prior[1] else words.span(prior),
+                words.count(marked) if marked == most else f"{words.count(marked)} to {most:,}",
+                words.count(marked),
+                words.count(int(line.undecided)),
+                pictures.shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
+            )
+        )
     return section(
         "bias",
         _NOT_RANDOM,
         tag("p", found.text),
         pictures.legend(
-            ("above", "always positive"), ("open", "undecided"), ("below", "never positive"),
+            ("above", "always positive"),
+            ("open", "undecided"),
+            ("below", "never positive"),
         ),
         table(
             f"Of {words.rows(total)} without a label. The black line is the range of the expected "
@@ -237,7 +258,7 @@ def bias(contents):
             ["number", "number", "number", "number", "number", "picture plain"],
         ),
         None if found.ranking is None else _ranking(found.ranking),
-    )  # fmt: skip
+    )
 
 
 def baselines(contents):
@@ -269,14 +290,16 @@ def _compared(found, measure):
         if known:
             name = f"{row.name}: {row.score:.3f}"
             picture = pictures.interval(row.score, interval, low, high, bool(row.ours), name)
-        rows.append((
-            f"{row.name} (this model)" if row.ours else row.name,
-            f"{row.score:.3f}" if known else "",
-            f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "",
-            picture,
-            words.seconds(row.seconds) if math.isfinite(row.seconds) else "",
-            row.note or "",
-        ))  # fmt: skip
+        rows.append(
+            (
+                f"{row.name} (this model)" if row.ours else row.name,
+                f"{row.score:.3f}" if known else "",
+                f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "",
+                picture,
+                words.seconds(row.seconds) if math.isfinite(row.seconds) else "",
+                row.note or "",
+            )
+        )
     heads = ["method", "score", "interval", f"{low:.2f} to {high:.2f}", "time of a fit", "note"]
     classes = ["plain", "number", "number", "picture plain", "number", "wide plain"]
     if not any(row[-1] for row in rows):
@@ -304,20 +327,28 @@ def data(contents):
         first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
         parts.append(_columns("The columns of the file and how they were used.", first))
         if rest:
-            parts.append(tag(
-                "details",
-                tag("summary", f"{words.count(len(rest))} more columns"),
-                _columns("The other columns.", rest),
-            ))  # fmt: skip
+            parts.append(
+                tag(
+                    "details",
+                    tag("summary", f"{words.count(len(rest))} more columns"),
+                    _columns("The other columns.", rest),
+                )
+            )
     return section("data", "Training data", *parts)
 
 
 def _columns(caption, columns):
     rows = [
-        (c.name, c.kind, words.count(c.missing) if c.missing else "", words.count(c.distinct),
-         c.shown, c.note)
+        (
+            c.name,
+            c.kind,
+            words.count(c.missing) if c.missing else "",
+            words.count(c.distinct),
+            c.shown,
+            c.note,
+        )
         for c in columns
-    ]  # fmt: skip
+    ]
     heads = ["column", "taken as", "missing", "different", "values", "note"]
     classes = ["plain", "", "number", "number", "wide plain", "wide plain"]
     if not any(c.missing for c in columns):
@@ -330,115 +361,12 @@ def _columns(caption, columns):
     return table(caption, heads, rows, classes)
 
 
-def machine(contents):
-    chosen = {} if contents.tuning is None else contents.tuning.chosen
-    taken = [(name, f"{_setting(value)} (chosen from the data)") for name, value in chosen.items()]
-    others = [
-        (name, _setting(value))
-        for name, value in contents.settings.items()
-        if value is not None and name not in chosen and name not in _NO_SETTINGS
-    ]
-    reason = words.capital(contents.why)
-    return section(
-        "machine",
-        "Model and settings",
-        tag("p", f"Model: {contents.machine}, the {contents.title}. Why: {reason}."),
-        facts(taken) if taken else None,
-        tag("details", tag("summary", "Other settings" if taken else "Settings"), facts(others)),
-    )
-
-
-def _setting(value):
-    return words.number(value) if isinstance(value, float) else str(value)
-
-
-_COLUMNS_OF_THE_RULE = (
-    "The table uses four fifths of the rows (2000 at most) for training and the others for "
-    "scoring, so its gamma differs slightly from the chosen one. Trim: share of training rows "
-    "dropped (dropped: how many). Factor: gamma times the squared median distance. Beyond reach: "
-    "share of held-out rows too far away for the kernel. AUC shuffled: ROC AUC of held-out rows "
-    "against rows with shuffled columns. Rank correlation: with the ranking of the settings in "
-    "bold."
-)
-
-
-_FOR_CHOOSING = (
-    "Use these accuracies to compare settings only: the best of several is too high by chance. "
-    'The accuracy to expect is under "Expected errors".'
-)
-
-
-def search(contents):
-    found = contents.tuning
-    if found is None:
-        return None
-    table_ = found.candidates
-    if "folds" in table_:  # a search that ends early leaves some untried
-        table_ = table_[(table_["folds"] > 0) | table_["chosen"].astype(bool)]
-    scored = found.curve.y in table_ and table_[found.curve.y].notna().any()
-    best = table_.sort_values(found.curve.y, ascending=False) if scored else table_
-    first = best.head(_CANDIDATES)
-    chosen = table_["chosen"].astype(bool)
-    if chosen.any() and not first["chosen"].astype(bool).any():
-        first = pd.concat([first, table_[chosen]])
-    heads = [
-        name
-        for name in first.columns
-        if name != "chosen" and first[name].notna().any() and _differs(table_[name])
-    ]
-    cells = [_candidates(name, first[name], found.curve.y) for name in heads]
-    rows = list(zip(*cells, strict=True)) or [()] * len(first)
-    marked = {i for i, value in enumerate(first["chosen"].astype(bool)) if value}
-    classes = [_alignment(first[name]) for name in heads]
-    shown = len(first), len(table_)
-    caption = (
-        f"{'All' if shown[0] == shown[1] else 'The best'} {words.count(shown[0])} of "
-        f"{words.count(shown[1])} settings tried, in {words.seconds(found.seconds)}; the chosen "
-        "ones in bold."
-    )
-    return section(
-        "search",
-        "How the settings were chosen",
-        tag("p", prose(found.reason)),
-        pictures.search(found),
-        table(caption, [name.replace("_", " ") for name in heads], rows, classes,
-              marked, "stacked candidates"),
-        tag("p", _COLUMNS_OF_THE_RULE) if "trim" in table_ else None,
-        tag("p", _FOR_CHOOSING) if contents.findings.rates and "accuracy" in heads else None,
-    )  # fmt: skip
-
-
-def _differs(values):
-    return len(values) == 1 or values.nunique(dropna=False) > 1
-
-
-def _candidates(name, values, score):
-    if pd.api.types.is_bool_dtype(values):
-        return ["yes" if value else "no" for value in values]
-    if name in (score, "standard_error", "gain", "gain_error"):
-        known = values.fillna(np.nan).astype(float)
-        return [text if value == value else "" for text, value in
-                zip(words.column(known), known, strict=True)]  # fmt: skip
-    return [value if isinstance(value, str) else words.number(value) for value in values]
-
-
-def certificate(contents):
-    text = (
-        "The model solves an optimisation problem. These figures show how close it is to the "
-        "exact solution."
-        if contents.converged
-        else "The fit stopped before it reached the tolerance. These figures show how far it got."
-    )
-    drawn = pictures.convergence(contents.history, contents.task.solves_several)
-    solved = facts(contents.certificate)
-    return section("certificate", "How exact the solution is", tag("p", text), solved, drawn)
-
-
 def usage(contents):
     if not contents.usage:
         return None
-    parts = [joined([tag("h3", head), tag("pre", tag("code", code))])
-             for head, code in contents.usage]  # fmt: skip
+    parts = [
+        joined([tag("h3", head), tag("pre", tag("code", code))]) for head, code in contents.usage
+    ]
     return section("usage", "How to use the model", *parts)
 
 
@@ -457,10 +385,23 @@ def made(contents):
 
 
 PARTS = (
-    answer, classes, ranked, telling, scores, rates, bias, baselines, notes, data, machine, search,
+    answer,
+    classes,
+    ranked,
+    telling,
+    scores,
+    rates,
+    bias,
+    baselines,
+    notes,
+    data,
+    machine,
+    search,
     certificate,
-    usage, glossary, made,
-)  # fmt: skip
+    usage,
+    glossary,
+    made,
+)
 
 
 def navigation(parts):
