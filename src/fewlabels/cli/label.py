@@ -94,7 +94,6 @@ def label(
     Ctrl-C loses nothing and the same command continues. The page listens on 127.0.0.1 only, and
     its address contains a secret token.
     """
-    from ..labelling.exporting import export_labels
     from ..labelling.session import Session
 
     if export is None:
@@ -115,14 +114,21 @@ def label(
         **given,
     )
     if export is not None:
-        try:
-            n_labels, counted = export_labels(session, export), _counted(session)
-        finally:
-            session.close()
-        if not quiet:
-            say(f"{n_labels} labels written to {export}: {counted}")
-        return
-    _serve(session, data, port, url, browser, quiet)
+        _export(session, export, quiet)
+    else:
+        _serve(session, data, port, url, browser, quiet)
+
+
+def _export(session, path, quiet):
+    """Write the labelled table, and end the session."""
+    from ..labelling.exporting import export_labels
+
+    try:
+        n_labels, counted = export_labels(session, path), _counted(session)
+    finally:
+        session.close()
+    if not quiet:
+        say(f"{n_labels} labels written to {path}: {counted}")
 
 
 def _serve(session, data, port, url, browser, quiet):

@@ -7,7 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 
 from ..io.errors import UserError
-from ..io.scratch import temporary_folder
 from .errors import give_up_output
 
 # What stands for standard input or output.
@@ -35,6 +34,7 @@ def input_file(data, form):
     if data != STREAM:
         yield data, None
         return
+    from ..io.scratch import temporary_folder  # takes time to import
 
     with temporary_folder() as folder:
         held = folder / "input"
@@ -83,6 +83,7 @@ def output_file(out, form):
     if out != STREAM:
         yield out
         return
+    from ..io.scratch import temporary_folder  # takes time to import
 
     with temporary_folder() as folder:
         path = folder / f"standard-output.{form}"

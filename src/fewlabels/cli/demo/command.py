@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from ... import jobs
-from ...io.atomic import replacing
 from ...io.errors import UserError
 from ...options.flags import flags
 from ..terminal import show
@@ -39,7 +38,8 @@ def demo(
     The demo trains on two thirds of the rows of one class, with the code behind 'fewlabels fit',
     and scores all other rows.
     """
-    # These take libraries that no other command needs at the start.
+    # These take time to import.
+    from ...io.atomic import replacing
     from .data import split_data, write_split
     from .picture import save_picture
     from .timing import moved_images, side_by_side
