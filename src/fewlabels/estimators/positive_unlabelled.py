@@ -18,7 +18,6 @@ from ..kernels import MIXTURE, centered, kind_of
 from ..kernels.offsets import shift_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
-from ..metrics.default_scores import positives_auc
 from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.propensity import propensity_weights
@@ -172,6 +171,8 @@ class PUMachine(TwoClassMachine):
         float
             NaN, with a warning, without rows of both kinds.
         """
+        from ..metrics.default_scores import positives_auc  # slow, and predictions don't need it
+
         decision = self._decision_in_memory(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 

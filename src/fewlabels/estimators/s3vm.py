@@ -14,7 +14,6 @@ from .._threads import resolve_n_jobs
 from ..fitted import Late
 from ..kernels import Linear, SharedLeaves, Trees, centered
 from ..labels.semi_supervised import sides
-from ..metrics.default_scores import labelled_accuracy
 from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
 from ..training.semi_supervised.data import S3VMData
@@ -316,6 +315,8 @@ class S3VM(UpdatableS3VM):
             NaN, with a warning, where no row has a label, as in a fold without any. Split with
             :class:`fewlabels.model_selection.LabeledKFold` to have labels in every fold.
         """
+        from ..metrics.default_scores import labelled_accuracy  # slow, predictions don't need it
+
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     # -- fitting -------------------------------------------------------------------------------
