@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
-from fewlabels.baselines.methods import Method
+from fewlabels.baselines.methods import ComparedMethod
 from fewlabels.metrics.intervals import cross_fitted_interval
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import classification as baselines_few_labels
@@ -60,7 +60,7 @@ def recorder(monkeypatch):
         (baselines_pu, "pu_methods"),
         (baselines_one_class, "one_class_methods"),
     ]:
-        monkeypatch.setattr(module, name, lambda seed: [Method("recorder", Recorder())])
+        monkeypatch.setattr(module, name, lambda seed: [ComparedMethod("recorder", Recorder())])
     return Recorder
 
 
@@ -224,7 +224,7 @@ def table_of(*lines):
 
 
 def test_reasons_why_no_baseline_was_compared():
-    methods = [Method(name, None) for name in ("ours", "one", "two", "three")]
+    methods = [ComparedMethod(name, None) for name in ("ours", "one", "two", "three")]
     scores = Scores(methods)
     time_out = "finished before the time budget ended the comparison"
     assert why_none(scores, "time budget") == f"none {time_out}"
