@@ -23,7 +23,7 @@ from .locking import lock_of
 from .machine.status import report_status, reporter
 from .machine.streaming import Updates
 from .machine.values import shown, shown_there
-from .rows import check_rows, check_values, fit_rows, weight_of_all
+from .rows import check_rows, check_values, fit_rows, plain_number, weight_of_all
 
 __all__ = ["COMMON", "KernelMachine", "shown", "shown_there"]
 
@@ -211,7 +211,7 @@ class KernelMachine(Updates):
         )
 
     # An int may be too large for a float.
-    _cache_bytes = property(lambda self: 1e6 * min(float(self.cache_size), 1e300))
+    _cache_bytes = property(lambda self: 1e6 * min(plain_number(self.cache_size), 1e300))
 
     def _reporter(self, callback):
         return reporter(type(self).__name__, callback, self.verbose)

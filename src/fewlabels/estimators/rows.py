@@ -203,10 +203,14 @@ def check_weight(sample_weight, X):
     )
 
 
+def plain_number(value):
+    """A number of NumPy as Python's: a bound such as 1e300 overflows in single precision."""
+    return value.item() if isinstance(value, np.number) else value
+
+
 def check_values(kind, constraints, values):
     """Refuse parameters by name that an estimator of some kind cannot have."""
-    # A bound such as 1e300 overflows in single precision.
-    values = {k: v.item() if isinstance(v, np.number) else v for k, v in values.items()}
+    values = {name: plain_number(value) for name, value in values.items()}
     if all(type(value) in _PLAIN for value in values.values()):
         _check_plain(kind, tuple(values), *values.values())
     else:
