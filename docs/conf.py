@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from importlib.metadata import version as version_of
 from pathlib import Path
 
@@ -61,6 +62,8 @@ html_math_renderer = "mathml"
 _HERE = Path(__file__).parent
 # Mean number of characters per cell from which a column is running text, and needs much room.
 _PROSE, _LONG = 20, 45
+# Number of characters that a word of code may have to stay in one line on a narrow screen.
+_WORD = 24
 
 
 def _inline_math(self, node):
@@ -112,7 +115,7 @@ _TASKS = [
     ("Monitor a deployed model", ["fewlabels.monitoring"]),
     ("Use a model elsewhere", ["fewlabels.onnx"]),
     ("Choose a kernel", ["fewlabels.kernels"]),
-    ("Get data and versions", ["fewlabels"]),
+    ("Report versions", ["fewlabels"]),
     ("State and solve the optimisation problem", ["fewlabels.problem", "fewlabels.solvers"]),
     ("Follow a solution", ["fewlabels.solvers.path"]),
     ("Compute kernel values", ["fewlabels.gram"]),
@@ -168,7 +171,7 @@ def _write_command_line():
         name = command.name or command.callback.__name__
         grouped = any("help_all" in str(p) for p in inspect.signature(command.callback).parameters)
         option = "--help-all" if grouped else "--help"
-        wide = {"COLUMNS": "88", "TERMINAL_WIDTH": "88", "NO_COLOR": "1", "TERM": "dumb"}
+        wide = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "TERM": "dumb"}
         done = CliRunner(env=wide).invoke(commands, [name, option], prog_name="fewlabels")
         lines += [f"## fewlabels {name}", "", "```text", done.output.strip(), "```", ""]
     _write("command-line-options.md", lines)
@@ -209,10 +212,30 @@ def _mark_prose(app, tree, name):
                     cell["classes"].append("long" if mean > _LONG else "prose")
 
 
+def _mark_code(app, tree, name):
+    """Mark code of short words, which don't break, for example after a dash."""
+    from docutils import nodes
+
+    for code in tree.findall(nodes.literal):
+        if max(map(len, code.astext().split()), default=0) <= _WORD:
+            code["classes"].append("short")
+
+
+def _join_numbers(app, tree, name):
+    """No line ends inside a number such as 20 000, or before its percent sign."""
+    from docutils import nodes
+
+    for text in list(tree.findall(nodes.Text)):
+        joined = re.sub(r"(?<=\d) (?=\d{3}\b|%)", "\N{NO-BREAK SPACE}", text)
+        if joined != text and not isinstance(text.parent, nodes.literal | nodes.FixedTextElement):
+            text.parent.replace(text, nodes.Text(joined))
+
+
 def _skip(app, what, name, obj, skip, options):
-    """Leave out what scikit-learn adds to every estimator and explains itself."""
+    """Leave out what scikit-learn adds to every estimator, and unexplained fields of tuples."""
     module = getattr(obj, "__module__", None) or ""
-    return True if skip or module.startswith("sklearn.") else None
+    alias = (getattr(obj, "__doc__", None) or "").startswith("Alias for field number")
+    return True if skip or alias or module.startswith("sklearn.") else None
 
 
 def setup(app):
@@ -224,5 +247,7 @@ def setup(app):
     app.connect("source-read", _local_links)
     app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-resolved", _mark_prose)
+    app.connect("doctree-resolved", _mark_code)
+    app.connect("doctree-resolved", _join_numbers)
     _write_reference()
     _write_command_line()

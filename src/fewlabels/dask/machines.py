@@ -115,7 +115,7 @@ class OnCluster:
 
 @dataclass(eq=False, repr=False)
 class DaskSVDD(OnCluster, SVDD):
-    """:class:`fewlabels.SVDD` of rows on a Dask cluster: the same ball, from the same parameters.
+    """:class:`fewlabels.SVDD` for rows on a Dask cluster: the same ball and parameters.
 
     ``fit`` takes X, and ``sample_weight`` cut at the same rows, as Dask arrays, Dask data frames
     or lists of delayed partitions, which are arrays, CSR arrays or data frames.
@@ -152,7 +152,7 @@ class DaskSVDD(OnCluster, SVDD):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DaskOneClassSVM(OnCluster, OneClassSVM):
-    """:class:`fewlabels.OneClassSVM` of rows on a Dask cluster, from the same parameters.
+    """:class:`fewlabels.OneClassSVM` for rows on a Dask cluster, with the same parameters.
 
     ``fit`` takes collections as :class:`DaskSVDD` does.
 
@@ -174,7 +174,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
 
 @dataclass(eq=False, repr=False)
 class DaskPUSVM(OnCluster, PUSVM):
-    """:class:`fewlabels.PUSVM` of rows on a Dask cluster, from the same parameters.
+    """:class:`fewlabels.PUSVM` for rows on a Dask cluster, with the same parameters.
 
     ``fit`` takes collections as :class:`DaskSVDD` does, and y cut at the same rows. Two things are
     as they are for rows in files: with ``threshold="leave-one-out"`` a bound takes the place of
@@ -204,7 +204,7 @@ class DaskPUSVM(OnCluster, PUSVM):
 
 @dataclass(eq=False, repr=False)
 class DaskS3VM(OnCluster, S3VM):
-    """:class:`fewlabels.S3VM` of rows on a Dask cluster, from the same parameters.
+    """:class:`fewlabels.S3VM` for rows on a Dask cluster, with the same parameters.
 
     ``fit`` takes collections as :class:`DaskSVDD` does, and y cut at the same rows. Rows stay on
     the workers. The client holds labels, variables and decisions, about 200 bytes a row, and every

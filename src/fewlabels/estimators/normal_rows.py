@@ -283,7 +283,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     # -- evaluating ----------------------------------------------------------------------------
 
     def score_samples(self, X, diagonal=None) -> np.ndarray:
-        """What rows are decided by, before the threshold: higher is more normal.
+        """Score of each row before the threshold: higher is more normal.
 
         Parameters
         ----------

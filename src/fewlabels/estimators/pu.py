@@ -69,11 +69,11 @@ class PUSVM(positive_unlabelled.PUMachine):
     prior : "estimate" or float, default="estimate"
         Share of positives among the *unlabelled* rows, in (0, 1). "estimate" uses
         :func:`fewlabels.class_prior.estimate_prior`. Pass it if you know it.
-    kernel
+    kernel : str, Manifold, Trees or callable, default="rbf"
         As in :class:`SVDD`. "trees" is half Gaussian and half the share of trees in which two
         rows reach the same leaf, in a forest grown on labelled against unlabelled rows
         (settings: :class:`fewlabels.kernels.Trees`).
-    gamma
+    gamma : {"scale", "auto"} or float, default="scale"
         As in :class:`SVDD`.
     lam : "auto" or float, default="auto"
         Regularisation strength, in (0, 1e300]. Larger is smoother. "auto" is ``0.15 / p`` with

@@ -103,7 +103,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         "rbf" uses five widths, ``gamma`` times 1/8, 1/4, 1/2, 1 and 2, with costs 1 and 10.
         "trees" combines a Gaussian kernel with a forest that separates labelled from unlabelled
         rows (:class:`fewlabels.kernels.Trees`). "mixture" fits an ensemble with each of these two
-        and averages their standardized decisions. The others use one kernel, as in
+        and averages their standardised decisions. The others use one kernel, as in
         :class:`SVDD`. One kernel comes with costs 0.1, 1 and 10, divided by the mean of K(x, x).
         With "linear", for text, the second stage alone decides.
     gamma : {"scale", "auto"} or float, default="scale"

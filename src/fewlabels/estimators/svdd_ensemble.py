@@ -370,6 +370,7 @@ class SVDDEnsemble(OneClassMachine):
 
     @property
     def leave_one_out_decisions(self):
+        """Not available: ``calibration_scores_`` has out-of-bag scores."""
         raise AttributeError(
             "SVDDEnsemble has no leave-one-out scores; calibration_scores_ has out-of-bag scores."
         )

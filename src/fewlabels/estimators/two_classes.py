@@ -109,7 +109,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     def curve_(self):
         """The ``Curve`` from decisions to probabilities, fitted when first requested.
 
-        It is another one for every version of the rows and for every kind of curve.
+        It is fitted again when the rows or the kind of curve change.
         """
         self._check_is_fitted()
         self._has_probabilities()
@@ -117,10 +117,9 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     @consistent
     def curve_within(self, seconds):
-        """``curve_``, fitted in about so many seconds, and what that cut short, as sentences.
+        """``curve_`` fitted in about ``seconds``, and messages about what was cut short.
 
-        It may then stand on fewer labels, but on those that one model was trained without at
-        least.
+        The curve may then use fewer labels, but at least those that one model was trained without.
         """
         if self._deadline is not ENDLESS:  # part of a longer call
             return self.curve_, []

@@ -1,9 +1,8 @@
-"""What a person wants done with a table, as functions: what the command line runs.
+"""Work on tables, as functions: what the command line runs.
 
-``data`` are files, data frames of pandas or polars, or matrices; a ``model`` is a file or what
-``fit_table`` gave; ``n_jobs`` are threads. Nothing is printed: an ``observer``, an
-:class:`Observer`, hears how a job continues, and what cannot be done is a :class:`UserError` that
-says why in a sentence.
+``data`` are files, data frames of pandas or polars, or matrices. A ``model`` is a file or what
+``fit_table`` returned. ``n_jobs`` are threads. Nothing is printed: an :class:`Observer` receives
+the progress. What cannot be done raises a :class:`UserError` that says why.
 """
 
 from importlib import import_module

@@ -31,10 +31,14 @@ _MOST_WORDS = 20
 def explain(
     model, data, rows, *, background=None, seed=0, n_jobs=None, of=None, observer=None, **reading
 ):
-    """Explain scores of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
+    """Explain the scores of some rows of a table.
 
     Parameters
     ----------
+    model : path-like or TableFit
+        The model file, or what ``fit_table`` returned.
+    data : path-like, DataFrame, ndarray or sparse matrix
+        The table.
     rows : sequence of int
         Rows to explain, counted from 1.
     background : path-like, DataFrame, ndarray or sparse matrix, optional
@@ -42,8 +46,12 @@ def explain(
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
+    n_jobs : int, optional
+        Threads; None means all cores.
     of : str, optional
         Of a model of several classes, the class whose score is explained; by default the label.
+    observer : Observer, optional
+        Receives the progress.
     **reading
         ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
         :func:`fewlabels.fit_table`.

@@ -13,14 +13,18 @@ from .scorer import Scorer
 
 @job
 def export(model, out, *, dtype="float64", observer=None):
-    """Write a model as an ONNX file; ``model`` and ``observer`` as in every job.
+    """Write a model as an ONNX file.
 
     Parameters
     ----------
+    model : path-like or TableFit
+        The model file, or what ``fit_table`` returned.
     out : path-like
         The file to write.
     dtype : {"float64", "float32"}, default="float64"
         Type of numbers.
+    observer : Observer, optional
+        Receives the progress.
 
     Returns
     -------

@@ -28,14 +28,22 @@ from .scorer import Scorer
 
 @job
 def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=None, **reading):
-    """Score the rows of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
+    """Score the rows of a table.
 
     Parameters
     ----------
+    model : path-like or TableFit
+        The model file, or what ``fit_table`` returned.
+    data : path-like, DataFrame, ndarray or sparse matrix
+        The table.
     skip_missing : bool
         Leave rows with missing numbers without a score instead of refusing them.
     fdr : float, optional
         False discovery rate of a list of anomalies among these rows, in (0, 1). Needs p-values.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    observer : Observer, optional
+        Receives the progress.
     **reading
         ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
         :func:`fewlabels.fit_table`.

@@ -51,7 +51,7 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """What was learned from a table. A notebook shows the report.
+    """A model of a table, how it was chosen, and its report, which a notebook shows.
 
     Attributes
     ----------

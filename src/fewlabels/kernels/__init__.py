@@ -54,7 +54,7 @@ KERNEL_TYPES = (*LEARNED, Deformed, FeatureKernel, MappedKernel)
 
 
 def kind_of(kernel):
-    """What a parameter ``kernel`` means, to ask for ``takes`` and ``is_similarity``."""
+    """Kernel class (or object) that a parameter ``kernel`` names, for ``takes`` and the like."""
     if not isinstance(kernel, str):
         if isinstance(kernel, (*LEARNED, Trees)):
             return kernel
@@ -72,7 +72,7 @@ def kind_of(kernel):
 
 
 def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None, weight=None, seed=0):
-    """The object of ``kernel``: a name in ``KERNELS``, an object of these, or a function.
+    """Make a kernel from a name in ``KERNELS``, a kernel object, or a function.
 
     ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has. ``X`` are
     the rows of a :class:`Manifold` or :class:`Isolation`, which others do not need. The latter

@@ -17,7 +17,7 @@ _SAMPLE = 2000
 
 
 def center_of(X):
-    """What to take from all rows: their mean, or the medians of far columns of sparse rows.
+    """Offset to subtract from all rows: their mean, or the medians of far columns of sparse rows.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def centered(X, center):
     X : {ndarray, sparse array} of shape (n_rows, n_columns)
         Rows.
     center : ndarray of shape (n_columns,) or None
-        What to take from all rows. Zeros of a sparse row become entries where it isn't zero.
+        Offset to subtract from all rows. Zeros of a sparse row become entries where it isn't zero.
 
     Returns
     -------

@@ -41,7 +41,7 @@ class Refused(UserError):
 
 
 class Session:
-    """Labels for a table.
+    """Collect labels for a table, one answer at a time.
 
     Parameters
     ----------

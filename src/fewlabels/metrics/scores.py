@@ -108,12 +108,12 @@ def pu_auc(
     Parameters
     ----------
     y_true, decision
-        As in ``pu_risk``.
+        As in :func:`pu_risk`.
     prior : float or None, default=None
         Share of positives in the population, in (0, 1). None gives the area of positive
         against unlabelled rows, which ranks decision functions alike.
     convention, pos_label, sample_weight
-        As in ``pu_risk``.
+        As in :func:`pu_risk`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def lee_liu_score(
         Predicted classes, in the coding of ``y_true``; what is not the positive label
         counts as negative.
     convention, pos_label, sample_weight
-        As in ``pu_risk``.
+        As in :func:`pu_risk`.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def pu_recall(y_true, prediction, *, pos_label=None, sample_weight=None):
     Parameters
     ----------
     y_true, prediction, pos_label, sample_weight
-        As in ``lee_liu_score``. With ``pos_label`` there may be no unlabelled rows.
+        As in :func:`lee_liu_score`. With ``pos_label`` there may be no unlabelled rows.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def pu_precision(
     Parameters
     ----------
     y_true, prediction, prior, convention, pos_label, sample_weight
-        As in ``lee_liu_score`` and ``pu_risk``.
+        As in :func:`lee_liu_score` and :func:`pu_risk`.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def pu_f1(
     Parameters
     ----------
     y_true, prediction, prior, convention, pos_label, sample_weight
-        As in ``lee_liu_score`` and ``pu_risk``.
+        As in :func:`lee_liu_score` and :func:`pu_risk`.
 
     Returns
     -------
@@ -280,7 +280,7 @@ def pu_accuracy(
     Parameters
     ----------
     y_true, prediction, prior, convention, pos_label, sample_weight
-        As in ``lee_liu_score`` and ``pu_risk``.
+        As in :func:`lee_liu_score` and :func:`pu_risk`.
 
     Returns
     -------

@@ -77,7 +77,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 
     Every fold holds out positive and unlabelled rows, and candidates are compared by a
     score of such rows. All lambdas of a fold are fitted in one go, each started from the one
-    before. Where kernel values are dear (many columns, a kernel of your own) and the matrix
+    before. Where kernel values are expensive (many columns, a kernel of your own) and the matrix
     fits into ``cache_size``, they are evaluated once per gamma.
 
     Parameters
@@ -100,9 +100,9 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         Share of positives among the *unlabelled* rows, in (0, 1). It is estimated once,
         from all rows, and is the same for all candidates.
     loss, threshold, kernel, degree, coef0, solver, tol, max_iter, pos_label
-        As in ``PUSVM``. Warm starts are for the double hinge and "decomposition".
+        As in :class:`fewlabels.PUSVM`. Warm starts are for the double hinge and "decomposition".
     max_time, cache_size, n_jobs, random_state, verbose
-        As in ``PUSVM``, for every fit, and the seed of the folds.
+        As in :class:`fewlabels.PUSVM`, for every fit, and the seed of the folds.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     n_splits_, n_iter_ : int
         Number of folds, and iterations of the final fit.
     prior_, prior_interval_, classes_
-        As in ``PUSVM``.
+        As in :class:`fewlabels.PUSVM`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

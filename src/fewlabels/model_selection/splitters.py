@@ -108,7 +108,7 @@ class LabeledKFold(_RepeatedFolds):
     Parameters
     ----------
     n_splits, shuffle, n_repeats, random_state
-        As in ``PUKFold``.
+        As in :class:`PUKFold`.
     unlabeled : value of y, default=-1
         The mark of unlabelled rows. Missing values (NaN, None, ``pandas.NA``) mark them too.
 

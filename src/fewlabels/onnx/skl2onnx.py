@@ -9,7 +9,7 @@ from .machines import answers, label_values, names_of_answers, shape_of
 
 
 def register_with_skl2onnx() -> None:
-    """Tell skl2onnx how to convert the models of this library.
+    """Register converters for the models of this library with skl2onnx.
 
     Needed for pipelines with transformers that :func:`to_onnx` has no form for; after it
     ``skl2onnx.to_onnx(pipeline, X[:1])`` works. The outputs are as in :func:`to_onnx`.

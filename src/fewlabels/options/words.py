@@ -171,7 +171,7 @@ def template(message):
 
 
 class UserError(Exception):
-    """What was given cannot be used; the message says what is wrong and what to do.
+    """Input that can't be used; the message says what is wrong and what to do.
 
     As text, it names options as arguments. ``fewlabels.options.flags.as_flags(error)`` is the
     message for the command line, and ``options`` are the names of the options in it.

@@ -37,12 +37,12 @@ _ROUNDINGS = 1e-14, 3e-7, 1e-5
 
 @dataclass(frozen=True)
 class DualProblem:
-    """Problem (P).
+    """Problem (P): a kernel matrix, a penalty for each variable, and the total of all.
 
     Attributes
     ----------
     gram : GramOperator
-        K.
+        The kernel matrix K.
     penalty : Penalty
         phi and the intervals.
     total : float
@@ -134,7 +134,7 @@ class DualProblem:
 
         For every b, convexity gives ``b'Mb/2 >= b'Ma - a'Ma/2`` with ``M = scale * K``
         (positive semi-definite); relaxing the equality by the multiplier leaves one
-        small problem per variable:
+        small problem per variable::
 
             objective(b)  >=  -a'Ma/2 + multiplier * total + sum_i min h_i
             h_i(b) = (Ma - multiplier)_i b + ridge_i b^2/2 + phi_i(b)

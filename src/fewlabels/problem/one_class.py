@@ -207,12 +207,12 @@ def _rows(gram, weight, anomaly):
 
 
 def svdd_squared(gram, C, weight=None, anomaly=None, C_anomaly=None):
-    """The problem of :class:`SquaredSlackBall`.
+    """Problem (P) of SVDD with squared slack.
 
     Parameters
     ----------
     gram : GramOperator
-        K.
+        The kernel matrix K.
     C : float
         Cost of slack, > 0.
     weight : ndarray of shape (n,), optional
@@ -226,7 +226,7 @@ def svdd_squared(gram, C, weight=None, anomaly=None, C_anomaly=None):
 
 
 def svdd_linear(gram, C, weight=None, anomaly=None, C_anomaly=None):
-    """The problem of :class:`LinearSlackBall`, of ``C sum(w) >= 1`` over normal rows.
+    """Problem (P) of SVDD with linear slack; ``C sum(w) >= 1`` over normal rows.
 
     ``gram``, ``weight``, ``anomaly`` and ``C_anomaly`` are as in :func:`svdd_squared`.
     """
@@ -234,7 +234,7 @@ def svdd_linear(gram, C, weight=None, anomaly=None, C_anomaly=None):
 
 
 def one_class(gram, nu, weight=None, anomaly=None, C_anomaly=ANOMALY_COST):
-    """The problem of :class:`OneClass`, nu in (0, 1].
+    """Problem (P) of the one-class SVM, with nu in (0, 1].
 
     ``gram``, ``weight`` and ``anomaly`` are as in :func:`svdd_squared`. ``C_anomaly`` is in units
     of the cost of a normal row's slack.

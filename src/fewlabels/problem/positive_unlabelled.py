@@ -137,7 +137,7 @@ class DoubleHingeOverAll(DoubleHinge):
 
 
 def pu_double_hinge(gram, similarity, prior, lam, weight=None):
-    """The problem of :class:`DoubleHinge`.
+    """Problem (P) of PUSVM with the double hinge loss.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def soft_labels(gram, posterior, cost):
     Parameters
     ----------
     gram : GramOperator
-        K.
+        The kernel matrix K.
     posterior : ndarray of shape (n,)
         q, in [0, 1].
     cost : ndarray of shape (n,)

@@ -130,7 +130,7 @@ def with_target(penalty, target):
 
 
 def s3vm_step(gram, label, sign, C, C_star, target=None):
-    """The convex step of :class:`SemiSupervised` at given signs.
+    """Problem (P) of one convex step of S3VM, at given signs of the unlabelled rows.
 
     Parameters
     ----------

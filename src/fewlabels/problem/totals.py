@@ -20,7 +20,7 @@ def merged(parts, **how):
 
 
 class Totals(NamedTuple):
-    """What a point is worth, see ``Penalty.survey``; in the order of the compiled code."""
+    """Sums and extremes at a point (``Penalty.survey``), in the compiled code's order."""
 
     sum: float  # of a
     reach: float  # sum |a|

@@ -39,14 +39,14 @@ class Question:
 
 
 class Strategy(ABC):
-    """Which rows to ask about next.
+    """Base class of strategies: which rows to label next.
 
     Parameters
     ----------
     missing_label : scalar, default=nan
         Value of y that marks rows without a label, besides missing ones.
     random_state : int, RandomState or None, default=None
-        Where it takes chance.
+        Seed of random choices.
     """
 
     why = ""
@@ -149,7 +149,7 @@ class Strategy(ABC):
         return self.why
 
     def choose(self, question, batch_size):
-        """Give (row, utilities of all rows, why) again and again; the best row first.
+        """Yield (row, utilities of all rows, reason), the best row first.
 
         Chance decides between equal ones: a table may be sorted by what is queried.
         """

@@ -13,7 +13,7 @@ from .usage import usage
 
 
 def collect(*, model_path=None, command="", words=as_arguments, **parts):
-    """Everything that a report says of a fit.
+    """Collect the contents of a report on a fit.
 
     Parameters
     ----------

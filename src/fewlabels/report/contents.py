@@ -89,7 +89,7 @@ class Findings(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """All that a report says.
+    """Contents of a report, as plain data.
 
     ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
     fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``

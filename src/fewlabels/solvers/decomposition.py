@@ -14,7 +14,7 @@ from .whole import is_whole, solve_whole
 
 
 def solve_decomposition(problem, start=None, settings=None, **changes):
-    """Solve (P).
+    """Solve problem (P) by block decomposition.
 
     Parameters
     ----------

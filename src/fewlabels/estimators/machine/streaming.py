@@ -48,7 +48,7 @@ class Updates(FittedValues):
     @property
     @consistent
     def is_caught_up_(self):
-        """Whether no operation that a limit cut short is still on its way."""
+        """Whether all updates are complete, none of them cut short by a limit."""
         self._check_is_fitted()
         return self._stream is None or self._stream.done
 
@@ -150,7 +150,7 @@ class Updates(FittedValues):
     @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
     def release_rows(self) -> Self:
-        """Let go of the training rows: no more updates, and pickles without them.
+        """Drop the training rows: pickles become smaller, and updates impossible.
 
         A fitted model holds a copy of its rows, and so does its pickle, as an update needs
         them. Without them a pickle is about as large as the support vectors.

@@ -139,7 +139,7 @@ class FittedValues(BaseEstimator):
         return values if self._backend is None else self._backend.array(values)
 
     def to_local(self) -> Self:
-        """The model in NumPy, as of rows in memory: a copy to keep, save and export.
+        """Copy of the model in NumPy, as if fitted in memory, to save and export.
 
         Returns
         -------

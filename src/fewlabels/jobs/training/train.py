@@ -93,13 +93,29 @@ def train(
     observer=None,
     **options,
 ):
-    """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
+    """Learn from a table and return the training, without writing files.
 
-    ``reported`` says whether a report will follow, for which methods are compared. ``model`` is
-    the file that will be written, for messages. ``save`` gets the training when the model has
-    learned, and again when methods were compared. The time budget began at ``started``, by
-    ``time.perf_counter`` (None: now). ``switch`` says whether a method that is clearly better may
-    be delivered instead. The ``observer`` receives the progress.
+    ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
+
+    Parameters
+    ----------
+    reported : bool
+        Whether a report will follow, for which methods are compared.
+    model : path-like, optional
+        The file that will be written, for messages.
+    save : callable, optional
+        Gets the training when the model has learned, and again when methods were compared.
+    started : float, optional
+        When the time budget began, by ``time.perf_counter``; None means now.
+    switch : bool
+        Whether a method that is clearly better may be delivered instead.
+    observer : Observer, optional
+        Receives the progress.
+
+    Returns
+    -------
+    Training
+        With ``pipeline``, ``metadata`` and ``comparison``.
     """
     return learn(
         data,

@@ -1,4 +1,4 @@
-"""An honest comparison with what a sceptic would try instead."""
+"""Compare an estimator with simpler methods."""
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -21,7 +21,7 @@ def compare_with_baselines(
     random_state=None,
     progress=False,
 ):
-    """Compare an estimator, with its settings, with what a sceptic would try.
+    """Compare an estimator, with its settings, with simpler methods.
 
     Clones of the estimator and baselines of scikit-learn are fitted to the same rows of the same
     folds, and scored by what can be known without full labels:

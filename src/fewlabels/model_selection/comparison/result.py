@@ -11,7 +11,7 @@ from ..._extras import require
 
 @dataclass(eq=False, repr=False)
 class BaselineComparison:
-    """An estimator next to what a sceptic would try.
+    """Result of ``compare_with_baselines``: an estimator next to simpler methods.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class BaselineComparison:
         ``ours`` and ``baselines``, ranks as shares, 0 the most unusual (the baselines' mean).
     offer : str
         Where another method is clearly ahead: its name as a model, for ``fewlabels fit
-        --model`` and, of the methods in ``fewlabels.baselines``, as their ``method``; else "".
+        --machine`` and, of the methods in ``fewlabels.baselines``, as their ``method``; else "".
     folds : int
         Folds that the methods compared have in common.
     rows : int

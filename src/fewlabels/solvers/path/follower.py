@@ -29,7 +29,7 @@ _OUTSIDE = 1e-9
 
 
 class PathFollower:
-    """An optimum of problem (P) that follows its rows.
+    """An optimum of problem (P), kept while rows and costs change.
 
     Every operation states what changes, and then follows the path of optima to the changed
     problem. The result satisfies the optimality conditions to rounding. For convex
@@ -118,10 +118,10 @@ class PathFollower:
 
     # -- what others read -------------------------------------------------------------------
 
-    n_steps = property(attrgetter("_state.n_steps"))
-    n_flips = property(attrgetter("_state.n_flips"))
-    n_exchanges = property(attrgetter("_state.n_exchanges"))
-    finished = property(attrgetter("engine.idle"))
+    n_steps = property(attrgetter("_state.n_steps"), doc="Steps so far.")
+    n_flips = property(attrgetter("_state.n_flips"), doc="Sign changes of rows so far.")
+    n_exchanges = property(attrgetter("_state.n_exchanges"), doc="Exchanges of rows so far.")
+    finished = property(attrgetter("engine.idle"), doc="Whether the last operation is complete.")
 
     def __len__(self):
         return len(self._state.present)
