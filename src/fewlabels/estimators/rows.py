@@ -210,10 +210,10 @@ def plain_number(value):
 
 def check_values(kind, constraints, values):
     """Refuse parameters by name that an estimator of some kind cannot have."""
-    values = {name: plain_number(value) for name, value in values.items()}
     if all(type(value) in _PLAIN for value in values.values()):
         _check_plain(kind, tuple(values), *values.values())
     else:
+        values = {name: plain_number(value) for name, value in values.items()}
         validate_parameter_constraints(constraints, values, kind.__name__)
     for name in ("C", "C_star", "lam", "gamma", "coef0"):
         value = values.get(name)
