@@ -151,8 +151,8 @@ class KernelMachine(Updates):
     def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
         """The ``RowSource`` of what ``fit`` is given.
 
-        Mapped rows of more than ``cache_size`` stay in their file, and arrays that compute
-        elsewhere where they are. All others are in memory, as are rows of a file for which a model
+        Mapped rows of more than ``cache_size`` stay in their file, and arrays of a device on
+        it. All others are in memory, as are rows of a file for which a model
         has to hold them, or that don't follow each other there. A source is taken as it is.
         """
         if isinstance(X, ShardedSource):

@@ -58,7 +58,7 @@ def _lists(session, sample, rate):
     learner, lines = session.learner, {}
     free = np.flatnonzero(learner.codes < 0)
 
-    def told(rows):
+    def listed(rows):
         return [{"row": int(row), "text": session.rows.short(int(row))} for row in rows]
 
     lines["differing"] = _differing(session)
@@ -67,13 +67,13 @@ def _lists(session, sample, rate):
         return lines
     f = learner.decisions
     order = np.argsort(_margins(f)[free])[:_SHOWN]
-    lines["doubt"] = told(free[order])
+    lines["doubt"] = listed(free[order])
     contradicted = [
         (float(np.max(np.abs(decisions))), row)
         for row, (code, decisions) in learner.left_out.items()
         if learner.codes[row] >= 0 and code != learner.codes[row]
     ]
-    lines["wrong"] = told([row for _, row in sorted(contradicted, reverse=True)[:_SHOWN]])
+    lines["wrong"] = listed([row for _, row in sorted(contradicted, reverse=True)[:_SHOWN]])
     hunted = learner.classes[0]
     sample = [row for row in sample if row in learner.left_out]
     scores = _of_class(f, 0)
@@ -90,7 +90,7 @@ def _lists(session, sample, rate):
         "rate": rate,
         "count": len(found.rows),
         "why": found.why,
-        "rows": told(found.rows[:_SHOWN]),
+        "rows": listed(found.rows[:_SHOWN]),
     }
     return lines
 

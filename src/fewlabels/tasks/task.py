@@ -1,5 +1,6 @@
 """What a task is: which rows and labels it has, and the methods that learn it."""
 
+from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import ClassVar, NamedTuple
 
@@ -20,7 +21,7 @@ class Method(NamedTuple):
     takes_files: bool = False
 
 
-class Task:
+class Task(ABC):
     """Something that can be learnt from a table.
 
     Attributes
@@ -75,9 +76,9 @@ class Task:
         """Its module in a package that has one for each task, such as ``fewlabels.report``."""
         return import_module(f"{package}.{self.name}")
 
+    @abstractmethod
     def suits(self, counts, n_blank):
         """Whether a target calls for this task: its rows by class, and those without a class."""
-        raise NotImplementedError
 
     def class_names(self, training):
         """The names of known classes by their labels, from what a model file says of a training.

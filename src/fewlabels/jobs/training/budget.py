@@ -63,7 +63,7 @@ class Budget:
 
     @property
     def _late(self):
-        return _LATE * self.seconds + _LATE_SECONDS
+        return (0.0 if self.in_haste else _LATE * self.seconds) + _LATE_SECONDS
 
     @property
     def _before_report(self):

@@ -120,14 +120,11 @@ def _tell_shares(found, labelled_shares, names):
         return
     two = len(names) == 2
     for k, share in shares.items():
-        told = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
-        told = ", ".join(
-            f"{100 * share[c]:.0f} % of the unlabelled rows {names[c]}"
-            if i == 0
-            else f"{100 * share[c]:.0f} % {names[c]}"
-            for i, c in enumerate(told)
+        first, *more = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
+        rest = "".join(f", {100 * share[c]:.0f} % {names[c]}" for c in more)
+        found.notes[k] = (
+            f"calls {100 * share[first]:.0f} % of the unlabelled rows {names[first]}{rest}"
         )
-        found.notes[k] = f"calls {told}"
     others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
     if not others:
         return
