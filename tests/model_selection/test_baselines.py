@@ -466,7 +466,7 @@ def test_bad_input(few):
     ]:
         with pytest.raises(ValueError, match=words):
             compare_with_baselines(*arguments)
-    with pytest.raises(ValueError, match="known_other is for SVDD, OneClassSVM"):
+    with pytest.raises(ValueError, match="known_other is for SVDD, SVDDEnsemble and OneClassSVM"):
         compare_with_baselines(S3VM(), X, y, known_other=X[:3])
     with pytest.raises(ValueError, match="time_budget=0"):
         compare_with_baselines(SVDD(), X, time_budget=0)

@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
-from ..tasks.machines import name_of
+from ..tasks.machines import machine_class
 from ..training.neighbors import rank_of_neighbor
 
 _NEIGHBOR = 10
@@ -231,14 +231,19 @@ def _methods(known, seed):
     ]
 
 
-def beside(machine, methods, rival):
-    """The methods to compare: the model first, without itself; ``rival`` where it is one."""
+def beside(machine, methods, **settings):
+    """The methods to compare: the model first, then others than itself.
+
+    A simple method is compared with the task's usual estimator too, which gets the ``settings``.
+    """
     machine = clone(machine)
     if not hasattr(machine, "method"):
         machine.set_params(verbose=False)
         return [ComparedMethod(type(machine).__name__, machine), *methods]
     others = [method for method in methods if method.machine != machine.method]
-    ours = ComparedMethod(type(rival).__name__, rival, machine=name_of(rival))
+    usual = machine.task.usual
+    rival = machine_class(usual)(**settings)
+    ours = ComparedMethod(type(rival).__name__, rival, machine=usual)
     return [ComparedMethod(machine.title, machine), ours, *others]
 
 

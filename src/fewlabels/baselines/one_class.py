@@ -70,7 +70,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
     """
 
     task = ONE_CLASS
-    has_own_threshold = False
+    has_own_threshold = takes_anomalies = False
     _known = ONE_CLASS_METHODS
 
     def __init__(self, method="root-neighbours", target_fpr=0.05, random_state=None, n_jobs=None):

@@ -55,7 +55,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     task = ONE_CLASS
     has_own_threshold: ClassVar[bool] = True  # where no rate of false alarms is given
     cost_name = "C"  # the parameter that says what it costs to leave a row outside
-    _takes_anomalies: ClassVar[bool] = True
+    takes_anomalies: ClassVar[bool] = True  # whether it learns from confirmed anomalies
+    has_bags: ClassVar[bool] = False  # whether it is made of models of samples of the rows
     # The share of the rows that a split holds out; None until that is known.
     _share_held_out = None
     # The seed and the count of the numbers that break ties.
@@ -363,7 +364,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -----
         With ``smoothed`` every row takes a random number of its own. With
         ``calibration="split"`` the p-value of a new normal row is then uniform; with
-        "leave-one-out", and for :class:`SVDDEnsemble`, approximately so. A new row ties with equal
+        "leave-one-out", and for an ensemble, approximately so. A new row ties with equal
         training rows there, which were scored without themselves and would else rank below it.
 
         The k-th row since ``fit`` takes the k-th random number of a generator seeded by
@@ -431,7 +432,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             return self.fit(X, y, sample_weight, anomalies=anomalies)
         return self._add(X, y, sample_weight, anomalies)
 
-    @available_if(attrgetter("_takes_anomalies"))
+    @available_if(attrgetter("takes_anomalies"))
     @one_at_a_time
     def relabel(self, indices, anomaly=True) -> Self:
         """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.

@@ -192,7 +192,8 @@ class SVDDEnsemble(OneClassMachine):
     isolation: Any = "auto"
 
     has_own_threshold = False
-    _takes_anomalies = False
+    takes_anomalies = False
+    has_bags = True
     # What other machines of one class have as parameters.
     max_steps: ClassVar[None] = None
     cache_size: ClassVar[float] = 200.0

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from ..baselines.methods import one_class_methods
-from ..estimators import SVDD, OneClassSVM
+from ..estimators import SVDD
 from ..kernels.width import resolve_gamma
 from ..training.neighbors import far_from_neighbors
 from .tuning.result import trim_of
@@ -21,7 +21,6 @@ FEWEST, _MOST = 10, 2000
 _FOLDS, _LEVEL = 5, 0.95
 # Widths that are tried, as multiples of gamma="scale": anomalies change nothing under narrow ones.
 _WIDTHS = (1.0, 4.0)
-LEARN = (SVDD, OneClassSVM)
 _KEPT = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
 
 
@@ -62,7 +61,7 @@ def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
 
     Parameters
     ----------
-    estimator : SVDD, OneClassSVM or SVDDEnsemble
+    estimator : one-class estimator
         The fitted model of normal rows.
     X : {ndarray, CSR array} of shape (n_rows, n_features)
         Normal rows.
@@ -116,7 +115,7 @@ def fit_with(estimator, X, anomalies):
 
 def _candidates(estimator, X, fixed):
     """Models that may learn from the anomalies, not fitted."""
-    own = [clone(estimator)] if isinstance(estimator, LEARN) else []
+    own = [clone(estimator)] if estimator.takes_anomalies else []
     if fixed:
         return own
     known, scale = estimator.get_params(), resolve_gamma("scale", X, None)
@@ -138,7 +137,7 @@ def _together(X, anomalies):
 
 def _to_score(estimator):
     """A copy for scores alone, which take no threshold."""
-    none = {"target_fpr": None} if isinstance(estimator, LEARN) else {}
+    none = {"target_fpr": None} if estimator.has_own_threshold else {}
     return clone(estimator).set_params(**none)
 
 

@@ -30,6 +30,7 @@ class Classification(Task):
         "spreading": _simple("label spreading, nearest neighbours"),
         "tuned-spreading": _simple("label spreading, best of several graphs"),
     }
+    usual = "s3vm"
     options = ("unlabeled",)
     columns = ("probability",)
     fits = 2.2

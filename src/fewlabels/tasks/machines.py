@@ -40,6 +40,12 @@ def own_machines():
     return [name for name, machine in MACHINES.items() if not machine.is_baseline]
 
 
+def estimators_of(*tasks):
+    """The estimators of some tasks, without the simple ones, in words."""
+    names = [name for task in tasks for name in task.estimators]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def baselines():
     """Simple methods, to compare with."""
     return [name for name, machine in MACHINES.items() if machine.is_baseline]
@@ -59,12 +65,6 @@ def machine_class(name):
     part = "baselines" if machine.is_baseline else "estimators"
     package = __name__.partition(".")[0]
     return getattr(import_module(f"{package}.{part}"), machine.estimator)
-
-
-def name_of(estimator):
-    """What the command line calls the method of an estimator that is no simple one."""
-    kind = type(estimator).__name__
-    return next(name for name in own_machines() if MACHINES[name].estimator == kind)
 
 
 def added_columns(name):

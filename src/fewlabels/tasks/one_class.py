@@ -24,6 +24,7 @@ class OneClass(Task):
         "root-neighbours": _simple("distance to the root-n-th neighbour"),
         "mahalanobis": _simple("Mahalanobis distance"),
     }
+    usual = "svdd-ensemble"
     takes_labels = False
     options = ("normal", "clean")
     columns = ("p_value",)

@@ -28,6 +28,7 @@ class PositiveUnlabelled(Task):
         "pu-logistic": _simple("logistic regression, unlabelled as negative"),
         "pu-svm": _simple("SVM, unlabelled as negative"),
     }
+    usual = "pu-ensemble"
     unlabelled = 0
     has_prior = True
     options = ("positive", "unlabeled")

@@ -34,6 +34,9 @@ class Task(ABC):
         The rows that it needs, in words.
     methods : dict of str to Method
         By their names on the command line.
+    usual : str
+        The method that is taken where nothing speaks for another, and that simple methods are
+        compared with.
     unlabelled : int
         The label of rows of unknown class. Known classes have greater ones.
     takes_labels : bool
@@ -61,6 +64,7 @@ class Task(ABC):
     key: str
     rows: str
     methods: ClassVar[dict[str, Method]]
+    usual: str
     unlabelled = -1
     takes_labels = True
     has_prior = False
@@ -71,6 +75,11 @@ class Task(ABC):
     solves_several = False
     score: str
     terms: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def estimators(self):
+        """Names of its estimators that are no simple methods."""
+        return [one.estimator for one in self.methods.values() if not one.is_baseline]
 
     def part(self, package):
         """Its module in a package that has one for each task, such as ``fewlabels.report``."""

@@ -8,6 +8,8 @@ from ...io.errors import UserError, listing, quoted
 from ...io.tables import target as rows_of
 from ...io.tables.columns import number_text
 from ...options.words import ref
+from ...tasks.classification import CLASSIFICATION
+from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..answers import Answer, ClassAnswer
 from . import ENDED, Choice, not_compared, scored, transduced, why_trees
 
@@ -21,7 +23,7 @@ _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 def roles(file, machine, options):
     """The rows of every class, and all others."""
-    return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, "pu-ensemble"))
+    return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
 
 
 def for_rows(settings, roles, options):
@@ -54,7 +56,7 @@ def _name(key):
 
 def choose(why, situation):
     """The method for several classes."""
-    return Choice("s3vm", why)
+    return Choice(CLASSIFICATION.usual, why)
 
 
 def why_tuned(tuning):

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...io.tables import target as rows_of
 from ...options.words import ref
+from ...tasks.one_class import ONE_CLASS
 from ..answers import Answer
 from . import Choice, finite
 
@@ -42,7 +43,7 @@ def choose(why, situation):
         return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
     if situation.clean and situation.time_budget > 0 and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
-    return Choice("svdd-ensemble", why)
+    return Choice(ONE_CLASS.usual, why)
 
 
 def why_tuned(tuning):

@@ -148,9 +148,9 @@ def use_anomalies(prepared, fitted, options, budget, observer):
     none = prepared, fitted, None
     if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
         return none
-    from ...model_selection.anomalies import LEARN, Trial, fit_with, try_anomalies
+    from ...model_selection.anomalies import Trial, fit_with, try_anomalies
 
-    if fixed and not isinstance(fitted.estimator, LEARN):
+    if fixed and not fitted.estimator.takes_anomalies:
         return none
     parts = prepared.file, prepared.roles, prepared.encoder, prepared.schema
     known, _ = encoded_rows_of_others(*parts)

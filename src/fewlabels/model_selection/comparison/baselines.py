@@ -5,6 +5,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ...tasks.machines import TASKS, estimators_of
+from ...tasks.one_class import ONE_CLASS
 from ...tasks.task import Task
 from ..tuning.search import Search
 from .run import ComparedRows
@@ -26,15 +28,15 @@ def compare_with_baselines(
     Clones of the estimator and baselines of scikit-learn are fitted to the same rows of the same
     folds, and scored by what can be known without full labels:
 
-    * ``S3VM``: accuracy on held-out labelled rows, the unlabelled ones kept in training. Against
+    * Few labels: accuracy on held-out labelled rows, the unlabelled ones kept in training. Against
       classifiers of the labels alone, self-training, label spreading, and the majority class.
-    * ``PUSVM``, ``PUEnsemble``: ROC AUC of held-out positive against held-out unlabelled rows.
+    * Positive and unlabelled rows: ROC AUC of held-out positive against held-out unlabelled rows.
       It grows with the ROC AUC against negatives, so that no prior is needed to say which method
       is better. Against classifiers that take unlabelled rows for negatives.
-    * ``SVDD``, ``OneClassSVM``, ``SVDDEnsemble``: the area of held-out rows against
-      ``known_other``. Against an isolation forest, the distance to the 10th neighbour, the
-      Mahalanobis distance and scikit-learn's OneClassSVM. Without known anomalies nothing can rank
-      detectors: false alarms on held-out rows are reported, and where methods disagree.
+    * One class: the area of held-out rows against ``known_other``. Against an isolation forest,
+      the distance to the 10th neighbour, the Mahalanobis distance and scikit-learn's OneClassSVM.
+      Without known anomalies nothing can rank detectors: false alarms on held-out rows are
+      reported, and where methods disagree.
 
     Differences are taken on the same folds; their errors are corrected for training sets that
     overlap (Nadeau & Bengio 2003), and are at least those between rows. A method is called better
@@ -43,7 +45,7 @@ def compare_with_baselines(
 
     Parameters
     ----------
-    estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
+    estimator : estimator of fewlabels, or Pipeline ending in one
         Or a model of ``fewlabels.baselines``, which is compared with the other methods and with
         the model of this library that has the same labels. Fitted or not; it is left as it is.
         Steps of a pipeline before the last are fitted again to the training rows of each fold, and
@@ -121,9 +123,8 @@ def _check(machine, X, y, known_other):
     task = getattr(machine, "task", None)
     if not isinstance(task, Task):
         raise ValueError(
-            "compare_with_baselines accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, "
-            "S3VM, the estimators in fewlabels.baselines, and pipelines that end in one of them; "
-            f"got {name}."
+            f"compare_with_baselines accepts {estimators_of(*TASKS)}, the estimators in "
+            f"fewlabels.baselines, and pipelines that end in one of them; got {name}."
         )
     if getattr(machine, "kernel", None) == "precomputed":
         raise ValueError(
@@ -136,8 +137,7 @@ def _check(machine, X, y, known_other):
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     if known_other is not None:
         raise ValueError(
-            f"known_other is for SVDD, OneClassSVM and SVDDEnsemble; pass the labels for {name} "
-            "in y."
+            f"known_other is for {estimators_of(ONE_CLASS)}; pass the labels for {name} in y."
         )
     check_consistent_length(X, y)
 

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ...baselines.methods import MAJORITY, beside, few_label_methods
-from ...estimators import S3VM
 from ...labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
 from ..splitters import LabeledKFold
 from .measured import Measured
@@ -63,7 +62,7 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     ratio = getattr(machine, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
         machine = clone(machine).set_params(class_ratio=read_ratio(ratio, classes))
-    methods = beside(machine, few_label_methods(rng.randint(2**31 - 1)), S3VM())
+    methods = beside(machine, few_label_methods(rng.randint(2**31 - 1)))
 
     def evaluate(method, fold, train, test):
         known = ~np.isnan(coded[train])

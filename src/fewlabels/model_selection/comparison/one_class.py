@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from ...baselines.methods import beside, one_class_methods
-from ...estimators import SVDDEnsemble
 from ...training.neighbors import far_from_neighbors
 from ..tuning.result import trim_of
 from .measured import Measured
@@ -49,7 +48,7 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
         splits += [(kept[a], kept[b]) for a, b in folds.split(kept)]
-    methods = beside(machine, one_class_methods(seed), SVDDEnsemble())
+    methods = beside(machine, one_class_methods(seed))
     asked = getattr(machine, "target_fpr", None) or _TARGET_FPR
 
     def evaluate(method, fold, train, test):

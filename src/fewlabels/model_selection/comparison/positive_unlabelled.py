@@ -8,7 +8,6 @@ from sklearn.base import clone
 
 from ...baselines.methods import beside, decision_of, pu_methods
 from ...class_prior import estimate_prior, split_labels
-from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import prior_of
 from ..splitters import PUKFold
 from .measured import Measured
@@ -36,7 +35,7 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     )
     mark = positive.astype(int)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, mark[kept])]
-    methods = beside(machine, pu_methods(rng.randint(2**31 - 1)), PUEnsemble(prior=prior))
+    methods = beside(machine, pu_methods(rng.randint(2**31 - 1)), prior=prior)
 
     def evaluate(method, fold, train, test):
         encoded, held = rows.encoded(fold, train, test)

@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
-from ...estimators import SVDDEnsemble
 from ...training.neighbors import (
     farthest,
     gamma_of_reach,
@@ -91,7 +90,7 @@ def shuffled_columns(X, seed):
 def tune_one_class(estimator, X, weight, search, contaminated):
     """The rule's settings, and a table of others on held-out rows."""
     name = type(estimator).__name__
-    if isinstance(estimator, SVDDEnsemble):
+    if estimator.has_bags:
         return _tune_bags(estimator, X, weight, search, contaminated)
     if estimator.kernel != "rbf":
         raise ValueError(

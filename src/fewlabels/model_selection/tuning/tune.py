@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from ...estimators.kernel_machine import KernelMachine
 from ...estimators.rows import check_parameters, check_weight
+from ...tasks.machines import TASKS, estimators_of
+from ...tasks.one_class import ONE_CLASS
 from .feature_tables import is_for_tables, tune_table
 from .few_labels import tune_s3vm
 from .graph import tune_with_graph
@@ -59,7 +61,7 @@ def tune(
 
     Parameters
     ----------
-    estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
+    estimator : estimator of fewlabels, or Pipeline ending in one
         What to tune; it isn't changed. Its settings are the first candidate. Earlier steps of a
         pipeline are fitted once, to all rows.
     X : {array-like, sparse} of shape (n_samples, n_features)
@@ -160,9 +162,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     elif y is None:
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     elif not contaminated:
-        raise ValueError(
-            f"contaminated=False is for SVDD, OneClassSVM and SVDDEnsemble, not for {name}."
-        )
+        raise ValueError(f"contaminated=False is for {estimators_of(ONE_CLASS)}, not for {name}.")
     else:
         check_consistent_length(rows, y)
         decide = _choice_of_labels(estimator, rows, search)
@@ -204,7 +204,7 @@ def _choice_of_labels(estimator, X, search):
 def _check_estimator(estimator, what):
     if not isinstance(estimator, KernelMachine):
         raise ValueError(
-            "tune accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and S3VM, and "
-            f"pipelines that end in one of them; {what} is {type(estimator).__name__}. For "
-            "others, use sklearn.model_selection with PUKFold or LabeledKFold."
+            f"tune accepts {estimators_of(*TASKS)}, and pipelines that end in one of them; {what} "
+            f"is {type(estimator).__name__}. For others, use sklearn.model_selection with PUKFold "
+            "or LabeledKFold."
         )
