@@ -6,9 +6,9 @@
 ``run`` adds a line of JSON for every set, draw and way of asking to FILE, and goes on where it
 ended. Each draw is a pool of at most 500 rows (60 % of the set) and at most 1 000 others, on which
 accuracy is measured after every fifth answer. The annotator is always right. ``mixed`` and
-``random`` are the page's session, ``mixed rbf`` with another kernel; the others are a rule and a
-learner of other tools (``pip install scikit-activeml modAL-python``). Of ``mixed`` it also
-keeps the interval shown for the error after 50, 100 and 200 answers beside the error on the
+``random`` are the page's session, ``mixed rbf`` with another kernel. The others are a rule and a
+learner of other tools (``pip install scikit-activeml modAL-python small-text``). Of ``mixed`` it
+also keeps the interval shown for the error after 50, 100 and 200 answers beside the error on the
 other rows; and in the first draws (``--looks-at``) where it advised to stop. ``show`` makes
 tables of the file, and with ``--entries`` a file for ``results.py add``.
 """
@@ -35,7 +35,10 @@ THEIRS = (
     "random forest", "random svc", "random logistic", "skactiveml forest", "skactiveml svc",
     "skactiveml logistic", "modal forest", "modal svc", "modal-margin trees",
 )  # fmt: skip
-OF_TEXTS = ("random bayes", "modal bayes")
+OF_TEXTS = (
+    "random bayes", "modal bayes", "random linear", "small-text linear", "small-text-ties linear",
+    "small-text-ties logistic", "small-text-ties bayes",
+)  # fmt: skip
 
 
 def simulate(name, pool, others, ask, draw, n_answers, n_advice):

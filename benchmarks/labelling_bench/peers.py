@@ -2,15 +2,22 @@
 
 import numpy as np
 import scipy.sparse as sp
+import skactiveml.classifier
 from modAL.models import ActiveLearner
 from modAL.uncertainty import margin_sampling, uncertainty_sampling
-from skactiveml.classifier import SklearnClassifier
 from skactiveml.pool import UncertaintySampling
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
+from small_text import (
+    BreakingTies,
+    ConfidenceEnhancedLinearSVC,
+    LeastConfidence,
+    SklearnClassifier,
+    SklearnDataset,
+)
 
 RULES = {
     "random": None,
@@ -18,6 +25,8 @@ RULES = {
     "skactiveml-margin": "margin_sampling",
     "modal": uncertainty_sampling,
     "modal-margin": margin_sampling,
+    "small-text": LeastConfidence,
+    "small-text-ties": BreakingTies,
 }
 _LATER = 5  # answers between fits, once there are 60 labels
 
@@ -28,6 +37,8 @@ def machine(name, seed):
         return SVC(C=10.0, probability=True, random_state=seed)
     if name == "logistic":
         return LogisticRegression(max_iter=1000)
+    if name == "linear":  # what small-text makes of LinearSVC
+        return ConfidenceEnhancedLinearSVC()
     if name == "bayes":
         return MultinomialNB(alpha=0.1)
     kind = RandomForestClassifier if name == "forest" else ExtraTreesClassifier
@@ -65,6 +76,11 @@ def _asked(X, truth, told, free, ask, learner, seed, rng, n):
         return rng.choice(free, n, replace=False).tolist()
     if ask.startswith("modal"):
         return free[learner.query(X[free], n_instances=n)[0]].tolist()
+    if ask.startswith("small-text"):
+        y, places = np.zeros(len(X), dtype=int), np.asarray(told)
+        rows = SklearnDataset(sp.csr_matrix(X), y, target_labels=np.unique(truth))
+        fitted = SklearnClassifier(learner, len(np.unique(truth)))
+        return RULES[ask]().query(fitted, rows, free, places, truth[places], n=n).tolist()
     y = np.full(len(X), np.nan)
     y[told] = truth[told]
     found = UncertaintySampling(method=RULES[ask], random_state=seed).query(
@@ -80,5 +96,7 @@ def taught(X, truth, told, ask, name, seed):
         return ActiveLearner(machine(name, seed), RULES[ask], X[told], truth[told])
     fitted = machine(name, seed)
     if ask.startswith("skactiveml"):
-        fitted = SklearnClassifier(fitted, classes=np.unique(truth[told]), random_state=seed)
+        fitted = skactiveml.classifier.SklearnClassifier(
+            fitted, classes=np.unique(truth[told]), random_state=seed
+        )
     return fitted.fit(X[told], truth[told])

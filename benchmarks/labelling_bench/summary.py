@@ -22,6 +22,9 @@ NAMES = {
     "skactiveml": "scikit-activeml",
     "modal": "modAL",
     "modal-margin": "modAL, margin",
+    "small-text": "small-text",
+    "small-text-ties": "small-text, breaking ties",
+    "linear": "linear SVM",
 }
 HARDWARE = "2 cores of a server, shared with other programs"
 PROGRAM = "python benchmarks/labelling_annotators.py"
