@@ -9,7 +9,7 @@ import ctypes
 import numpy as np
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_INT64, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
+_INT32, _INT64, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 
 # The start of a buffer. Taking it is several times faster than ``array.ctypes.data``, and refuses
 # arrays that are not C-contiguous or not writable.
@@ -49,5 +49,10 @@ def address_of(argument):
     return argument if isinstance(argument, int) else ctypes.addressof(argument)
 
 
-f32, f64, i64, bools = (_in(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT64, _BOOL))
-f32_out, f64_out, i64_out = (_out(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT64))
+f32, f64, i32, i64, bools = (
+    _in(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT32, _INT64, _BOOL)
+)
+u8, u16, u32 = (_in(np.dtype(name)) for name in ("u1", "u2", "u4"))
+f32_out, f64_out, i32_out, i64_out = (
+    _out(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT32, _INT64)
+)

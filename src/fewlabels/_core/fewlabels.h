@@ -442,6 +442,29 @@ FL_API int32_t fl_usmo_scan_whole(int64_t n, int64_t *position, int64_t last, do
                                   int64_t max_steps, double *tally, int64_t *need,
                                   int64_t *steps);
 
+/* -- forests (forest.cpp) ------------------------------------------------------------------- */
+
+/* The leaves of rows `start` to `stop`, n_trees each, of rows with d numbers.
+ *
+ * A row with rows[feature] <= threshold goes to the node `left`, else to `right`. Both are a leaf's
+ * own place. No row passes more than `depth` nodes. Indices have to be right. */
+FL_API int32_t fl_leaves(int64_t d, const float *rows, int64_t n_trees, const int64_t *roots,
+                         const int64_t *feature, const double *threshold, const int64_t *left,
+                         const int64_t *right, int64_t depth, int32_t *out, int64_t start,
+                         int64_t stop);
+/* out[i, j] = the share of trees with a[i, tree] == b[tree, j]: n rows and, of m, the columns
+ * `start` to `stop`. */
+FL_API int32_t fl_shared_leaves_u8(int64_t n, int64_t n_trees, const uint8_t *a, int64_t m,
+                                   const uint8_t *b, double *out, int64_t start, int64_t stop);
+FL_API int32_t fl_shared_leaves_u16(int64_t n, int64_t n_trees, const uint16_t *a, int64_t m,
+                                    const uint16_t *b, double *out, int64_t start, int64_t stop);
+FL_API int32_t fl_shared_leaves_u32(int64_t n, int64_t n_trees, const uint32_t *a, int64_t m,
+                                    const uint32_t *b, double *out, int64_t start, int64_t stop);
+/* out[i, c] += sum over the trees of weights[c, leaves[i, tree]], for k rows of n_nodes weights and
+ * rows `start` to `stop`. Leaves have to be right. */
+FL_API int32_t fl_add_leaves(int64_t n_trees, const int32_t *leaves, int64_t n_nodes, int64_t k,
+                             const double *weights, double *out, int64_t start, int64_t stop);
+
 /* -- Shapley values of product games (games.cpp) ---------------------------------------------- */
 
 /* Doubles of scratch space that fl_product_values needs, beside n_players + n_terms integers. */

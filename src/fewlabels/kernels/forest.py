@@ -1,12 +1,16 @@
 """A forest as arrays: what files hold of it, and a quick answer to where rows fall."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._core.forest import add_leaves, find_leaves, shared_leaves
+from .._threads import run_ranges
+
 # Rows that fall through the trees at a time, and numbers that these may hold.
-_ROWS, _NUMBERS = 4096, 2**24
+_ROWS, _NUMBERS = 65_536, 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +47,36 @@ class Forest:
         parts = (np.concatenate(part) for part in (feature, threshold, left, right, values))
         return cls(*parts, roots=roots, depth=max(tree.tree_.max_depth for tree in trees))
 
-    def leaves(self, X):
-        """The leaf of every row in every tree, shape (n_rows, n_trees)."""
-        found = np.empty((X.shape[0], len(self.roots)), dtype=np.int64)
-        used, column = np.unique(self.feature, return_inverse=True)
-        step = max(1, min(_ROWS, _NUMBERS // max(len(used), len(self.roots))))
+    def leaves(self, X, n_jobs=1):
+        """The leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
+        self._check(X.shape[1])
+        found = np.empty((X.shape[0], len(self.roots)), dtype=np.int32)
+        nodes = [np.ascontiguousarray(part, np.int64) for part in (self.left, self.right)]
+        threshold = np.ascontiguousarray(self.threshold, np.float64)
+        roots = np.ascontiguousarray(self.roots, np.int64)
+        column, used = np.ascontiguousarray(self.feature, np.int64), slice(None)
+        if sp.issparse(X):  # only columns that matter become dense
+            used, column = np.unique(column, return_inverse=True)
+        step = max(1, min(_ROWS, _NUMBERS // max(1, X[:1, used].shape[1])))
         for first in range(0, X.shape[0], step):
             part = X[first : first + step][:, used]
-            part = (part.toarray() if sp.issparse(part) else np.asarray(part)).astype(np.float32)
-            at = np.repeat(self.roots[None], len(part), axis=0)
-            rows = np.arange(len(part))[:, None]
-            for _ in range(self.depth):
-                goes_left = part[rows, column[at]] <= self.threshold[at]
-                at = np.where(goes_left, self.left[at], self.right[at])
-            found[first : first + step] = at
+            part = part.toarray() if sp.issparse(part) else part
+            part = np.ascontiguousarray(part, dtype=np.float32)
+            given = part, roots, column, threshold, *nodes, int(self.depth)
+            out = found[first : first + step]
+            run_ranges(partial(find_leaves, *given, out), len(part), n_jobs)
         return found
+
+    def _check(self, n_columns):
+        """Refuse places that don't exist: compiled code wouldn't notice."""
+        n_nodes = len(self.left)
+        places = (self.left, n_nodes), (self.right, n_nodes), (self.roots, n_nodes)
+        for found, end in (*places, (self.feature, n_columns)):
+            if len(found) and not 0 <= found.min() <= found.max() < end:
+                raise ValueError(
+                    f"a tree names node or column {found.max()}, but there are only {end}: the "
+                    "model is damaged, or the rows have too few columns."
+                )
 
     def codes(self, leaves):
         """The leaves of every tree numbered from 0, in as few bytes as these numbers take."""
@@ -72,36 +91,16 @@ class Forest:
         return self.value[self.leaves(X)].mean(axis=1)
 
 
-# Pairs of rows that are compared at a time: what is counted stays in cache.
-_PAIRS = 2**18
-# Most trees that are counted in one byte.
-_BYTE = 255
+def shared(a, b, n_jobs=1):
+    """Share of the trees in which rows fall into the same leaf, float64 of shape (n, m).
 
-
-def shared(a, b):
-    """Share of the trees in which rows fall into the same leaf, float64 of shape (len(a), len(b)).
-
-    ``a`` and ``b`` are leaves of rows or their codes, of shapes (n, n_trees) and (m, n_trees).
+    ``a`` and ``b`` are :meth:`Forest.codes` of rows, of shapes (n, n_trees) and (m, n_trees). Of
+    many rows ``b``, keep the codes in Fortran's order.
     """
-    n_trees = a.shape[1]
     found = np.empty((len(a), len(b)))
-    if not found.size:
-        return found
-    a, b = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
-    wide = min(b.shape[1], max(256, _PAIRS // max(1, a.shape[1])))
-    high = max(1, _PAIRS // wide)
-    counter = np.uint8 if n_trees <= _BYTE else np.int32
-    for top in range(0, a.shape[1], high):
-        rows = a[:, top : top + high, None]
-        for left in range(0, b.shape[1], wide):
-            others = b[:, None, left : left + wide]
-            shape = rows.shape[1], others.shape[2]
-            counts, equal = np.zeros(shape, counter), np.empty(shape, bool)
-            for tree in range(n_trees):
-                np.equal(rows[tree], others[tree], out=equal)
-                np.add(counts, equal, out=counts)
-            found[top : top + high, left : left + wide] = counts
-    found /= n_trees
+    if found.size:
+        given = np.ascontiguousarray(a), np.ascontiguousarray(b.T), found
+        run_ranges(partial(shared_leaves, *given), len(b), n_jobs)
     return found
 
 
@@ -117,9 +116,7 @@ def weights_of(leaves, coef, n_leaves):
     return np.bincount(leaves.ravel(), np.repeat(coef, n_trees), minlength=n_leaves)
 
 
-def add_sums(leaves, weights, out):
+def add_sums(leaves, weights, out, n_jobs=1):
     """``out += weights[..., leaves].sum(over the trees)``, of shape (n,) or (n, k)."""
-    step = max(1, _PAIRS // leaves.shape[1])
-    for first in range(0, len(leaves), step):
-        part = slice(first, first + step)
-        out[part] += weights.T[leaves[part]].sum(axis=1)
+    given = leaves, np.atleast_2d(np.ascontiguousarray(weights, dtype=float)), out
+    run_ranges(partial(add_leaves, *given), len(leaves), n_jobs)

@@ -24,7 +24,7 @@ class LeavesGram(GramOperator):
     def __init__(self, forest, leaves, n_jobs=1):
         super().__init__(leaves.shape[0], n_jobs)
         self.forest, self.leaves = forest, np.asarray(leaves, dtype=np.int32)
-        self._codes = forest.codes(leaves)
+        self._codes = np.asfortranarray(forest.codes(leaves))
         self.value_cost = float(leaves.shape[1])
 
     def diagonal(self):
@@ -35,14 +35,15 @@ class LeavesGram(GramOperator):
 
     def values_of(self, columns):
         self.n_values += len(columns) * self.n
-        return shared(columns.values[1], self._codes)
+        return shared(columns.values[1], self._codes, self.n_jobs)
 
     def block_of(self, columns):
         self.n_values += len(columns) ** 2
         return shared(columns.values[1], columns.values[1])
 
     def add_columns(self, columns, coef, out):
-        add_sums(self.leaves, weights_of(columns.values[0], coef, len(self.forest.value)), out)
+        weights = weights_of(columns.values[0], coef, len(self.forest.value))
+        add_sums(self.leaves, weights, out, self.n_jobs)
 
     def take(self, indices):
         return LeavesGram(self.forest, self.leaves[indices], self.n_jobs)

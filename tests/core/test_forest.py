@@ -1,0 +1,80 @@
+"""Leaves of forests, shares of common leaves and sums over leaves, against NumPy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesClassifier
+
+from fewlabels.kernels.forest import Forest, add_sums, shared
+
+
+def grown(n_rows, n_trees, rng, d=5):
+    """scikit-learn's forest, and the same as arrays."""
+    X = rng.normal(size=(n_rows, d)).round(1)
+    y = (X[:, 0] + rng.normal(size=n_rows) > 0).astype(int)
+    y[:2] = 0, 1
+    forest = ExtraTreesClassifier(n_trees, random_state=0).fit(X, y)
+    return forest, Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
+
+
+@pytest.fixture(params=[(2, 1), (40, 300), (600, 7)], ids=["stumps", "many trees", "many leaves"])
+def pair(request, rng):
+    return grown(*request.param, rng)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array, np.asfortranarray])
+def test_leaves_are_those_of_scikit_learn(pair, make, n_jobs, rng):
+    theirs, forest = pair
+    X = rng.normal(size=(37, 5)).round(1)  # values meet thresholds
+    expected = theirs.apply(X) + forest.roots
+    np.testing.assert_array_equal(forest.leaves(make(X), n_jobs), expected)
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (3, 511), (2, 513), (0, 4), (4, 0)])
+@pytest.mark.parametrize("n_codes", [200, 60_000, 10**6], ids=["u8", "u16", "u32"])
+def test_shares_of_common_leaves(n, m, n_codes, rng):
+    dtype = np.min_scalar_type(n_codes)
+    some = rng.integers(n_codes, size=7)
+    a, b = (rng.choice(some, size=(k, 300)).astype(dtype) for k in (n, m))
+    expected = (a[:, None] == b[None]).mean(axis=2)
+    for order in "CF":
+        for n_jobs in (1, 2):
+            found = shared(a, np.asarray(b, order=order), n_jobs)
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_that_always_meet_are_counted_beyond_a_byte():
+    for dtype, n_trees in ((np.uint8, 600), (np.uint16, 70_000)):
+        codes = np.zeros((2, n_trees), dtype)
+        np.testing.assert_array_equal(shared(codes, codes), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_sums_over_leaves(pair, shape, rng):
+    forest = pair[1]
+    leaves = forest.leaves(rng.normal(size=(50, 5)))
+    weights = rng.normal(size=(*shape, len(forest.left)))
+    for n_jobs in (1, 2):
+        out = np.ones((50, *shape))
+        add_sums(leaves, weights, out, n_jobs)
+        expected = 1.0 + weights[..., leaves].sum(axis=-1).T
+        np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name, value", [("left", -1), ("right", 10**6), ("feature", 5)])
+def test_places_that_do_not_exist_are_refused(name, value, rng):
+    forest = grown(40, 3, rng)[1]
+    part = getattr(forest, name).copy()
+    part[0] = value
+    with pytest.raises(ValueError, match="the model is damaged"):
+        replace(forest, **{name: part}).leaves(np.zeros((2, 5)))
+
+
+def test_a_tree_that_runs_in_circles_ends(rng):
+    forest = grown(40, 3, rng)[1]
+    circle = np.roll(np.arange(len(forest.left)), 1)
+    endless = replace(forest, left=circle, right=circle)
+    assert endless.leaves(np.zeros((2, 5))).shape == (2, 3)
