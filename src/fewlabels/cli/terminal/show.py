@@ -147,3 +147,14 @@ def columns(schema):
     if texts:
         words.append(f"{len(texts):,} of texts with {sum(texts):,} terms")
     return f"{total:,} ({', '.join(words)})"
+
+
+def unlabelled_rows(training):
+    """How many rows have no label, and how these are marked."""
+    return f"{training['rows_unlabeled']:,} rows, {mark(training['unlabeled'])}"
+
+
+def support_vectors(training):
+    """How many, and their share of the rows; None for methods that have none."""
+    found = training["support_vectors"]
+    return None if found is None else share(found, training["rows"])

@@ -1,11 +1,10 @@
-"""Lines for people about a model: the answer first, then how it was fitted."""
+"""Lines for people about a model: the answer first, then how it was fitted.
 
-from ...io.errors import quoted
+Those that differ between tasks are in a module of the task's name, as ``answer`` and ``details``.
+"""
+
 from ...io.models.contents import RANDOM_SAMPLE, assumption, cautions
-from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import task_of
-from ...tasks.one_class import ONE_CLASS
-from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from . import show
 
 # A fit that takes so many times the time budget says what took so long.
@@ -20,7 +19,7 @@ def answer_lines(summary):
     return [
         *(_caution(sentence) for sentence in cautions(training)),
         ("delivered", (training.get("delivered") or {}).get("sentence")),
-        *_ANSWERS[task_of(summary["machine"])](training),
+        *_lines_of(summary).answer(training),
         *_expected(training),
         ("assumes", _assumption(training)),
         *_compared(training.get("baselines") or {}),
@@ -40,7 +39,7 @@ def how_lines(summary):
         *_settings(training.get("settings")),
         ("rows", f"{rows:,}{read}"),
         ("columns", show.columns(summary["schema"])),
-        *_DETAILS[task_of(summary["machine"])](training),
+        *_lines_of(summary).details(training),
         ("objective", show.number(training["objective"])),
         ("duality gap", show.gap(training["duality_gap"])),
         ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
@@ -49,6 +48,11 @@ def how_lines(summary):
         ("rows stored", _held(training)),
         ("updates", _updates(training.get("updates"))),
     ]
+
+
+def _lines_of(summary):
+    """The module of the model's task, with its lines of the answer and of the details."""
+    return task_of(summary["machine"]).part(__package__)
 
 
 def _settings(text):
@@ -126,96 +130,6 @@ def _caution(sentence):
     return (start.lower(), rest) if is_short else ("caution", sentence)
 
 
-def _normal_answer(training):
-    counted = training["rows_counted"]
-    sample = "" if counted == training["rows"] else f" of {counted:,} counted"
-    return [
-        ("training rows outside", show.share(training["rows_outside"], counted) + sample),
-        ("threshold", _threshold(training)),
-    ]
-
-
-def _normal_details(training):
-    return [
-        ("support vectors", _support(training)),
-        ("radius", show.number(training["radius"])),
-    ]
-
-
-def _positive_answer(training):
-    unlabeled = training["rows_unlabeled"]
-    found = training["unlabeled_predicted_positive"]
-    if found is not None:
-        found = f"{show.share(found, unlabeled)} of the unlabelled rows"
-    return [
-        ("predicted positive", found),
-        ("class prior", _prior(training)),
-    ]
-
-
-def _positive_details(training):
-    vectors, unlabeled = _support(training), training["support_vectors_unlabeled"]
-    if vectors is not None:
-        vectors += f", {unlabeled:,} of them unlabelled rows"
-    return [
-        ("positive", f"{training['rows_labeled']:,} rows labelled {quoted(training['positive'])}"),
-        ("unlabelled", _unlabelled(training)),
-        ("lambda", show.number(training["lam"])),
-        ("support vectors", vectors),
-    ]
-
-
-def _classes_answer(training):
-    unlabeled, found = training["rows_unlabeled"], training["unlabeled_predicted"] or {}
-    shares = ", ".join(f"{quoted(k)} {show.share(n, unlabeled)}" for k, n in found.items())
-    return [("predicted", f"{shares} of the unlabelled rows" if unlabeled and shares else None)]
-
-
-def _classes_details(training):
-    labeled = training["rows_labeled"]
-    return [
-        ("labelled", f"{sum(labeled.values()):,} rows: {show.counted(labeled)}"),
-        ("unlabelled", _unlabelled(training)),
-        ("support vectors", _support(training)),
-        ("KKT violation", show.number(training["violation"])),
-    ]
-
-
-_ANSWERS = {
-    ONE_CLASS: _normal_answer,
-    POSITIVE_UNLABELLED: _positive_answer,
-    CLASSIFICATION: _classes_answer,
-}
-_DETAILS = {
-    ONE_CLASS: _normal_details,
-    POSITIVE_UNLABELLED: _positive_details,
-    CLASSIFICATION: _classes_details,
-}
-
-
-def _unlabelled(training):
-    return f"{training['rows_unlabeled']:,} rows, {show.mark(training['unlabeled'])}"
-
-
-def _support(training):
-    """Support vectors; None of methods that have none."""
-    found = training["support_vectors"]
-    return None if found is None else show.share(found, training["rows"])
-
-
-def _threshold(training):
-    rate = training.get("target_fpr")
-    if rate is None:
-        return None
-    n = training["calibration_rows"]
-    if n + 1 < 1 / rate:
-        return f"flags no row: {n:,} rows are too few for a rate of {show.percent(rate)}"
-    rows = f"{n:,} rows held out from training"
-    if n == training["rows"]:
-        rows = f"all {n:,} rows, each scored as if it were new"
-    return f"{show.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
-
-
 def _held(training):
     if not training.get("rows_held"):
         return None
@@ -226,22 +140,3 @@ def _updates(updates):
     if not updates:
         return None
     return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"
-
-
-def _pooled(training):
-    """The prior among all rows; blank if only a sample of the table was used."""
-    if training["rows"] < training["rows_read"]:
-        return ""
-    labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
-    share = (labeled + training["prior"] * unlabeled) / (labeled + unlabeled)
-    return f" ({share:.3g} of all rows)"
-
-
-def _prior(training):
-    if training["prior"] is None:
-        return None
-    value = f"{training['prior']:.3g} of the unlabelled rows{_pooled(training)}"
-    if not training["prior_estimated"]:
-        return f"{value}, as given"
-    ends = show.interval(training["prior_low"], training["prior_high"])
-    return f"{value}, estimated; {show.percent(training['prior_confidence'])} CI {ends}"
