@@ -21,6 +21,32 @@ class Method(NamedTuple):
     takes_files: bool = False
 
 
+# Words of every report.
+_ALWAYS = (
+    (
+        "Interval",
+        "A 90 % confidence interval: it contains the true value in nine of ten cases, if the "
+        "stated assumptions hold. Few rows give wide intervals.",
+    ),
+    (
+        "Held-out rows",
+        "Labelled rows that a model wasn't trained on. Its errors on them predict its errors "
+        "on new rows. Its errors on training rows don't.",
+    ),
+    (
+        "Support vectors",
+        "The training rows that define the boundary. Without the other rows, the boundary "
+        "would be the same.",
+    ),
+    (
+        "Kernel",
+        "A function that measures how similar two rows are. The width of the Gaussian kernel "
+        "(rbf) is set by gamma: the larger gamma, the closer two rows must be to count as "
+        "similar.",
+    ),
+)
+
+
 class Task(ABC):
     """Something that can be learnt from a table.
 
@@ -57,7 +83,7 @@ class Task(ABC):
     score : str
         The measure by which methods are compared.
     terms : tuple of (str, str)
-        Words that a report of this task uses, with what they mean.
+        Words that reports of this task use and not every other, with what they mean.
     """
 
     name: str
@@ -99,6 +125,11 @@ class Task(ABC):
     def is_known(self, y):
         """Which rows have a known class, by their labels."""
         return y > self.unlabelled
+
+    @property
+    def glossary(self):
+        """Words of its reports for people who meet them the first time, with what they mean."""
+        return [*self.terms, *_ALWAYS]
 
     def shown(self, score):
         """A score in words."""

@@ -11,7 +11,6 @@ from ..contents import Excerpt
 from . import pictures, words
 from .elements import Html, alignment, facts, joined, prose, section, table, tag
 from .model import certificate, machine, search
-from .terms import terms
 
 # A section as it begins.
 _HEADING = re.compile(r'<section id="(\w+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
@@ -371,7 +370,7 @@ def usage(contents):
 
 
 def glossary(contents):
-    return section("words", "Glossary", facts(terms(contents.task), class_="terms"))
+    return section("words", "Glossary", facts(contents.task.glossary, class_="terms"))
 
 
 def made(contents):
