@@ -3,8 +3,7 @@
 from .bags import Bag, BaggedFunction, BagsSolution, Isolated, Part
 from .classes import ClassCurves, ClassFunctions
 from .conformal import Conformal
-from .curve import Curve, TwoSidedCurve
-from .deciding import agreeing, class_of
+from .curve import Curve, TwoSidedCurve, agreeing, class_of
 from .function import Function
 from .late import Late
 from .positive_unlabelled import PUEnsembleFit, PUFit, PUSVMFit

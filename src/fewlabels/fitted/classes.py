@@ -8,7 +8,7 @@ from scipy.special import softmax
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap
 from ..kernels import centered
-from .deciding import agreeing, class_of
+from .curve import agreeing, class_of
 from .function import Function
 
 # What is divided by where nothing is to be divided.

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from ..fitted import ClassFunctions, TwoSidedCurve
-from ..fitted.deciding import AHEAD
+from ..fitted.curve import AHEAD
 from .functions import check_kernel, class_values, on_boundary, values
 from .transformers import is_missing
 
