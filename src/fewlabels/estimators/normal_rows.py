@@ -17,7 +17,7 @@ from .._available import available_if
 from .._warn import warn
 from ..arrays import backend_of
 from ..fitted.conformal import keys_of
-from ..labels.anomalies import read_anomalies, read_marks
+from ..labels.marks import read_anomalies, read_marks
 from ..rows.memory import MemorySource
 from ..streams.convex import ConvexStream
 from ..streams.rows import HeldRows, read_indices

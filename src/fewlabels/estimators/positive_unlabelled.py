@@ -16,8 +16,8 @@ from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
 from ..kernels import MIXTURE, centered, kind_of
 from ..kernels.offsets import shift_of
+from ..labels.marks import read_propensity
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
-from ..labels.propensity import read_propensity
 from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.propensity import propensity_weights

@@ -12,7 +12,7 @@ from ..arrays import backend_of
 from ..gram.static.explicit import formed_values
 from ..kernels import Callable
 from ..kernels.base import LARGEST
-from ..labels.anomalies import read_anomalies
+from ..labels.marks import read_anomalies
 from ..rows.memory import NOTHING_LEFT, MemorySource
 from ..rows.source import ShardedSource
 

@@ -1,0 +1,97 @@
+"""What users say of rows besides their labels: confirmed anomalies, and propensities.
+
+A propensity is the probability that a positive row was labelled.
+"""
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from .arrays import is_missing
+
+_MARK = "one True or False per row of X"
+
+
+def read_anomalies(anomalies, n):
+    """A mask of shape (n,) from what users pass as ``anomalies``; None where all are normal."""
+    mask = None if anomalies is None else read_marks(anomalies, n)
+    return mask if mask is not None and mask.any() else None
+
+
+def read_marks(anomalies, n):
+    """A mask of shape (n,), from one or one mark for all."""
+    if isinstance(anomalies, bool | np.bool_):
+        anomalies = np.full(n, bool(anomalies))
+    try:
+        missing = is_missing(anomalies)
+        mask = np.asarray(anomalies)
+    except ValueError:
+        raise ValueError(f"anomalies is ragged; it needs {_MARK}.") from None
+    if mask.ndim == 2 and mask.shape[1] == 1:  # a table of one column
+        mask, missing = mask[:, 0], missing.reshape(-1)
+    if mask.shape != (n,):
+        raise ValueError(f"anomalies has shape {mask.shape}; it needs {_MARK}, shape ({n},).")
+    if missing.any():
+        raise ValueError(
+            f"anomalies has a missing value at row {np.argmax(missing)}; it needs {_MARK}: pass "
+            "False for rows that aren't confirmed anomalies."
+        )
+    if mask.dtype != bool:
+        try:
+            truth = (mask == 0) | (mask == 1)
+            truth = np.broadcast_to(np.asarray(truth, dtype=bool), (n,))
+        except (TypeError, ValueError):
+            truth = np.zeros(n, bool)
+        if not truth.all():
+            value = mask[np.argmin(truth)]
+            value = value.item() if isinstance(value, np.generic) else value
+            raise ValueError(f"anomalies holds {value!r}; it needs {_MARK} (1 and 0 will do).")
+        mask = mask.astype(bool)
+    return mask
+
+
+_PROPENSITY = "P(labelled | positive, x), greater than 0 and at most 1"
+
+
+def read_propensity(propensity, positive):
+    """Propensities of all rows; rows without a label don't use theirs, which may be missing.
+
+    Parameters
+    ----------
+    propensity : float or array-like of shape (n_samples,)
+        P(labelled | positive, x), in (0, 1].
+    positive : ndarray of bool of shape (n_samples,)
+        Which rows are labelled.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        Another shape, or a labelled row whose propensity is missing or out of range.
+    """
+    n = len(positive)
+    if np.ndim(propensity) == 0:
+        propensity = np.full(n, propensity)
+    values = check_array(
+        propensity,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        input_name="propensity",
+    )
+    if values.shape != (n,):
+        raise ValueError(
+            f"propensity has shape {values.shape}; it needs one number per row of X, shape ({n},)."
+        )
+    ours = values[positive]
+    wrong = ~((ours > 0.0) & (ours <= 1.0))
+    if wrong.any():
+        place = np.flatnonzero(positive)[wrong][0]
+        raise ValueError(
+            f"propensity is {values[place]:g} for labelled row {place} (of {wrong.sum()} such); "
+            f"pass {_PROPENSITY}, for each labelled row."
+        )
+    return values
