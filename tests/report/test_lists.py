@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fewlabels.report import collect
 from fewlabels.report.page.html import page
-from fewlabels.report.ties import alike, first_of_equal, tie_words
+from fewlabels.report.rankings import alike, first_of_equal, tie_words
 
 WRONG = [3, 40, 77, 120]
 

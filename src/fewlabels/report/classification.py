@@ -8,8 +8,8 @@ from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted, cross_fit_classes, group_of
 from .evidence.intervals import counted_interval, cross_fitted_interval
 from .evidence.testing import MOST_ASKED
-from .labels import doubtful
 from .page import words
+from .rankings import doubtful
 from .reasons import reasons
 
 _LISTED = 10

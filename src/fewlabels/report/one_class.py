@@ -10,8 +10,8 @@ from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted
 from .evidence.intervals import threshold_interval
 from .page import words
+from .rankings import alike, first_of_equal, tie_words
 from .reasons import reasons
-from .ties import alike, first_of_equal, tie_words
 
 _LISTED = 20
 # Classes that were not learnt from and have a picture of their own.

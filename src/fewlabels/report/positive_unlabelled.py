@@ -7,11 +7,10 @@ from ..options.words import ref
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import cross_fit_positive, group_of, hide_labels
 from .evidence.intervals import promise
-from .labels import doubtful
 from .page import words
+from .rankings import alike, doubtful, first_of_equal, tie_words
 from .reasons import reasons
 from .sensitivity import sensitivity
-from .ties import alike, first_of_equal, tie_words
 
 _LISTED = 20
 # An interval of the prior wider than this deserves a remark.
