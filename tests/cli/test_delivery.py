@@ -11,7 +11,7 @@ from fewlabels import S3VM, SVDD, OneClassSVM, fit_table
 from fewlabels.baselines.methods import ComparedMethod
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.jobs.training import comparison as delivery
-from fewlabels.model_selection import compare_with_baselines
+from fewlabels.model_selection import BaselineComparison, compare_with_baselines
 from fewlabels.model_selection.comparison import classification
 from fewlabels.model_selection.comparison.measured import Measured
 from fewlabels.model_selection.comparison.run import Scores
@@ -54,7 +54,7 @@ def prepared(monkeypatch, comparison, few_trees):
     monkeypatch.setattr(
         "fewlabels.model_selection.compare_with_baselines", lambda *rows, **options: comparison
     )
-    monkeypatch.setattr(delivery, "_seconds_of", lambda *given: 0.0)
+    monkeypatch.setattr(BaselineComparison, "seconds_of", lambda *given: 0.0)
 
 
 def fitted(table, **options):
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_the_model_that_is_there(run, tmp_path, table, prepared, mo
 
 
 def test_a_fit_that_would_take_too_long_is_not_begun(table, prepared, monkeypatch):
-    monkeypatch.setattr(delivery, "_seconds_of", lambda *given: 1e4)
+    monkeypatch.setattr(BaselineComparison, "seconds_of", lambda *given: 1e4)
     training = fitted(table).metadata["training"]
     assert training["machine"] == "s3vm" and training["delivered"] is None
     instead = training["baselines"]["instead"]
@@ -172,7 +172,7 @@ def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, few_trees, s
             SVDD(gamma=1e-3, C=0.1), X, y, **options
         ),
     )
-    monkeypatch.setattr(delivery, "_seconds_of", lambda *given: 0.0)
+    monkeypatch.setattr(BaselineComparison, "seconds_of", lambda *given: 0.0)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, 2))
     X[:240] *= 5.0 / np.linalg.norm(X[:240], axis=1, keepdims=True)

@@ -6,9 +6,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from fewlabels.io.answers.column import LabelColumn
 from fewlabels.io.answers.file import AnswerEntry, AnswerFile, read_answers, undo_of
-from fewlabels.io.answers.keys import RowKeys, fingerprint
+from fewlabels.io.answers.rows import LabelColumn, RowKeys, fingerprint
 from fewlabels.io.errors import UserError
 
 ABOUT = {"target": "kind", "classes": ["a", "b"], "seed": "1", "data": "t.csv"}

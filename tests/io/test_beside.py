@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewlabels import fit_table
 from fewlabels.io.errors import UserError
-from fewlabels.io.sources import source_of
+from fewlabels.io.given import source_of
 from fewlabels.io.tables.columns import with_dates
 from fewlabels.io.tables.read import column_names, iterate_tables
 

@@ -75,7 +75,7 @@ def test_views_of_duckdb_read_no_variables(tmp_path):
 
 def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
     from fewlabels.io.formats.duck import _opened
-    from fewlabels.io.sources import source_of
+    from fewlabels.io.given import source_of
 
     path = write_duckdb(tmp_path / "d.duckdb")
     with _opened(source_of(f"{path}::t")) as (connection, *_):
@@ -92,7 +92,7 @@ def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
 
 def test_sqlite_is_opened_for_nothing_else(tmp_path):
     from fewlabels.io.formats.sqlite import _opened
-    from fewlabels.io.sources import source_of
+    from fewlabels.io.given import source_of
 
     path = write_sqlite(tmp_path / "d.db", v="SELECT load_extension('x') AS a")
     with _opened(source_of(f"{path}::t")) as (connection, _):

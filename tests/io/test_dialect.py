@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewlabels.io.errors import UserError
+from fewlabels.io.given import source_of
 from fewlabels.io.paths import input_format
-from fewlabels.io.sources import source_of
 from fewlabels.io.tables.read import column_names, iterate_tables, read_table
 from fewlabels.options.flags import as_flags
 

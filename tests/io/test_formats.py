@@ -12,8 +12,8 @@ import pytest
 
 from fewlabels._extras import MissingExtra
 from fewlabels.io.errors import UserError
+from fewlabels.io.given import source_of
 from fewlabels.io.paths import check_output, input_format
-from fewlabels.io.sources import source_of
 from fewlabels.io.tables.columns import numbers, text
 from fewlabels.io.tables.read import column_names, iterate_tables, read_table, remark_on
 

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from fewlabels.io.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts
 from fewlabels.io.encoding.texts import CHARACTERS, WORDS, TextEncoder, unit_of
 from fewlabels.io.errors import UserError
-from fewlabels.io.sources import source_of
+from fewlabels.io.given import source_of
 from fewlabels.io.tables.schema import Column, Schema
 from fewlabels.io.tables.target import every_row
 from fewlabels.io.tables.training import read_training

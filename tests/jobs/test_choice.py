@@ -8,6 +8,7 @@ import pytest
 
 from fewlabels import fit_table
 from fewlabels.jobs.training.choice import choose_machine
+from fewlabels.options.fit import FitOptions
 from fewlabels.options.flags import as_flags
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -25,23 +26,25 @@ def healthy(seed):
     ("given", "machine", "said"),
     [
         ({}, "svdd-ensemble", "as one class$"),
-        ({"clean": True, "time_budget": 60.0}, "svdd", "no anomalies .--clean.$"),
+        ({"clean": True, "seconds": 60.0}, "svdd", "no anomalies .--clean.$"),
         ({"clean": True}, "svdd-ensemble", "as one class$"),
         ({"clean": False}, "svdd-ensemble", "as one class$"),
-        ({"given": {"gamma": 0.1}}, "svdd", "a single model, because --gamma is given"),
+        ({"gamma": 0.1}, "svdd", "a single model, because --gamma is given"),
         (
-            {"given": {"target_fpr": "none"}},
+            {"target_fpr": "none"},
             "svdd",
             "a single model, because --target-fpr none is given",
         ),
-        ({"given": {"target_fpr": 0.1, "tol": 1e-4}}, "svdd-ensemble", "as one class$"),
-        ({"given": {"n_bags": 9, "C": 0.2}}, "svdd-ensemble", "as one class$"),
+        ({"target_fpr": 0.1, "tol": 1e-4}, "svdd-ensemble", "as one class$"),
+        ({"n_bags": 9, "C": 0.2}, "svdd-ensemble", "as one class$"),
         ({"n_rows": 39}, "svdd", "39 rows are too few for an ensemble"),
         ({"machine": "one-class"}, "one-class", "set with --machine"),
     ],
 )
 def test_rows_of_one_class(given, machine, said):
-    choice = choose_machine(None, **given)
+    about = {name: given[name] for name in given.keys() & {"n_rows", "seconds"}}
+    options = FitOptions(**{name: given[name] for name in given.keys() - about.keys()})
+    choice = choose_machine(None, options, **about)
     assert choice.machine == machine
     assert pd.Series([as_flags(choice.why)]).str.contains(said).all()
 
@@ -103,8 +106,8 @@ def test_many_positives_are_dear():
         def find(self, wanted, role):
             return 0
 
-    assert choose_machine(Labels(), time_budget=60.0).machine == "pusvm"
-    assert choose_machine(Labels(), time_budget=6000.0).machine == "pu-ensemble"
+    assert choose_machine(Labels(), FitOptions(), seconds=60.0).machine == "pusvm"
+    assert choose_machine(Labels(), FitOptions(), seconds=6000.0).machine == "pu-ensemble"
 
 
 def test_one_budget(healthy):

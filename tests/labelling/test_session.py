@@ -12,11 +12,10 @@ from sklearn.svm import SVC
 from fewlabels import fit_table
 from fewlabels.cli.label import _counted
 from fewlabels.io.answers.file import read_answers
-from fewlabels.io.answers.keys import cells_of
+from fewlabels.io.answers.rows import cells_of
 from fewlabels.io.errors import UserError
 from fewlabels.labelling import session as sessions
-from fewlabels.labelling.exporting import export_labels
-from fewlabels.labelling.finishing import Finishing, arguments_of
+from fewlabels.labelling.finishing import Finishing, arguments_of, export_labels
 from fewlabels.labelling.learner import warm_up
 from fewlabels.labelling.models import classifier
 from fewlabels.labelling.overview import overview

@@ -164,10 +164,12 @@ def test_every_text_names_the_machines_that_labels_lead_to(repository):
     from fewlabels.cli.predict import predict
     from fewlabels.io.tables.target import count_labels
     from fewlabels.jobs.training.choice import choose_machine
+    from fewlabels.options.fit import FitOptions
 
     def machine_of(values, **options):
         labels = count_labels(values, column="y", source="f")
-        return choose_machine(labels, n_rows=len(values), time_budget=60.0, **options).machine
+        asked = FitOptions(**options)
+        return choose_machine(labels, asked, n_rows=len(values), seconds=60.0).machine
 
     some = ["a", "", "", "a"] * 30
     assert machine_of(some) == "pu-ensemble" and machine_of(some, rows=True) == "pusvm"

@@ -50,8 +50,9 @@ def fitted(tmp_path_factory):
         else:
             np.savez(path, **table)
         file = read_training(path, target=target)
-        choice = choose_machine(file.labels, machine=machine, normal=normal)
-        roles = steps_of(choice.machine).roles(file, choice.machine, FitOptions(normal=normal))
+        options = FitOptions(machine=machine, normal=normal)
+        choice = choose_machine(file.labels, options)
+        roles = steps_of(choice.machine).roles(file, choice.machine, options)
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
         estimator = machine_class(choice.machine)(**settings)
@@ -67,7 +68,7 @@ def fitted(tmp_path_factory):
             "rows_held": choice.machine == "s3vm",
             "target": target,
             **roles.facts,
-            **figures_of(choice.machine, estimator, X, count_labels(roles.facts, found.y)),
+            **figures_of(estimator, X, count_labels(roles.facts, found.y)),
             "seconds": 0.5,
             "notes": found.notes,
         }

@@ -121,7 +121,7 @@ def label(
 
 def _export(session, path, quiet):
     """Write the labelled table, and end the session."""
-    from ..labelling.exporting import export_labels
+    from ..labelling.finishing import export_labels
 
     try:
         n_labels, counted = export_labels(session, path), _counted(session)

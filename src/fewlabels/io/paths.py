@@ -1,4 +1,4 @@
-"""Which files can be read and written, decided by their extension before any work is done."""
+"""Which files can be read and written, decided before any work is done."""
 
 import os
 import tempfile
@@ -7,27 +7,23 @@ from pathlib import Path
 
 from ..options.words import ref
 from .errors import UserError, quoted
+from .formats.extensions import (
+    ENCODED,
+    INPUTS,
+    OF_TABLES,
+    OUTPUTS,
+    SEPARATORS,
+    TABLES,
+    WITH_HEADER,
+    extensions,
+    format_of,
+)
 from .sources import InMemory, as_source
 
-_PLAIN = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
-_COMPRESSED = {".csv.gz": "csv", ".tsv.gz": "tsv"}
-_EXCEL = {".xlsx": "xlsx", ".xlsm": "xlsx"}
-_JSON = dict.fromkeys([".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"], "jsonl")
-_DATABASES = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
-_SVMLIGHT = dict.fromkeys([".svm", ".svmlight", ".libsvm", ".txt"], "svmlight")
-OUTPUTS = {**_PLAIN, **_COMPRESSED}
-INPUTS = {**_PLAIN, **_EXCEL, **_JSON, **_DATABASES}
-INPUTS |= {".npz": "npz", ".npy": "npy", **_SVMLIGHT, **_COMPRESSED}
-TABLES = frozenset({*_PLAIN.values(), "xlsx", "jsonl", "sqlite", "duckdb", "folder", "frame"})
-# Formats in which a row of names may be missing, of text in some encoding, and of many tables.
-WITH_HEADER = frozenset({"csv", "tsv", "xlsx"})
-_ENCODED = frozenset({"csv", "tsv", "jsonl"})
-_OF_TABLES = frozenset({"xlsx", "sqlite", "duckdb"})
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
 # longer name at first; a report is named like its model, with an extension.
 _LONGEST_NAME = 200
 _LONGEST_PATH = 4000
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
 def input_format(path):
@@ -45,10 +41,10 @@ def input_format(path):
             "file, or a folder of Parquet files."
         )
     existing_file(path, "data")
-    name, suffix = _format(path, INPUTS)
+    name, suffix = format_of(path, INPUTS)
     if name is None:
         raise UserError(
-            f"Unknown extension {quoted(suffix)} of {path}; data can be {_extensions(INPUTS)}."
+            f"Unknown extension {quoted(suffix)} of {path}; data can be {extensions(INPUTS)}."
         )
     if path.stat().st_size == 0:
         table = name in TABLES
@@ -65,9 +61,9 @@ def _check_fits(source, form):
     """Refuse what says how a file is read where it says nothing."""
     reading = source.reading
     for option, given, allowed in (
-        (f"::{source.table}", source.table, _OF_TABLES),
+        (f"::{source.table}", source.table, OF_TABLES),
         (ref("sep"), reading.sep, SEPARATORS),
-        (ref("encoding"), reading.encoding, _ENCODED),
+        (ref("encoding"), reading.encoding, ENCODED),
         (ref("header", False), reading.header is False, WITH_HEADER),
         (ref("decimal"), reading.decimal, TABLES),
         (ref("features"), reading.features is not None, TABLES),
@@ -79,23 +75,13 @@ def _check_fits(source, form):
 
 def output_format(path):
     """Format of a table that is to be written."""
-    name, suffix = _format(Path(path), OUTPUTS)
+    name, suffix = format_of(Path(path), OUTPUTS)
     if name is None:
         raise UserError(
             f"Scores can't be written with the extension {quoted(suffix)} of {path}; use "
-            f"{_extensions(OUTPUTS)}."
+            f"{extensions(OUTPUTS)}."
         )
     return name
-
-
-def separator_of(path):
-    """The separator that the name of a file promises."""
-    return SEPARATORS[_format(Path(path), INPUTS)[0] or "csv"]
-
-
-def is_compressed(path):
-    """Whether a file is compressed, by its extension."""
-    return Path(path).suffix.lower() == ".gz"
 
 
 def existing_file(path, what):
@@ -148,13 +134,3 @@ def check_output(path, inputs=()):
             raise UserError(f"{path} is in a folder that is an input; choose another output.")
         if is_file and path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")
-
-
-def _format(path, known):
-    suffix = "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
-    return known.get(suffix.lower()), suffix
-
-
-def _extensions(known):
-    *names, last = known
-    return ", ".join(names) + f" or {last}"

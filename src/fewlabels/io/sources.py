@@ -1,4 +1,4 @@
-"""Data as a user names them: a file, a table in it and how it is read, or rows in memory."""
+"""What is read: a file, a table in it and how it is read, or rows in memory."""
 
 import os
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ from typing import Any
 from ..options.reading import ReadingOptions
 from ..options.words import ref
 from .errors import UserError
+from .formats.dialect import find_dialect
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
@@ -80,8 +81,6 @@ class Source(os.PathLike):
     @cached_property
     def dialect(self):
         """How the delimited text of the file is written."""
-        from .formats.dialect import find_dialect  # it imports this module
-
         return find_dialect(self)
 
 
@@ -123,104 +122,3 @@ class InMemory:
     def pieces(self, names, rows, types):
         """The table as a whole."""
         yield self.content, None, 1.0
-
-
-def source_of(data, **reading):
-    """What the readers take: a file and how it is read, or rows in memory."""
-    asked = Reading(**reading).checked()
-    if isinstance(data, str | os.PathLike):
-        return as_source(data, asked)
-    if asked.given:
-        raise UserError(
-            f"{', '.join(asked.given)}: these options are for reading text files, but the rows "
-            "are in memory; omit them."
-        )
-    if asked.labels is not None:
-        from .answers.column import LabelColumn  # it imports this module
-
-        data = _beside(source_of(data), LabelColumn(asked.labels, "the data frame"))
-    if asked.features is not None:
-        from .formats.beside import Beside  # it imports this module
-
-        data = source_of(data)
-        return _beside(data, Beside(asked.features, data))
-    if isinstance(data, InMemory):
-        return data
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-    import scipy.sparse as sp
-
-    if isinstance(data, np.ndarray) or sp.issparse(data):
-        return InMemory("matrix", data)
-    if isinstance(data, pd.DataFrame):
-        names = [str(name) for name in data.columns]
-        columns = [_column(data.iloc[:, k]) for k in range(len(names))]
-        return InMemory("frame", pa.Table.from_arrays(columns, names=names))
-    if hasattr(data, "collect"):  # polars' lazy frames
-        data = data.collect()
-    if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
-        try:
-            table = pa.table(data)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise UserError(
-                f"The {type(data).__name__} can't be used as a table ({error}); pass a data "
-                "frame with columns of numbers, texts, truth values or dates."
-            ) from error
-        columns = [_without_views(column) for column in table.columns]
-        return InMemory("frame", pa.Table.from_arrays(columns, names=table.column_names))
-    raise UserError(
-        f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
-        "pandas.DataFrame(...) makes a data frame."
-    )
-
-
-def _beside(data, beside):
-    """A data frame with what stands next to it."""
-    if data.form != "frame":
-        raise UserError(
-            f"{ref('features')} and {ref('labels')} need a table; a matrix must contain all "
-            "numbers itself."
-        )
-    table = beside.add(data.content)
-    beside.check()
-    return InMemory("frame", table)
-
-
-def _without_views(column):
-    """Texts as Arrow can filter and decode them, which it cannot where they are views."""
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
-        parts = [(part.indices, _texts(part.dictionary, pa.string())) for part in column.chunks]
-        parts = [pa.DictionaryArray.from_arrays(*part) for part in parts]
-        return pa.chunked_array(parts, pa.dictionary(kind.index_type, pa.string()))
-    if kind != pa.string_view():
-        return column
-    return pa.chunked_array(
-        [_texts(p, pa.large_string()) for p in column.chunks], pa.large_string()
-    )
-
-
-def _texts(array, kind):
-    import pyarrow as pa
-
-    try:
-        return array.cast(kind)
-    except pa.ArrowNotImplementedError:  # before Arrow 18
-        return pa.array(array.to_pylist(), kind)
-
-
-def _column(series):
-    """A column of pandas as Arrow data; mixed values become text, as in a file."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if isinstance(series.dtype, pd.SparseDtype):
-        series = series.sparse.to_dense()
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        texts = [None if value is None or value != value else str(value) for value in series]
-        return pa.array(texts, pa.large_string())

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from .errors import UserError, quoted
-from .paths import SEPARATORS
+from .formats.extensions import SEPARATORS
 from .tables.columns import is_text, plain
 
 # Smaller files take several times as long.

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..io.encoding.fit import feature_names
 from ..io.errors import UserError
-from ..io.sources import InMemory, source_of
+from ..io.given import source_of
+from ..io.sources import InMemory
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.profile import ColumnProfile
 from ..io.tables.tally import Tally

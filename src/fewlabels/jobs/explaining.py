@@ -10,7 +10,7 @@ from ..inspection import explain as explain_model
 from ..inspection.words import word_changes
 from ..io.encoding.texts import spans
 from ..io.errors import UserError, listing, plural, quoted
-from ..io.sources import source_of
+from ..io.given import source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.schema import REFUSE
 from ..io.tables.tally import Tally

@@ -2,12 +2,13 @@
 
 import contextlib
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ..io.background import ahead
-from ..io.paths import SEPARATORS
+from ..io.formats.extensions import SEPARATORS
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.columns import blank, is_text, numbers
 from ..io.tables.tally import Unseen
@@ -43,10 +44,51 @@ class KnownLabels:
                 self.rows[name] += int(rows.sum())
                 self.agreeing[name] += int(np.sum(labels[rows] == name))
 
+    def facts(self):
+        """Counts by class, plain values only."""
+        return {
+            name: {"rows": n, "agreeing": self.agreeing[name]}
+            for name, n in sorted(self.rows.items())
+        }
+
     def update(self, other):
         """Take over the counts of other rows."""
         self.rows.update(other.rows)
         self.agreeing.update(other.agreeing)
+
+
+class Counts:
+    """What is counted of rows that are scored, by a model with this ``metadata``.
+
+    ``sides`` are rows by what the model says, ``unseen`` those with categories that it does not
+    know, and ``known`` those with labels.
+    """
+
+    def __init__(self, metadata):
+        self.n_rows = 0
+        self.sides, self.unseen = Counter(), Unseen()
+        self.known = KnownLabels(metadata)
+
+    def join(self, other):
+        """Take over the counts of other rows."""
+        self.n_rows += other.n_rows
+        self.sides.update(other.sides)
+        self.unseen.join(other.unseen)
+        self.known.update(other.known)
+
+
+class Output(NamedTuple):
+    """How rows are written: new columns of these ``names`` next to the ``columns`` of a file.
+
+    ``form`` is the format, and ``chunk_rows`` are held at a time. ``safe_cells``: whether texts
+    that a spreadsheet takes for formulas are made safe, for which rows are taken apart.
+    """
+
+    names: list[str]
+    columns: list[str]
+    form: str
+    chunk_rows: int | None = None
+    safe_cells: bool = False
 
 
 class ScoredPieces:
@@ -54,38 +96,36 @@ class ScoredPieces:
 
     def __init__(self, scorer, data, tally, observer):
         self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
-        self.n_rows = 0
-        self.counts, self.unseen = Counter(), Unseen()
-        self.known = KnownLabels(scorer.metadata)
+        self.counts = Counts(scorer.metadata)
 
-    def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
-        """What the function that writes tables in a format is called with, piece by piece."""
+    def written(self, output):
+        """What the function that writes tables is called with, piece by piece."""
         # Rows that are written the same way need not be taken apart and put together again.
-        lines = written_as(self.data, form) and not safe_cells
-        with contextlib.closing(self.run(names, chunk_rows, lines)) as found:
+        lines = written_as(self.data, output.form) and not output.safe_cells
+        with contextlib.closing(self.run(output.names, output.chunk_rows, lines)) as found:
             for chunk, arrays in found:
-                yield rows_with(chunk, arrays, columns, self.scorer.schema, form)
+                yield rows_with(chunk, arrays, output.columns, self.scorer.schema, output.form)
 
     def run(self, names, chunk_rows=None, lines=False):
         """Pieces and their new columns, by name; the next ones are read meanwhile."""
-        scorer, answer = self.scorer, self.scorer.answer
+        scorer, answer, counts = self.scorer, self.scorer.answer, self.counts
         chunks = iterate_chunks(
-            self.data, scorer.schema, self.tally, chunk_rows, self.known.column, lines=lines
+            self.data, scorer.schema, self.tally, chunk_rows, counts.known.column, lines=lines
         )
         with contextlib.closing(ahead(chunks)) as chunks:
             for chunk in chunks:
                 # Once something is wrong, read on only to count how much is.
                 if not self.tally.refuses:
-                    scores, more = scorer.score(chunk, self.data, self.n_rows)
+                    scores, more = scorer.score(chunk, self.data, counts.n_rows)
                     arrays = answer.arrays(scores, more)
                     yield chunk, dict(zip(names, arrays, strict=True))
                     if chunk.target is not None:
                         labels = arrays[answer.columns.index("label")].to_numpy(False)
-                        self.known.count(chunk.target, labels)
-                    self.counts.update(answer.count(scores))
-                    self.n_rows += len(scores)
-                    self.unseen.add(chunk.rows, scorer.known)
-                self.observer.rows(self.n_rows, chunk.share)
+                        counts.known.count(chunk.target, labels)
+                    counts.sides.update(answer.count(scores))
+                    counts.n_rows += len(scores)
+                    counts.unseen.add(chunk.rows, scorer.known)
+                self.observer.rows(counts.n_rows, chunk.share)
 
 
 def written_as(data, form):

@@ -7,7 +7,7 @@ import numpy as np
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from ..class_prior.finding import doubts
 from ..io.errors import UserError, listing, plural, quoted
-from ..io.sources import source_of
+from ..io.given import source_of
 from ..io.tables.training import read_training
 from ..options.fit import ENCODING
 from ..options.option import Option, Range, declared

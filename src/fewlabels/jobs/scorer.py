@@ -3,7 +3,6 @@
 import copy
 import os
 from collections import Counter
-from functools import partial
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -45,12 +44,12 @@ class Scorer:
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless = Counter()
-        more = _more(self._machine)
+        more = self._more()
         # Without a signal or a curve the column of probabilities is there, and blank.
         is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
         if no_signal(self.metadata["training"]) is not None:
             is_known = False
-        self._scores = partial(_SCORES[more if is_known else None], self._machine)
+        self._gives = more if is_known else None
         try:
             self.answer = answer_of(self.metadata, more)
         except (KeyError, TypeError, ValueError) as error:
@@ -91,34 +90,24 @@ class Scorer:
         """
         X = self.pipeline[:-1].transform(rows)
         self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
-        return self._scores(X)
+        machine = self._machine
+        if self._gives == "p_value":
+            # Decisions of a calibrated machine are these differences to the last bit.
+            scores = machine.score_samples(X)
+            return scores - machine.offset_, machine.conformal_.p_values(scores)
+        decisions = machine.decision_function(X)
+        if self._gives is None:
+            return decisions, None
+        chances = machine.curve_(decisions)
+        return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
+    def _more(self):
+        """What the model says next to scores, by name of its column; None for nothing.
 
-def _more(machine):
-    """What a model says next to scores, by name of its column; None for nothing.
-
-    It depends on what was requested, not on what the fit found: the column is blank where nothing
-    is known.
-    """
-    if hasattr(machine, "p_values"):
-        return None if machine.target_fpr is None else "p_value"
-    return None if getattr(machine, "probability", "requested") is None else "probability"
-
-
-def _with_p_values(machine, X):
-    # Decisions of a calibrated machine are these differences to the last bit.
-    scores = machine.score_samples(X)
-    return scores - machine.offset_, machine.conformal_.p_values(scores)
-
-
-def _with_probabilities(machine, X):
-    decisions = machine.decision_function(X)
-    chances = machine.curve_(decisions)
-    return decisions, chances[:, 1] if decisions.ndim == 1 else chances
-
-
-def _alone(machine, X):
-    return machine.decision_function(X), None
-
-
-_SCORES = {"p_value": _with_p_values, "probability": _with_probabilities, None: _alone}
+        It depends on what was requested, not on what the fit found: the column is blank where
+        nothing is known.
+        """
+        if hasattr(self._machine, "p_values"):
+            return None if self._machine.target_fpr is None else "p_value"
+        asked = getattr(self._machine, "probability", "requested")
+        return None if asked is None else "probability"

@@ -9,9 +9,10 @@ import pyarrow as pa
 from ..io.atomic import replacing
 from ..io.background import behind
 from ..io.errors import UserError, listing
+from ..io.formats.extensions import is_compressed
+from ..io.given import source_of
 from ..io.models.contents import cautions, no_signal, reminders
-from ..io.paths import check_output, input_format, is_compressed, output_format
-from ..io.sources import source_of
+from ..io.paths import check_output, input_format, output_format
 from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
 from ..io.write import table_writer
@@ -22,7 +23,7 @@ from .cluster.files import cluster_of, files_of, parts_of
 from .cluster.scoring import PiecesOfFiles
 from .discoveries import find_discoveries
 from .observer import interruptible, job
-from .pieces import ScoredPieces
+from .pieces import Output, ScoredPieces
 from .scorer import Scorer
 
 
@@ -145,7 +146,7 @@ def score_file(
             client = stack.enter_context(cluster_of(scheduler, workers))
             parts = parts_of(files, client)
             pieces = PiecesOfFiles(client, scorer, parts, pieces.tally, observer)
-        found = pieces.written(added, columns, form, chunk_rows, safe_cells)
+        found = pieces.written(Output(added, columns, form, chunk_rows, safe_cells))
         temporary = stack.enter_context(replacing(out))
         with (
             table_writer(temporary, form, is_compressed(out), safe_cells) as append,
@@ -155,6 +156,7 @@ def score_file(
             for arguments in found:
                 write(*arguments)
         pieces.tally.check()
+    counts = pieces.counts
     return {
         "model": scorer.source,
         "data": str(data),
@@ -162,20 +164,17 @@ def score_file(
         "machine": scorer.metadata["machine"],
         "columns": added,
         "answers": list(scorer.answer.names),
-        "rows": pieces.n_rows,
-        **pieces.counts,
-        "labeled": {
-            name: {"rows": n, "agreeing": pieces.known.agreeing[name]}
-            for name, n in sorted(pieces.known.rows.items())
-        },
+        "rows": counts.n_rows,
+        **counts.sides,
+        "labeled": counts.known.facts(),
         **discoveries,
         "cautions": cautions(scorer.metadata["training"]),
         "reminders": reminders(scorer.metadata["training"]),
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
         "notes": pieces.tally.remarks,
-        "unseen_categories": pieces.unseen.rows,
-        "unseen_values": pieces.unseen.most_frequent,
+        "unseen_categories": counts.unseen.rows,
+        "unseen_values": counts.unseen.most_frequent,
         "texts_without_known_words": {name: n for name, n in scorer.wordless.items() if n},
         "seconds": time.perf_counter() - started,
     }

@@ -20,6 +20,7 @@ from .observer import Observer, listening
 from .scoring import score
 from .tasks import Choice, steps_of
 from .training.choice import options_of
+from .training.fitting import Run
 from .training.outputs import by_term, check_model_output, check_report_output, expected_of
 from .training.train import learn
 from .updating import current_metadata
@@ -244,7 +245,7 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     """
     asked = options_of(options)
     observer = asked.observer or Observer()
-    training = learn(data, asked, reported=asked.report, observer=observer)
+    training = learn(data, asked, Run(observer, reported=asked.report))
     names = [field.name for field in dataclasses.fields(ColumnProfile)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice

@@ -1,16 +1,18 @@
 """From a model and more rows to an updated model."""
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ..io.encoding.fit import known_categories, text_encoders
 from ..io.errors import UserError, plural, quoted
+from ..io.given import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.paths import input_format
-from ..io.sources import source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, Unseen, filled_words, unseen_words
@@ -97,60 +99,35 @@ def update(
             input_format(data)
         check_model_output(output, force, inputs=[] if data is None else [data])
         unchanged = _stamp(model)
-        pipeline, schema, metadata = load_model(model)
-        machine = pipeline[-1]
-        _check_machine(model, metadata, machine, consolidate)
-        _check_new(new_classes, metadata)
-        more = MoreRows(
-            pipeline,
-            schema,
-            metadata,
-            data,
-            target,
-            no_labels,
-            skip_missing,
-            chunk_rows,
-            new_classes,
-        )
-        calibrates = probability and getattr(machine, "has_curve_", False)
-        went = _follow(machine, more, block, consolidate, observer)
-        went["seconds_calibrating"], remarks = _calibrate(machine, calibrates)
-        training = _described(metadata, machine, more)
-        described = describe(metadata["machine"], metadata["parameters"], schema, training)
+        loaded = load_model(model)
+        _check_machine(model, loaded, consolidate)
+        _check_new(new_classes, loaded.metadata)
+        asked = NewRowsOptions(target, no_labels, skip_missing, chunk_rows, new_classes)
+        changed = _Update(loaded, MoreRows(loaded, data, asked))
+        went = changed.run(block, consolidate, observer)
+        seconds, remarks = changed.calibrate() if probability else (None, [])
+        described = changed.described()
         if _stamp(model) != unchanged:
             raise UserError(
                 f"Another command changed {model} in the meantime, so no row was added; run the "
                 "command again."
             )
-        save_model(output, pipeline, {**described, "created": metadata["created"]})
+        save_model(output, loaded.pipeline, described)
+    more = changed.more
     notes = more.notes + went["notes"] + remarks
-    went["notes"] = [observer.words(note) for note in notes]
+    went |= {"notes": [observer.words(note) for note in notes], "seconds_calibrating": seconds}
     return {
         "model": str(model),
         "data": None if data is None else str(data),
         "output": str(output),
-        "machine": metadata["machine"],
-        **_counts(metadata["training"], training, more),
+        "machine": described["machine"],
+        **changed.counts(described["training"]),
         **went,
         "unseen_categories": more.unseen.rows,
         "unseen_values": more.unseen.most_frequent,
         "new_words": more.new_words,
         "bytes": Path(output).stat().st_size,
         "seconds": time.perf_counter() - started,
-    }
-
-
-def _counts(before, training, more):
-    """Rows and figures of the summary."""
-    counted = "rows_labeled" in training
-    return {
-        "rows": more.n_rows,
-        "rows_labeled": dict(more.labels.n_labeled) if counted else {},
-        "rows_unlabeled": more.labels.n_unlabeled if counted else 0,
-        "rows_before": before["rows"],
-        "rows_after": training["rows"],
-        **{k: training[k] for k in ("objective", "violation", "duality_gap", "converged")},
-        "consolidation_due": training.get("consolidation_due"),
     }
 
 
@@ -172,8 +149,9 @@ def without_rows(model, metadata):
     )
 
 
-def _check_machine(model, metadata, machine, consolidate):
+def _check_machine(model, loaded, consolidate):
     """Refuse a model that cannot be updated as asked."""
+    metadata, machine = loaded.metadata, loaded.pipeline[-1]
     name = metadata["machine"]
     if not hasattr(machine, "partial_fit"):
         raise UserError(
@@ -209,71 +187,129 @@ def _check_new(new_classes, metadata):
             )
 
 
-def _follow(machine, more, block, consolidate, observer):
-    """Add the rows and consolidate; gives what it took."""
-    replaced = consolidating = None
-    try:
+class _Update:
+    """A model that gets ``more`` rows: what that takes, and what the model says afterwards."""
+
+    def __init__(self, loaded, more):
+        self.schema, self.metadata, self.more = loaded.schema, loaded.metadata, more
+        self.machine = loaded.pipeline[-1]
+        self._has_curve = getattr(self.machine, "has_curve_", False)
+
+    def run(self, block, consolidate, observer):
+        """Add the rows, so many at a time, and consolidate; gives what it took."""
+        machine, replaced, consolidating = self.machine, None, None
+        try:
+            with listening() as notes:
+                if hasattr(machine, "resume"):
+                    machine.resume()  # the path begins here and not with the first row
+                before = self._path()
+                times = self._add(block, observer)
+                after = self._path()
+                if consolidate:
+                    since = time.perf_counter()
+                    replaced = bool(machine.consolidate())
+                    consolidating = time.perf_counter() - since
+        except ValueError as error:
+            raise UserError(error) from error
+        except ArithmeticError as error:
+            raise UserError(
+                f"The update failed ({error}), so no row was added; fit a new model to all rows."
+            ) from error
+        except MemoryError as error:
+            raise UserError(
+                "There is not enough memory to add the rows, so no row was added; add fewer rows."
+            ) from error
+        steps, flips = (None if b is None else a - b for a, b in zip(after, before, strict=True))
+        return {
+            "milliseconds_per_row": _milliseconds(times),
+            "seconds_adding": sum(seconds for _, seconds in times),
+            "steps": steps,
+            "flips": flips,
+            "consolidated": replaced,
+            "seconds_consolidating": consolidating,
+            "notes": notes,
+        }
+
+    def _path(self):
+        """Steps and sign changes so far, None for models that count none."""
+        return getattr(self.machine, "n_steps_", None), getattr(self.machine, "n_flips_", None)
+
+    def _add(self, block, observer):
+        """Add all rows; gives the rows and seconds of every call."""
+        more, times, done = self.more, [], 0
+        for X, y in more.blocks(block):
+            since = time.perf_counter()
+            options = {"classes": range(more.n_classes)} if more.new_classes else {}
+            self.machine.partial_fit(*((X,) if y is None else (X, y)), **options)
+            times.append((X.shape[0], time.perf_counter() - since))
+            done += X.shape[0]
+            observer.rows(done, done / more.n_rows, more.n_rows, "added")
+        return times
+
+    def calibrate(self):
+        """Have the curve to probabilities fitted, which the model then keeps; seconds, notes."""
+        if not self._has_curve:
+            return None, []
+        since = time.perf_counter()
         with listening() as notes:
-            if hasattr(machine, "resume"):
-                machine.resume()  # the path begins here and not with the first row
-            before = _path(machine)
-            times = _add(machine, more, block, observer)
-            after = _path(machine)
-            if consolidate:
-                since = time.perf_counter()
-                replaced = bool(machine.consolidate())
-                consolidating = time.perf_counter() - since
-    except ValueError as error:
-        raise UserError(error) from error
-    except ArithmeticError as error:
-        raise UserError(
-            f"The update failed ({error}), so no row was added; fit a new model to all rows."
-        ) from error
-    except MemoryError as error:
-        raise UserError(
-            "There is not enough memory to add the rows, so no row was added; add fewer rows."
-        ) from error
-    steps, flips = (None if b is None else a - b for a, b in zip(after, before, strict=True))
-    return {
-        "milliseconds_per_row": _milliseconds(times),
-        "seconds_adding": sum(seconds for _, seconds in times),
-        "steps": steps,
-        "flips": flips,
-        "consolidated": replaced,
-        "seconds_consolidating": consolidating,
-        "notes": notes,
-    }
+            self.machine.predict_proba(self.machine.support_vectors_[:1])
+        return time.perf_counter() - since, notes
+
+    def described(self):
+        """What the updated model says of itself."""
+        metadata, training, more = self.metadata, self.metadata["training"], self.more
+        if more.new_classes:
+            training = {**training, "classes": [*training["classes"], *more.new_classes]}
+        labeled = training.get("rows_labeled", {})
+        if "positive" in training:
+            labeled = {training["positive"]: labeled}
+        labeled = {**labeled, **dict.fromkeys(more.new_classes, 0)}
+        labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
+        training = _updated(
+            training,
+            _changed_figures(self.machine, labeled),
+            {"rows": more.n_rows, "rows_read": more.n_read},
+            None if more.data is None else Path(str(more.data)).name,
+        )
+        described = describe(metadata["machine"], metadata["parameters"], self.schema, training)
+        return {**described, "created": metadata["created"]}
+
+    def counts(self, training):
+        """Rows and figures of the summary, the model's ``training`` being this now."""
+        labels, counted = self.more.labels, "rows_labeled" in training
+        return {
+            "rows": self.more.n_rows,
+            "rows_labeled": dict(labels.n_labeled) if counted else {},
+            "rows_unlabeled": labels.n_unlabeled if counted else 0,
+            "rows_before": self.metadata["training"]["rows"],
+            "rows_after": training["rows"],
+            **{k: training[k] for k in ("objective", "violation", "duality_gap", "converged")},
+            "consolidation_due": training.get("consolidation_due"),
+        }
 
 
-def _calibrate(machine, wanted):
-    """Have the curve to probabilities fitted, which the model then keeps."""
-    if not wanted:
-        return None, []
-    since = time.perf_counter()
-    with listening() as notes:
-        machine.predict_proba(machine.support_vectors_[:1])
-    return time.perf_counter() - since, notes
+def _changed_figures(machine, labeled):
+    """Figures of a model that holds its rows, without what rows that are added leave as it is."""
+    figures = figures_of(machine, machine.training_rows_.X, labeled)
+    return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
 
 
-def _described(metadata, machine, more):
-    """What the updated model says of its training."""
-    training = metadata["training"]
+def _updated(training, figures, more, data):
+    """What a model says of its training after an update: new figures, and ``more`` rows."""
     updates = training.get("updates", {"count": 0, "rows": 0})
-    if more.new_classes:
-        training = {**training, "classes": [*training["classes"], *more.new_classes]}
-    updated = {
-        **training,
-        **_figures(metadata["machine"], machine, training, more),
-        "rows": training["rows"] + more.n_rows,
-        "rows_read": training["rows_read"] + more.n_read,
-        "updates": {
-            "count": updates["count"] + 1,
-            "rows": updates["rows"] + more.n_rows,
-            "data": None if more.data is None else Path(str(more.data)).name,
-            "last": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
-    }
-    return silenced(updated)
+    return silenced(
+        {
+            **training,
+            **figures,
+            **{name: training[name] + count for name, count in more.items()},
+            "updates": {
+                "count": updates["count"] + 1,
+                "rows": updates["rows"] + max(0, more["rows"]),
+                "data": data,
+                "last": datetime.now(UTC).isoformat(timespec="seconds"),
+            },
+        }
+    )
 
 
 def current_metadata(metadata, machine):
@@ -293,9 +329,7 @@ def current_metadata(metadata, machine):
     labeled = {}
     if "rows_labeled" in training:
         labeled = {n: int(np.sum(held.label == c)) for n, c in zip(names, codes, strict=True)}
-    figures = figures_of(metadata["machine"], machine, held.X, labeled)
-    figures = {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
-    n = held.X.shape[0]
+    figures, n = _changed_figures(machine, labeled), held.X.shape[0]
     known = {
         "rows": n,
         "support_vectors": figures["support_vectors"],
@@ -303,35 +337,9 @@ def current_metadata(metadata, machine):
     }
     if all(training.get(key) == value for key, value in known.items()):
         return metadata
-    updates = training.get("updates", {"count": 0, "rows": 0})
-    more = max(0, n - training["rows"])
-    updated = {
-        **training,
-        **figures,
-        "rows": n,
-        "rows_read": training["rows_read"] + more,
-        "updates": {
-            "count": updates["count"] + 1,
-            "rows": updates["rows"] + more,
-            "data": None,
-            "last": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
-    }
-    return {**metadata, "training": silenced(updated)}
-
-
-def _add(machine, more, block, observer):
-    """Add all rows; gives the rows and seconds of every call."""
-    times = []
-    done = 0
-    for X, y in more.blocks(block):
-        since = time.perf_counter()
-        options = {"classes": range(more.n_classes)} if more.new_classes else {}
-        machine.partial_fit(*((X,) if y is None else (X, y)), **options)
-        times.append((X.shape[0], time.perf_counter() - since))
-        done += X.shape[0]
-        observer.rows(done, done / more.n_rows, more.n_rows, "added")
-    return times
+    more = n - training["rows"]
+    more = {"rows": more, "rows_read": max(0, more)}
+    return {**metadata, "training": _updated(training, figures, more, None)}
 
 
 def _milliseconds(times):
@@ -343,22 +351,6 @@ def _milliseconds(times):
     return {name: float(getattr(np, name)(each)) for name in ("median", "mean", "max")}
 
 
-def _path(machine):
-    """Steps and sign changes so far, None for models that count none."""
-    return getattr(machine, "n_steps_", None), getattr(machine, "n_flips_", None)
-
-
-def _figures(name, machine, training, more):
-    """Figures of the model as it is now."""
-    labeled = training.get("rows_labeled", {})
-    if "positive" in training:
-        labeled = {training["positive"]: labeled}
-    labeled = {**labeled, **dict.fromkeys(more.new_classes, 0)}
-    labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
-    figures = figures_of(name, machine, machine.training_rows_.X, labeled)
-    return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
-
-
 def _stamp(path):
     """What changes when the file is written again."""
     found = Path(path).stat()
@@ -368,44 +360,43 @@ def _stamp(path):
 # -- the rows to add ----------------------------------------------------------------------------
 
 
+class NewRowsOptions(NamedTuple):
+    """How rows to add are read; as of :func:`update`."""
+
+    target: str | None = None
+    no_labels: bool = False
+    skip_missing: bool = False
+    chunk_rows: int | None = None
+    new_classes: Sequence[str] = ()
+
+
 class MoreRows:
     """The rows to add: checked as a whole first, then encoded piece by piece.
 
-    Labels come from ``target``, else from the model's target where the data have it, or none with
-    ``no_labels``. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that
-    will be added, ``labels`` their labels; ``filled``, ``unseen`` and ``new_words`` count by
-    column the missing numbers that the model fills in, and the rows with categories and the words
-    that it does not know.
+    Labels come from the target that was asked for, else from the model's target where the data
+    have it. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that will be
+    added, ``labels`` their labels; ``filled``, ``unseen`` and ``new_words`` count by column the
+    missing numbers that the model fills in, and the rows with categories and the words that it
+    does not know.
     """
 
-    def __init__(
-        self,
-        pipeline,
-        schema,
-        metadata,
-        data,
-        target,
-        no_labels,
-        skip_missing,
-        chunk_rows,
-        new_classes=(),
-    ):
-        self.new_classes = list(dict.fromkeys(new_classes))
-        self.n_classes = len(metadata["training"].get("classes", ())) + len(self.new_classes)
-        self.encoder, self.schema, self.data = pipeline[:-1], schema, data
-        self.metadata, self.skip_missing, self.chunk_rows = metadata, skip_missing, chunk_rows
+    def __init__(self, loaded, data, asked):
+        pipeline, self.schema, self.metadata = loaded
+        self.data, self._asked = data, asked
+        self.new_classes = list(dict.fromkeys(asked.new_classes))
+        training, schema = self.metadata["training"], self.schema
+        self.n_classes = len(training.get("classes", ())) + len(self.new_classes)
+        self.encoder = pipeline[:-1]
         known = known_categories(pipeline[0], schema)
-        fitted_to = metadata["training"]["target"]
-        if target is not None and fitted_to is None and data is not None:
+        fitted_to = training["target"]
+        if asked.target is not None and fitted_to is None and data is not None:
             raise UserError(
                 "The model was fitted without a target, so it can't use labels; omit "
-                f"{ref('target', text=target)}."
+                f"{ref('target', text=asked.target)}."
             )
-        self.target, self.needed = target or fitted_to, target is not None
-        if no_labels:
-            self.target = None
-        self.n_rows = self.n_read = 0
+        self.target = None if asked.no_labels else asked.target or fitted_to
         texts = text_encoders(pipeline[0], schema)
+        self.n_rows = self.n_read = 0
         self.unseen, new_words = Unseen(), {name: set() for name in texts}
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
@@ -420,14 +411,15 @@ class MoreRows:
 
     def _pieces(self):
         """Pieces of the file with the rows kept and their labels; raises at the end."""
-        tally = Tally(self.data, self.skip_missing)
+        asked, tally = self._asked, Tally(self.data, self._asked.skip_missing)
         self.filled, self.tally = tally.filled, tally
         self.labels = NewLabels(self.metadata, self.data, self.target, self.new_classes)
         if self.data is None:
             return
         done = 0
+        needed = asked.target is not None
         for chunk in iterate_chunks(
-            self.data, self.schema, tally, self.chunk_rows, self.target, self.needed
+            self.data, self.schema, tally, asked.chunk_rows, self.target, needed
         ):
             yield (chunk, *self.labels.read(chunk.target, chunk.complete, done + 1))
             done += len(chunk.complete)

@@ -1,4 +1,4 @@
-"""The end of labelling: a model file and its report, made while the page stays open."""
+"""The end of labelling: the table with its labels, or a model made while the page stays open."""
 
 import json
 import shlex
@@ -7,8 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
+from ..io.atomic import replacing
 from ..io.errors import UserError
+from ..io.formats.extensions import is_compressed
+from ..io.paths import check_output, output_format
 from ..io.sources import InMemory
+from ..io.write import table_writer
 from ..options.flags import flags
 
 _NOT_CONVERGED = 3  # the model is written all the same
@@ -95,3 +99,14 @@ class Finishing:
                 "n_labels": self.n_labels,
                 "command": command_of(self.session, self.model),
             }
+
+
+def export_labels(session, path):
+    """Write the table of a session with a column of labels; how many rows have one."""
+    form = output_format(path)
+    check_output(path, inputs=[session.rows.source, session.file.path])
+    labels = session.labels
+    table = session.rows.with_labels(session.target, labels)
+    with replacing(path) as name, table_writer(name, form, is_compressed(path)) as append:
+        append(table)
+    return len(labels)

@@ -250,6 +250,12 @@ class Learnt(NamedTuple):
     doubts: Any = None
     anchor: bytes | None = None
 
+    @classmethod
+    def of(cls, machine):
+        """What a fitted S3VM has learnt."""
+        classes, decisions = tuple(machine.classes_.tolist()), machine.training_decisions_
+        return cls(machine, decisions, classes, machine.function_, doubts_of(machine))
+
 
 def fitted(X, codes, kernel, shares=None, hunts=False):
     """The model that labels ask for, fitted; decisions of all rows; codes of its classes."""
@@ -270,7 +276,7 @@ def fitted(X, codes, kernel, shares=None, hunts=False):
         else:
             machine = classifier(kernel, known, shares).fit(X, codes)
             machine.resume()  # the path begins, which takes its time
-            return _learnt(machine)._replace(anchor=pickle.dumps(machine))
+            return Learnt.of(machine)._replace(anchor=pickle.dumps(machine))
         decisions = machine.decision_function(X)
         return Learnt(machine, decisions, tuple(known.tolist()), machine.function_)
 
@@ -295,7 +301,7 @@ def followed(machine, since):
         warnings.simplefilter("ignore")
         for row, code in since:
             machine.relabel([row], None if code == UNKNOWN else [code])
-    return _learnt(machine)
+    return Learnt.of(machine)
 
 
 def replayed(anchor, since):
@@ -305,11 +311,6 @@ def replayed(anchor, since):
         warnings.simplefilter("ignore")
         machine.resume()  # the path begins, which takes its time
     return followed(machine, since)
-
-
-def _learnt(machine):
-    classes, decisions = tuple(machine.classes_.tolist()), machine.training_decisions_
-    return Learnt(machine, decisions, classes, machine.function_, doubts_of(machine))
 
 
 def left_out(X, codes, kernel, shares, rows):

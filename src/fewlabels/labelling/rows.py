@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..io.answers.keys import RowKeys, cells_of, fingerprint
+from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.errors import UserError, listing
-from ..io.paths import TABLES, input_format
+from ..io.formats.extensions import TABLES
+from ..io.paths import input_format
 from ..io.sources import InMemory
 from ..io.tables.columns import without
 from ..io.tables.read import read_table

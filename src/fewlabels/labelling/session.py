@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.errors import UserError, listing
-from ..io.sources import InMemory, source_of
+from ..io.given import source_of
+from ..io.sources import InMemory
 from ..options.words import ref
 from ..querying import Central, Diverse, Mixed, Positives, Random, Typical, Uncertain
 from . import Ask

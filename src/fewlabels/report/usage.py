@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from ..io.paths import is_compressed
+from ..io.formats.extensions import is_compressed
 
 # ``found`` is what ``fit_table`` gave.
 _IN_MEMORY = [

@@ -6,7 +6,7 @@ import gzip
 import os
 
 from ..errors import UserError
-from ..paths import is_compressed
+from .extensions import is_compressed
 
 # Text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24

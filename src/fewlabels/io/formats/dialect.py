@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from ...options.words import ref
-from ..paths import is_compressed, separator_of
+from .extensions import is_compressed, separator_of
 
 _LOOKED_AT = 1 << 24
 _SAMPLE, _ROWS = 1 << 16, 200

@@ -41,6 +41,7 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..._extras import require
 from ...tasks.machines import MACHINES, machine_class, task_of
@@ -191,8 +192,16 @@ def _check_description(metadata):
         raise TypeError("columns")
 
 
+class LoadedModel(NamedTuple):
+    """What a model file holds: the fitted pipeline, what it takes, and what it says of itself."""
+
+    pipeline: Any
+    schema: Schema
+    metadata: dict[str, Any]
+
+
 def load_model(path):
-    """The fitted Pipeline, the ``Schema`` of what it takes, and what the file says of itself."""
+    """The ``LoadedModel`` of a file."""
     metadata = read_metadata(path)
     require("loading a model file", "skops")
     import skops.io
@@ -228,7 +237,7 @@ def load_model(path):
             f"{path} can't be loaded with these versions: it was written with {written}, and "
             f"this is {here}; fit the model again."
         ) from error
-    return pipeline, schema, metadata
+    return LoadedModel(pipeline, schema, metadata)
 
 
 def trusted_types():

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from ..arrays import as_sparse
 from ..errors import UserError, listing, meant, plural, quoted
-from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
+from ..formats.extensions import SEPARATORS, TABLES, WITH_HEADER
+from ..paths import input_format
 from ..sources import as_fitted
 from ..stored import array_pieces
 from .columns import text, with_dates, without

@@ -10,7 +10,7 @@ from importlib import import_module
 import pyarrow as pa
 
 from ...options.words import ref
-from ..answers.column import LabelColumn
+from ..answers.rows import LabelColumn
 from ..errors import UserError, listing
 from ..formats.beside import Beside
 from ..limits import check_room

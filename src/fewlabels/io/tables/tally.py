@@ -70,6 +70,12 @@ class Tally:
             found = self._found(self.infinite, "infinite or too large", self._first["infinite"])
             raise UserError(f"{found}; correct them.")
 
+    def join(self, other):
+        """Take over what was filled in and remarked in other rows, all of which can be used."""
+        for name, n in other.filled.items():
+            self.filled[name] = self.filled.get(name, 0) + n
+        self.remarks = list(dict.fromkeys([*self.remarks, *other.remarks]))
+
     def _found(self, counts, what, first):
         total = sum(counts.values())
         return (

@@ -13,8 +13,9 @@ import pyarrow as pa
 from ...options.words import ref
 from ..arrays import ArrayData, read_arrays
 from ..errors import UserError, listing, meant, plural, quoted
+from ..formats.extensions import SEPARATORS, TABLES
 from ..limits import check_room
-from ..paths import SEPARATORS, TABLES, input_format
+from ..paths import input_format
 from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from ...io.errors import UserError
 from ...io.tables.chunks import input_columns
-from ...io.tables.tally import Tally, Unseen
+from ...io.tables.tally import Tally
 from ..observer import Observer
-from ..pieces import KnownLabels, ScoredPieces
+from ..pieces import Counts, ScoredPieces
 from .files import told_by_workers
 
 # Files for each worker that are scored, or wait to be written, at a time.
@@ -22,13 +22,11 @@ class PiecesOfFiles:
     def __init__(self, client, scorer, files, tally, observer):
         self.client, self.scorer, self.files = client, scorer, files
         self.tally, self.observer = tally, observer
-        self.n_rows = 0
-        self.counts, self.unseen = Counter(), Unseen()
-        self.known = KnownLabels(scorer.metadata)
+        self.counts = Counts(scorer.metadata)
 
-    def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
+    def written(self, output):
         """What the function that writes tables is called with, piece by piece."""
-        how = columns, names, form, chunk_rows, self.tally.skip_missing
+        how = output, self.tally.skip_missing
         with told_by_workers():
             scorer = self.client.scatter(self.scorer, broadcast=True)
             left, waiting = iter(self.files), deque()
@@ -36,22 +34,14 @@ class PiecesOfFiles:
             for done, own in enumerate(self.files, 1):
                 while len(waiting) < most and (file := next(left, None)) is not None:
                     waiting.append(self.client.submit(scored, scorer, file, *how, pure=False))
-                tables, counted = waiting.popleft().result()
-                self._count(*counted)
-                self.observer.rows(self.n_rows, done / len(self.files))
+                tables, counts, wordless, tally = waiting.popleft().result()
+                self.counts.join(counts)
+                self.scorer.wordless.update(wordless)
+                self.tally.join(tally)
+                self.observer.rows(self.counts.n_rows, done / len(self.files))
                 for table in tables:
                     schema = schema or table.schema
                     yield (_alike(table, schema, own),)
-
-    def _count(self, n_rows, counts, unseen, known, wordless, filled, remarks):
-        self.n_rows += n_rows
-        self.counts.update(counts)
-        self.unseen.join(unseen)
-        self.known.update(known)
-        self.scorer.wordless.update(wordless)
-        for name, n in filled.items():
-            self.tally.filled[name] = self.tally.filled.get(name, 0) + n
-        self.tally.remarks = list(dict.fromkeys([*self.tally.remarks, *remarks]))
 
 
 def _alike(table, schema, file):
@@ -64,10 +54,10 @@ def _alike(table, schema, file):
         ) from error
 
 
-def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
-    """Tables of the rows of a file with their scores, and counts."""
+def scored(scorer, file, output, skip_missing):
+    """Tables of the rows of a file with their scores, and what was counted."""
     own = input_columns(file, scorer.schema)
-    if own != columns:
+    if own != output.columns:
         raise UserError(
             f"{file} has other columns than the first file, or in another order; score it "
             "separately."
@@ -76,15 +66,6 @@ def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
     scorer.wordless = Counter()
     pieces = ScoredPieces(scorer, file, Tally(file, skip_missing), Observer())
     # With cells that are made safe all of a row is taken apart.
-    found = [rows[0] for rows in pieces.written(names, columns, form, chunk_rows, safe_cells=True)]
+    found = [rows[0] for rows in pieces.written(output._replace(safe_cells=True))]
     pieces.tally.check()
-    counted = (
-        pieces.n_rows,
-        pieces.counts,
-        pieces.unseen,
-        pieces.known,
-        dict(scorer.wordless),
-        pieces.tally.filled,
-        pieces.tally.remarks,
-    )
-    return found, counted
+    return found, pieces.counts, scorer.wordless, pieces.tally

@@ -28,14 +28,14 @@ from .files import cluster_of, files_of, parts_of, told_by_workers
 _ROWS = 1 << 16
 
 
-def train_on_cluster(data, options, learn, *, model, observer):
+def train_on_cluster(data, options, learn, run):
     """Learn from files that the workers of a cluster read."""
     from joblib import parallel_config  # which takes its time
 
-    files = files_of(data)
+    files, observer = files_of(data), run.observer
     with (
         cluster_of(options.scheduler, options.workers) as client,
-        interruptible("no model was written", model or ""),
+        interruptible("no model was written", run.model or ""),
         told_by_workers(),
     ):
         on = plural(len(files), "file")
@@ -45,8 +45,9 @@ def train_on_cluster(data, options, learn, *, model, observer):
             on += f" in {len(parts)} parts"
         drawn, values = _drawn(client, parts, options)
         on += f" on {plural(len(client.nthreads()), 'worker')}"
+        spread = partial(parallel_config, "dask", client=client)
         training, estimator = from_sample(
-            learn(drawn.rows(), spread=partial(parallel_config, "dask", client=client)),
+            learn(drawn.rows(), spread),
             drawn,
             files[0].whole,
             options,
@@ -59,7 +60,7 @@ def train_on_cluster(data, options, learn, *, model, observer):
                 f"{drawn.size:,} random rows, and the model was trained on all rows"
             )
             training, n_rows, counts = _fitted(
-                client, parts, training, estimator, values, options, model, observer
+                client, parts, training, estimator, values, options, run
             )
             training = described_as_large(training, drawn.n_rows, note, n_rows, counts)
     training.metadata["training"]["data"] = Path(str(data)).name
@@ -93,7 +94,7 @@ def draw(file, seed, target, mark):
     return drawn, values
 
 
-def _fitted(client, files, training, estimator, values, options, model, observer):
+def _fitted(client, files, training, estimator, values, options, run):
     """The training with a machine that has learnt from all rows, how many, and their counts."""
     from dask import delayed
 
@@ -116,15 +117,14 @@ def _fitted(client, files, training, estimator, values, options, model, observer
     ]
     kind = getattr(machines, f"Dask{type(estimator).__name__}")
     machine = kind(**estimator.get_params(deep=False), client=client)
-    observer.step("training on all rows on the cluster")
+    run.observer.step("training on all rows on the cluster")
     fitted = fit_machine(
         machine,
         [X for X, _ in parts],
         [y for _, y in parts] if with_labels else None,
+        run,
         given=options.parameters,
-        model=model,
         search=SearchPlan(0.0),
-        observer=observer,
     )
     counts = None
     if with_labels:

@@ -130,25 +130,16 @@ def _check_method(machine, target, normal, positive, unlabeled=None):
         )
 
 
-def choose_machine(
-    labels,
-    *,
-    n_rows=FEWEST,
-    machine=None,
-    normal=None,
-    positive=None,
-    clean=None,
-    given=None,
-    rows=None,
-    time_budget=0.0,
-):
+def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
     """Choose a model: as the user said, else as the labels (None without a target) say.
 
-    Which one for rows of one class: by what is known of them, and by the settings ``given``. Which
-    one for positive and unlabelled rows: by its seconds, and whether the model holds its ``rows``.
+    Which one for rows of one class: by what is known of them, and by the settings that were given.
+    Which one for positive and unlabelled rows: by how long it takes, compared with the ``seconds``
+    for all, and whether the model holds its rows.
     """
-    if machine is not None:
-        return Choice(machine, f"set with {ref('machine')}")
+    if options.machine is not None:
+        return Choice(options.machine, f"set with {ref('machine')}")
+    normal, positive = options.normal, options.positive
     n_known = n_rows if labels is None else labels.counts[0] if labels.counts else 0
     if normal is not None or positive is not None:
         name, value = ("normal", normal) if positive is None else ("positive", positive)
@@ -164,7 +155,9 @@ def choose_machine(
             raise _no_task(labels)
         why = _why(labels)
     n_rows = n_rows if labels is None else len(labels.index)
-    situation = Situation(n_known, n_rows, given or {}, clean, rows, time_budget)
+    situation = Situation(
+        n_known, n_rows, options.parameters, options.clean, options.rows, seconds
+    )
     return task.part(tasks.__name__).choose(why, situation)
 
 

@@ -12,7 +12,7 @@ from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ..observer import listening
 from ..tasks import Choice
 from .choice import SearchPlan, machine_parameters, with_target_fpr
-from .fitting import Fitted, fit_machine
+from .fitting import Fitted, Run, fit_machine
 
 # Parameters that say how much effort is made, or what holds for every method.
 _OF_EVERY_METHOD = {
@@ -36,25 +36,25 @@ def too_short(seconds, of_a_fit):
     )
 
 
-def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
+def compare(training, others, seconds, observer):
     """Compare a model, with its settings, with other methods; and what the user should know.
 
-    ``others`` are rows known to be of other classes, for models of one class; ``classes`` the
-    names of the classes that labels 0, 1, ... represent.
+    ``others`` are rows known to be of other classes, for models of one class.
     """
     from ...model_selection import compare_with_baselines  # slow to import
 
+    prepared, classes = training.prepared, training.prepared.roles.facts.get("classes")
     title = f"comparing with other methods, at most {seconds:.0f} s"
     try:
         with listening() as messages, observer.handed_over(title) as bar:
             comparison = compare_with_baselines(
-                estimator,
-                X,
-                y,
+                training.fitted.estimator,
+                prepared.X,
+                prepared.found.y,
                 known_other=others,
                 class_names=classes and [quoted(name) for name in classes],
                 time_budget=seconds,
-                random_state=seed,
+                random_state=prepared.settings.get("random_state"),
                 progress=bar,
             )
     except ValueError as error:
@@ -168,11 +168,11 @@ def instead_of(kept, method):
     return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
-def deliver(method, training, options, *, seconds, observer):
+def deliver(method, training, options, seconds, run):
     """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
     prepared, name, comparison = training.prepared, method.machine, training.comparison
     title = MACHINES[name].title
-    expected = _seconds_of(method, comparison, prepared.X.shape[0])
+    expected = comparison.seconds_of(method, prepared.X.shape[0])
     better = f"{title} is clearly better, but"
     if expected > seconds:
         return None, (
@@ -187,20 +187,14 @@ def deliver(method, training, options, *, seconds, observer):
         for k, v in options.parameters.items()
         if k in ("prior", "target_fpr") and name in machines_with(k)
     }
-    observer.step(f"fitting {title}, which is clearly better")
+    run.observer.step(f"fitting {title}, which is clearly better")
     try:
         settings, _ = machine_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
         machine = machine_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
         fitted = fit_machine(
-            machine,
-            prepared.X,
-            prepared.found.y,
-            given=given,
-            model=None,
-            search=search,
-            observer=observer,
+            machine, prepared.X, prepared.found.y, Run(run.observer), given=given, search=search
         )
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
@@ -208,14 +202,6 @@ def deliver(method, training, options, *, seconds, observer):
         return None, f"{better} Ctrl-C ended its fit; pass {ref('machine', name)} to use it"
     fitted.messages.extend(notes)
     return Delivered(fitted, choice, settings, search, facts), ""
-
-
-def _seconds_of(method, comparison, n_rows):
-    """Seconds that a model of so many rows takes, about."""
-    from ...model_selection.comparison.run import MOST_ROWS  # slow to import
-
-    of_fold = comparison.table.set_index("name").loc[method.name, "seconds"]
-    return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
 
 
 def _facts(method, comparison, machine):

@@ -7,7 +7,8 @@ from ...io.models.contents import no_signal
 from ...io.models.files import describe
 from ...options.words import ref, rendered
 from ...tasks.machines import task_of
-from ..tasks import finite, scored, steps_of
+from .. import tasks
+from ..tasks import finite, scored
 from ..tasks.one_class import of_every_bag
 from .choice import CHOSEN
 from .testing import tests_facts
@@ -19,7 +20,7 @@ def described(prepared, fitted, options, observer, tests):
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
-    why = why_settings(machine, estimator, fitted.tuning, prepared.search, names)
+    why = why_settings(estimator, fitted.tuning, prepared.search, names)
     notes = prepared.notes + fitted.messages
     if tests is not None and (tests.silences or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
@@ -32,10 +33,10 @@ def described(prepared, fitted, options, observer, tests):
         "rows": X.shape[0],
         "features": X.shape[1],
         "rows_held": prepared.keeps_rows,
-        "odd_rows": odd_rows(machine, estimator, options.clean),
+        "odd_rows": odd_rows(estimator, options.clean),
         **options.recorded,
         **facts,
-        **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
+        **figures_of(estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),
         "profile": [{**vars(column)} for column in prepared.found.profile],
         "texts": text_facts(
@@ -57,14 +58,14 @@ def described(prepared, fitted, options, observer, tests):
     return describe(machine, parameters, prepared.schema, training)
 
 
-def figures_of(machine, estimator, X, labeled, counted=None):
+def figures_of(estimator, X, labeled, counted=None):
     """Figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
 
     ``counted`` are rows that have or are given a class, where the model holds none of them.
     """
     history = getattr(estimator, "history_", [])
     support = getattr(estimator, "support_", None)
-    special = steps_of(machine).figures(estimator, X, labeled, counted)
+    special = estimator.task.part(tasks.__name__).figures(estimator, X, labeled, counted)
     violation = history[-1].get("violation") if history else None
     return {
         "support_vectors": None if support is None else len(support),
@@ -111,16 +112,14 @@ def count_answers(predicted, y, machine):
     return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)
 
 
-def odd_rows(machine, estimator, clean):
+def odd_rows(estimator, clean):
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
-    if "clean" not in task_of(machine).options:
+    if "clean" not in estimator.task.options:
         return None
     of_bags = hasattr(estimator, "trim")
     trim = estimator.trim if of_bags else 0.0
     if hasattr(estimator, "tuning_"):
-        from ...model_selection.tuning.result import trim_of  # slow to import
-
-        trim = trim or trim_of(estimator)
+        trim = trim or estimator.tuning_.trim
     if not trim:
         known = f"none ({ref('clean', True)}); " if clean else ""
         return f"{known}all rows are used for training"
@@ -148,7 +147,7 @@ def tuning_facts(tuning):
     }
 
 
-def why_settings(machine, estimator, tuning, search, names=None):
+def why_settings(estimator, tuning, search, names=None):
     """One line: the settings and where they are from; ``names`` of classes."""
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
@@ -168,7 +167,9 @@ def why_settings(machine, estimator, tuning, search, names=None):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    source = search.why_not if tuning is None else steps_of(machine).why_tuned(tuning)
+    source = (
+        search.why_not if tuning is None else estimator.task.part(tasks.__name__).why_tuned(tuning)
+    )
     if parameters.get("C_star") == 0 and "C_star" in parameters:
         shown = [one for one in shown if not one.startswith("C_star ")]
         shown.append("trained on the labelled rows only (C_star 0)")

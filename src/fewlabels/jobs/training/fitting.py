@@ -3,6 +3,8 @@
 import contextlib
 import inspect
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +12,29 @@ import numpy as np
 from ..._deadline import Deadline
 from ...io.errors import UserError, plural
 from ...options.words import ref, template
-from ..observer import interruptible, listening
+from ..observer import Observer, interruptible, listening
 from .budget import short_of_time
 from .choice import CHOSEN
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training has around it, which doesn't change what it learns.
+
+    ``reported``: whether a report will follow, for which methods are compared. ``model`` is the
+    file that will be written, if any, for messages. ``save`` gets the training when the model has
+    learned, and again when methods were compared. ``spread`` makes the context of search and fit,
+    in which others may help. ``started`` is when the time budget began, by ``time.perf_counter``;
+    None means now. ``switch``: whether a method that is clearly better may be delivered instead.
+    """
+
+    observer: Observer
+    reported: bool = False
+    model: Any = None
+    save: Callable[[Any], None] | None = None
+    spread: Callable[[], Any] = contextlib.nullcontext
+    started: float | None = None
+    switch: bool = True
 
 
 class Fitted(NamedTuple):
@@ -29,19 +51,18 @@ class Fitted(NamedTuple):
     stopped: bool = False
 
 
-def fit_machine(estimator, X, y, *, given, model, search, observer, budget=None, propensity=None):
+def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=None):
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
-    Messages need the parameters ``given`` by the user, and the ``model`` that will be written, if
-    any. Labelled rows may have a ``propensity``.
+    Messages need the parameters ``given`` by the user. Labelled rows may have a ``propensity``.
     """
-    seed = given.get("random_state")
+    observer, seed = run.observer, given.get("random_state")
     try:
         with contextlib.ExitStack() as stack:
-            if model is not None:
+            if run.model is not None:
                 hint = f" ({ref('max_time', some='SECONDS')} stops a fit and keeps its result.)"
-                stack.enter_context(interruptible("no model was written", model, hint))
+                stack.enter_context(interruptible("no model was written", run.model, hint))
             messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
                 estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, observer)

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from ...estimators.rows import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
+from ...io.formats.extensions import TABLES, is_compressed
 from ...io.limits import free_memory, size_of, writing
-from ...io.paths import TABLES, input_format, is_compressed
+from ...io.paths import input_format
 from ...io.scratch import temporary_folder
 from ...io.sources import InMemory
 from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
@@ -182,15 +183,15 @@ def roles_of(prepared, options, values):
     return steps_of(machine).roles(file, machine, options)
 
 
-def train_large(data, options, learn, *, model, observer):
+def train_large(data, options, learn, run):
     """Learn from rows in pieces: ``learn`` from a sample, then the machine from all rows."""
-    form = input_format(data)
+    form, observer = input_format(data), run.observer
     what = "table does" if form in TABLES else "rows do"
     why = f"the {what} not fit in memory"
     if options.memory is not None:
         why += f" ({ref('memory', options.memory)})"
     with temporary_folder() as place:
-        with interruptible("no model was written", model or ""):
+        with interruptible("no model was written", run.model or ""):
             source, drawn = _drawn(data, form, options, place, why, observer)
         training, estimator = from_sample(learn(drawn.rows()), drawn, data, options, why, observer)
         if estimator is None:
@@ -201,19 +202,12 @@ def train_large(data, options, learn, *, model, observer):
             f"{why}: settings, columns and the report are based on {drawn.size:,} random rows, "
             "and the model was trained on all rows, on disk"
         )
-        with interruptible("no model was written", model or ""):
+        with interruptible("no model was written", run.model or ""):
             X, y = _encoded(training, source, drawn.n_rows, options, place, observer)
             observer.step(f"training on all rows, on disk{cost}")
             with heard_by(observer.passes):
-                fitted = fit_machine(
-                    estimator,
-                    X,
-                    y,
-                    given=options.parameters,
-                    model=model,
-                    search=SearchPlan(0.0),
-                    observer=observer,
-                )
+                given, search = options.parameters, SearchPlan(0.0)
+                fitted = fit_machine(estimator, X, y, run, given=given, search=search)
             training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
             counts = None
             if y is not None:
@@ -376,13 +370,13 @@ def described_as_large(training, n_rows, note, n_used=None, counts=None):
     facts["in_pieces"] = True
     facts["notes"] = [note, *facts["notes"]]
     if n_used is not None:
-        estimator, machine = training.fitted.estimator, training.prepared.choice.machine
-        about, counted = training.prepared.roles.facts, None
+        estimator, about = training.fitted.estimator, training.prepared.roles.facts
+        counted = None
         labeled = count_labels(about, training.prepared.found.y)
         if counts is not None:
             of_class, counted = (each.tolist() for each in counts)
             labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
-        facts |= figures_of(machine, estimator, training.prepared.X, labeled, counted)
+        facts |= figures_of(estimator, training.prepared.X, labeled, counted)
         facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
-        facts["odd_rows"] = odd_rows(machine, estimator, facts.get("clean"))
+        facts["odd_rows"] = odd_rows(estimator, facts.get("clean"))
     return replace(training, metadata=metadata | {"training": facts})

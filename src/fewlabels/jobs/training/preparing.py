@@ -131,18 +131,7 @@ class _Planned(NamedTuple):
 
 def _planned(file, options, seconds):
     """The plan for a file, with so many seconds for all."""
-    normal, positive = options.normal, options.positive
-    choice = choose_machine(
-        file.labels,
-        n_rows=file.n_rows,
-        machine=options.machine,
-        normal=normal,
-        positive=positive,
-        clean=options.clean,
-        given=options.parameters,
-        rows=options.rows,
-        time_budget=seconds,
-    )
+    choice = choose_machine(file.labels, options, n_rows=file.n_rows, seconds=seconds)
     settings, notes = machine_parameters(choice, options.parameters)
     search = plan_search(choice.machine, options.parameters, options.time_budget, options.clean)
     if options.weighing:

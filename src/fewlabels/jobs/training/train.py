@@ -3,15 +3,14 @@
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from ...io.given import source_of
 from ...io.models.contents import no_signal
 from ...io.models.files import save_model
 from ...io.paths import input_format
-from ...io.sources import source_of
 from ...tasks.machines import machine_class
 from ..cluster.files import files_of
 from ..cluster.training import train_on_cluster
@@ -32,7 +31,7 @@ from .comparison import (
     why_kept,
 )
 from .figures import described
-from .fitting import Fitted, fit_machine
+from .fitting import Fitted, Run, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, expected_of, write_report_of
 from .preparing import Prepared, prepare
@@ -117,30 +116,11 @@ def train(
     Training
         With ``pipeline``, ``metadata`` and ``comparison``.
     """
-    return learn(
-        data,
-        options_of({"target": target, **options}),
-        reported=reported,
-        model=model,
-        save=save,
-        started=started,
-        switch=switch,
-        observer=observer,
-    )
+    run = Run(observer, reported=reported, model=model, save=save, started=started, switch=switch)
+    return learn(data, options_of({"target": target, **options}), run)
 
 
-def learn(
-    data,
-    options,
-    *,
-    reported=False,
-    model=None,
-    save=None,
-    spread=nullcontext,
-    started=None,
-    switch=True,
-    observer,
-):
+def learn(data, options, run):
     """Learn from a table what its options ask for.
 
     Parameters
@@ -149,50 +129,38 @@ def learn(
         The table.
     options : FitOptions
         What was asked for, free of contradictions (:func:`options_of`).
-    reported : bool
-        Whether a report will follow, for which methods are compared.
-    model : path-like, optional
-        What will be written, for messages.
-    save : callable, optional
-        Gets the training when the model has learned, and again when methods were compared.
-    spread : callable, optional
-        Makes the context of search and fit, in which others may help.
-    started : float, optional
-        When the time budget began, by ``time.perf_counter``; None means now.
-    switch : bool
-        Whether a method that is clearly better may take the place of the machine.
-    observer : Observer
-        Hears what is going on.
+    run : Run
+        Who hears what is going on, the file that will be written, and the time.
 
     Returns
     -------
     Training
         With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
+    observer = run.observer
     budget = Budget(
-        options.time_budget, started=started, baselines=options.baselines, reported=reported
+        options.time_budget,
+        started=run.started,
+        baselines=options.baselines,
+        reported=run.reported,
     )
     data = source_of(data, **options.reading)
     if options.on_cluster or does_not_fit(data, options):
         check_for_pieces(options)
-        from_sample = partial(
-            learn,
-            options=options.in_memory(),
-            reported=reported,
-            model=model,
-            switch=False,
-            started=budget.started,
-            observer=observer,
-        )
+
+        def learn_sample(rows, spread=nullcontext):
+            of_sample = replace(run, save=None, started=budget.started, switch=False)
+            return learn(rows, options.in_memory(), replace(of_sample, spread=spread))
+
         learn_all = train_on_cluster if options.on_cluster else train_large
-        training = learn_all(data, options, from_sample, model=model, observer=observer)
-        if save:
-            save(training)
+        training = learn_all(data, options, learn_sample, run)
+        if run.save:
+            run.save(training)
         return training
     observer.step("reading")
     prepared = prepare(data, options, budget)
     spent = {"seconds": budget.seconds, "reading": budget.used}
-    kept = why_kept(options, prepared.choice.machine, switch)
+    kept = why_kept(options, prepared.choice.machine, run.switch)
     budget.ranked = not kept and are_ranked(prepared)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
@@ -202,15 +170,14 @@ def learn(
     propensity, notes = None, []
     if options.weighing:
         propensity, notes = propensities_of(options, prepared)
-    with spread():
+    with run.spread():
         fitted = fit_machine(
             machine,
             prepared.X,
             prepared.found.y,
+            run,
             given=options.parameters,
-            model=model,
             search=search,
-            observer=observer,
             budget=budget,
             propensity=propensity,
         )
@@ -219,8 +186,8 @@ def learn(
         fitted.messages.extend(notes + weight_notes(fitted.estimator))
     training = _trained(prepared, fitted, options, budget, observer)
     kept = kept or kept_for_anomalies(training)
-    if save:
-        save(training)
+    if run.save:
+        run.save(training)
     fitting, metadata = budget.used, training.metadata
     metadata["training"]["budget"] = {**spent, "fitting": fitting}
     seconds = budget.to_compare()
@@ -231,10 +198,10 @@ def learn(
             )
     elif seconds and (options.baselines or no_signal(metadata["training"]) is None):
         training = _compared(training, seconds, observer)
-        training = _delivered(training, options, kept, observer)
+        training = _delivered(training, options, kept, run)
         training.metadata["training"]["budget"] |= {"comparing": budget.used - fitting}
-        if save:
-            save(training)
+        if run.save:
+            run.save(training)
     return training
 
 
@@ -278,15 +245,8 @@ def train_file(
         saved.append(model)
 
     with interruptible("no model was written", model, unless=saved):
-        training = learn(
-            data,
-            asked,
-            reported=report is not None,
-            model=model,
-            observer=observer,
-            save=save,
-            started=started,
-        )
+        run = Run(observer, reported=report is not None, model=model, save=save, started=started)
+        training = learn(data, asked, run)
     facts = training.metadata["training"]
     if report is not None:
         since = time.perf_counter()
@@ -330,32 +290,23 @@ def _compared(training, seconds, observer):
     others, unusable = encoded_rows_of_others(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
     )
-    comparison, said = compare(
-        training.fitted.estimator,
-        prepared.X,
-        prepared.found.y,
-        others=others,
-        classes=prepared.roles.facts.get("classes"),
-        seconds=seconds,
-        seed=prepared.settings.get("random_state"),
-        observer=observer,
-    )
+    comparison, said = compare(training, others, seconds, observer)
     facts = training.metadata["training"]
     facts["notes"] += [observer.words(note) for note in unusable + said]
     facts["baselines"] = comparison_facts(comparison, facts)
     return replace(training, comparison=comparison)
 
 
-def _delivered(training, options, kept, observer):
+def _delivered(training, options, kept, run):
     """The training of the method that the comparison prefers, unless the machine is ``kept``."""
-    comparison = training.comparison
+    comparison, observer = training.comparison, run.observer
     method = None if comparison is None else comparison.preferred
     if method is None or not method.machine:
         return training
     found, instead = None, kept
     if not kept:
         seconds = training.budget.to_deliver()
-        found, instead = deliver(method, training, options, seconds=seconds, observer=observer)
+        found, instead = deliver(method, training, options, seconds, run)
     facts = training.metadata["training"]
     if found is None:
         instead = instead_of(kept, method) if kept else instead

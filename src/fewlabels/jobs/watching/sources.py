@@ -7,13 +7,13 @@ from itertools import chain
 from pathlib import Path
 
 from ...io.errors import UserError
+from ...io.given import source_of
 from ...io.scratch import temporary_folder
-from ...io.sources import source_of
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.schema import IMPUTE
 from ...io.tables.tally import Tally
 from ...options.words import ref
-from .progress import WatchProgress
+from .state import WatchProgress
 
 # What is read from standard input at once, and the seconds to wait for more.
 _BYTES, _WAIT = 1 << 16, 0.2

@@ -5,13 +5,13 @@ import hashlib
 import math
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...io.errors import UserError
+from ...io.given import source_of
 from ...io.models.files import load_model
-from ...io.sources import source_of
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
@@ -37,10 +37,36 @@ class WatchSettings(NamedTuple):
     seed: int
 
 
+class Calibration(NamedTuple):
+    """A table with rows from before the stream, and the column with their classes, if any."""
+
+    path: str
+    target: str | None
+    reading: dict[str, Any]
+
+    def rows(self, schema):
+        """Complete rows, and their classes; None without a column of them."""
+        import pandas as pd
+
+        target = self.target
+        source = source_of(self.path, **self.reading)
+        tally, frames, labels = Tally(source, skip_missing=True), [], []
+        for chunk in iterate_chunks(source, schema, tally, None, target, target is not None):
+            frames.append(chunk.rows)
+            if target is not None:
+                labels.append(np.asarray(chunk.target, dtype=object)[chunk.complete])
+        tally.check()
+        frame = pd.concat(frames, ignore_index=True)
+        if target is None:
+            return frame, None
+        classes = ["" if value is None else str(value) for value in np.concatenate(labels)]
+        return frame, np.array(classes)
+
+
 class Watch:
     """A model, its monitor, the state and what was counted."""
 
-    def __init__(self, model, settings, state, calibration, target, reading):
+    def __init__(self, model, settings, state, calibration=None):
         self.path, self.settings, self.state = model, settings, state
         known = state.fact("settings")
         if known is not None and known != list(settings):
@@ -63,7 +89,7 @@ class Watch:
         self.figures |= state.fact("figures", {})
         self.rows_before = self.figures["rows"]
         self.follower = None
-        self.monitor = self._monitor(pipeline, calibration, target, reading, window, known is None)
+        self.monitor = self._monitor(pipeline, calibration, window, known is None)
         if window is not None:
             began, epoch = state.fact("epoch", [0, 1])
             self.follower = Follower(pipeline, metadata, window, settings.seed, began, epoch)
@@ -77,15 +103,15 @@ class Watch:
     def _reference(self, pipeline, calibration):
         """What rows of the stream are compared with, in words."""
         if calibration is not None:
-            return f"the rows of {calibration}"
+            return f"the rows of {calibration.path}"
         if _holds_scores(pipeline[-1]):
             return "scores of training rows that the model was calibrated with"
         return "the first rows of the stream"
 
-    def _monitor(self, pipeline, calibration, target, reading, window, is_new):
+    def _monitor(self, pipeline, calibration, window, is_new):
         rows = labels = None
         if calibration is not None:
-            rows, labels = _calibration(calibration, self.schema, target, reading)
+            rows, labels = calibration.rows(self.schema)
         elif is_new and _holds_scores(pipeline[-1]):
             rows = "model"
         return Monitor(
@@ -286,7 +312,8 @@ def watch(
     settings = WatchSettings(_digest(model), alpha, run_length, alerts, fdr, adapt, seed)
     with contextlib.closing(State(state)) as kept:
         try:
-            watching = Watch(model, settings, kept, calibration, target, reading)
+            before = None if calibration is None else Calibration(calibration, target, reading)
+            watching = Watch(model, settings, kept, before)
         except ValueError as error:
             raise UserError(str(error)) from error
         if accept:
@@ -348,24 +375,6 @@ def _rule(settings):
 def _holds_scores(machine):
     """Whether a model has scores of rows that it was not trained on."""
     return getattr(machine, "target_fpr", None) is not None
-
-
-def _calibration(path, schema, target, reading):
-    """Rows of a file, and their classes where ``target`` names their column."""
-    import pandas as pd
-
-    source = source_of(path, **reading)
-    tally, frames, labels = Tally(source, skip_missing=True), [], []
-    for chunk in iterate_chunks(source, schema, tally, None, target, target is not None):
-        frames.append(chunk.rows)
-        if target is not None:
-            labels.append(np.asarray(chunk.target, dtype=object)[chunk.complete])
-    tally.check()
-    frame = pd.concat(frames, ignore_index=True)
-    if target is None:
-        return frame, None
-    classes = ["" if value is None else str(value) for value in np.concatenate(labels)]
-    return frame, np.array(classes)
 
 
 def _digest(path):

@@ -27,10 +27,7 @@ _SHOWN = 20
 
 def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
-    measure, trim = (
-        f"{machine.task.score}, held-out rows against known anomalies",
-        trim_of(machine),
-    )
+    measure = f"{machine.task.score}, held-out rows against known anomalies"
     if known_other is None:
         measure = "none: without known anomalies detectors cannot be ranked"
     measured = Measured(machine.task, measure, is_ranked=known_other is not None)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..._extras import require
+from .run import MOST_ROWS
 
 
 @dataclass(eq=False, repr=False)
@@ -79,6 +80,11 @@ class BaselineComparison:
         None where nothing was measured, or the comparison was loaded from a file.
         """
         return None if self.measured is None else self.measured.preferred()
+
+    def seconds_of(self, method, n_rows):
+        """Seconds that a model by one of the methods takes for so many rows, about."""
+        of_fold = self.table.set_index("name").loc[method.name, "seconds"]
+        return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
 
     def led_by(self, method):
         """The same comparison with another method in the place of ours."""

@@ -94,6 +94,13 @@ class TuningResult:
     curve: SearchCurve
     unlabeled_rows: UnlabeledRows | None = None
 
+    @property
+    def trim(self):
+        """Share of the rows that was left out of training, by distance to their neighbours."""
+        if "factor" not in self.candidates:
+            return 0.0
+        return float(self.candidates.loc[self.candidates["chosen"], "trim"].iloc[0])
+
     def __repr__(self):
         settings = ", ".join(
             f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value!r}"
@@ -178,6 +185,4 @@ class TuningResult:
 def trim_of(machine):
     """Share of the rows that ``tune`` left out of a model's training, if it did."""
     found = getattr(machine, "tuning_", None)
-    if found is None or "factor" not in found.candidates:
-        return 0.0
-    return float(found.candidates.loc[found.candidates["chosen"], "trim"].iloc[0])
+    return 0.0 if found is None else found.trim
