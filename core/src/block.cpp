@@ -174,7 +174,7 @@ int32_t all_present(const double* Q, int64_t stride, const double* diagonal, dou
         left[k] = piece.left(a[k]);
         up.add_one(g[k] + right[k], k);
         movable.place[k] = -1;
-        movable.set(k, a[k] > piece.lower);
+        movable.set(k, a[k] > piece.lower());
     }
     for (;; steps++) {
         const int64_t i = up.place;
@@ -206,7 +206,7 @@ int32_t all_present(const double* Q, int64_t stride, const double* diagonal, dou
             const Piece piece = penalty[k];
             right[k] = piece.right(a[k]);
             left[k] = piece.left(a[k]);
-            movable.set(k, a[k] > piece.lower);
+            movable.set(k, a[k] > piece.lower());
         }
         up = move_gradient(step, row_i, Q + j * stride, g, right, n);
     }
@@ -267,15 +267,10 @@ int32_t pair_steps(const Rows& rows, const Part& part, const double* diagonal, d
         return all_present(rows.Q, n, diagonal, g, a, penalty, n, tol, max_steps, scratch, steps);
     const int64_t* here = rows.here;
     double *size = scratch.take(m), *now = scratch.take(m), *slopes = scratch.take(m),
-           *change = scratch.take(m), *ends = scratch.take(5 * m);
+           *change = scratch.take(m);
     int64_t* moved = scratch.take_integers(m);
-    for (int64_t p = 0; p < m; p++) {
-        const Piece piece = penalty[here[p]];
-        size[p] = diagonal[here[p]];
-        ends[p] = piece.lower, ends[m + p] = piece.kink, ends[2 * m + p] = piece.upper;
-        ends[3 * m + p] = piece.slope_left, ends[4 * m + p] = piece.slope_right;
-    }
-    const Pieces some{{ends, ends + m, ends + 2 * m, ends + 3 * m, ends + 4 * m}};
+    for (int64_t p = 0; p < m; p++) size[p] = diagonal[here[p]];
+    const Pieces some = penalty.taken(here, m, scratch.take(FL_N_PENALTY * m));
     steps = 0;
     for (;;) {
         double lowest, highest;
@@ -534,7 +529,7 @@ extern "C" {
 
 int64_t fl_block_work(int64_t n, int64_t largest) {
     const int64_t m = fl::imin(n, largest);
-    return 11 * n + 2 * m * m + 7 * m;  // pair steps among the rows present; Newton steps
+    return (FL_N_PENALTY + 6) * n + 2 * m * m + 7 * m;  // pair steps among the rows present; Newton steps
 }
 
 int32_t fl_solve_block(int64_t n, const double* Q, int64_t n_here, const int64_t* here,

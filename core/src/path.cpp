@@ -12,7 +12,6 @@ enum : int64_t {
     A = FL_F_A,
     H = FL_F_H,
     LO = FL_F_LO,
-    KINK = FL_F_KINK,
     UP = FL_F_UP,
     SL = FL_F_SL,
     SR = FL_F_SR,
@@ -54,9 +53,11 @@ struct Lines {
 
     // The penalty in the lines from `first` on.
     Piece piece(int64_t i, int64_t first = LO) const {
-        return {f(first, i), f(first + 1, i), f(first + 2, i), f(first + 3, i), f(first + 4, i)};
+        Piece piece;
+        for (int k = 0; k < kEnds; k++) piece.ends[k] = f(first + k, i);
+        for (int k = 0; k < kSlopes; k++) piece.slopes[k] = f(first + kEnds + k, i);
+        return piece;
     }
-    bool has_kink(int64_t i) const { return f(KINK, i) > f(LO, i); }
 
     operator Lines<const double, const int64_t>() const { return {F, S, stride}; }
 };
@@ -65,21 +66,32 @@ typedef Lines<const double, const int64_t> Given;
 
 // -- segments ----------------------------------------------------------------------------------
 
+// Region k > 0 is the k-th piece of the penalty. Region 0 lies below all of them, and the last one
+// above.
+constexpr int64_t kAbove = kSlopes + 1;
+
+bool is_segment(int64_t region) { return 0 < region && region < kAbove; }
+// Pieces of no length between a segment and its lower end are passed over.
 int64_t segment_low(Given r, int64_t i, int64_t region) {
-    return region < 2 || !r.has_kink(i) ? LO : KINK;
+    int64_t line = LO + region - 1;
+    while (line > LO && !(r.f(line, i) > r.f(line - 1, i))) line--;
+    return line;
 }
-int64_t segment_high(int64_t region) { return region == 1 ? KINK : UP; }
-int64_t segment_slope(int64_t region) { return region == 1 ? SL : SR; }
+int64_t segment_high(int64_t region) { return LO + region; }
+int64_t segment_slope(int64_t region) { return SL + region - 1; }
 
 int64_t next_breakpoint(Given r, int64_t i) {
     const int64_t region = r.s(REGION, i);
-    if (r.s(DIR, i) > 0) return region == 0 ? LO : segment_high(region);
-    return region == 3 ? UP : segment_low(r, i, region);
+    if (r.s(DIR, i) > 0) return segment_high(region);
+    return region == kAbove ? UP : segment_low(r, i, region);
 }
 
 int64_t beside(Given r, int64_t i, int64_t direction) {
-    const double a = r.f(A, i), kink = r.f(KINK, i);
-    return (direction > 0 ? a >= kink : a > kink) ? 2 : 1;
+    const double a = r.f(A, i);
+    int64_t region = 1;
+    for (int64_t line = LO + 1; line < UP; line++)
+        region += direction > 0 ? a >= r.f(line, i) : a > r.f(line, i);
+    return region;
 }
 
 // -- statuses ----------------------------------------------------------------------------------
@@ -93,25 +105,29 @@ void hold(Rows r, int64_t i) {
     const double a = r.f(A, i), h = r.f(H, i);
     const bool opening = is_opening(r, i);
     double left = piece.left(a), right = piece.right(a);
-    int64_t line = a >= piece.upper ? UP : (a <= piece.lower ? LO : KINK);
+    int64_t below = beside(r, i, -1), above = beside(r, i, 1);
+    int64_t line = a >= piece.upper() ? UP : (a <= piece.lower() ? LO : LO + above - 1);
     if (opening) {
-        // The row goes with the end that its h asks for.
-        if (h + piece.slope_right < 0.0) {
-            line = UP, left = piece.slope_right;
-        } else if (h + piece.slope_left > 0.0 || !r.has_kink(i)) {
-            line = LO, right = r.f(segment_slope(r.has_kink(i) ? 1 : 2), i);
-        } else {
-            line = KINK, left = piece.slope_left, right = piece.slope_right;
+        // The row goes with the breakpoint that its h asks for, between pieces that open.
+        line = LO;
+        for (int64_t region = 1; region <= kSlopes && right == kInf; region++) {
+            if (r.rate(LO + region, i) == r.rate(LO + region - 1, i)) continue;
+            const double slope = r.f(segment_slope(region), i);
+            if (h + slope < 0.0)
+                line = LO + region, left = slope, below = region;
+            else
+                right = slope, above = region;
         }
+        if (right == kInf) line = UP;
     }
     r.f(A, i) = r.f(line, i);
     r.s(REGION, i) = line;
     r.f(D, i) = r.rate(line, i);
     r.f(LOW, i) = -right, r.f(HIGH, i) = -left;
-    r.f(RLOW, i) = right < kInf ? -r.rate(right == piece.slope_right ? SR : SL, i) : 0.0;
-    r.f(RHIGH, i) = left > -kInf ? -r.rate(left == piece.slope_left ? SL : SR, i) : 0.0;
+    r.f(RLOW, i) = right < kInf ? -r.rate(segment_slope(above), i) : 0.0;
+    r.f(RHIGH, i) = left > -kInf ? -r.rate(segment_slope(below), i) : 0.0;
     r.s(STATUS, i) = FL_AT_BREAKPOINT;
-    if (r.s(SIGN, i) != 0 && (piece.lower < piece.upper || opening)) {
+    if (r.s(SIGN, i) != 0 && (piece.lower() < piece.upper() || opening)) {
         // Beyond h = 0 the row changes sign.
         if (r.s(SIGN, i) > 0 && line == UP)
             r.f(LOW, i) = r.f(RLOW, i) = 0.0;
@@ -128,10 +144,9 @@ void release(Rows r, int64_t i, int64_t status) {
 
 // The symmetric hinge of sign -1 is that of sign 1 from the other side.
 void mirror(Rows r, int64_t i, int64_t first) {
-    const double low = r.f(first, i), up = r.f(first + 2, i);
-    r.f(first, i) = r.f(first + 1, i) = -up, r.f(first + 2, i) = -low;
-    r.f(first + 3, i) = -r.f(first + 3, i);
-    r.f(first + 4, i) = -r.f(first + 4, i);
+    const Piece piece = r.piece(i, first);
+    for (int k = 0; k < kEnds; k++) r.f(first + k, i) = -piece.ends[kEnds - 1 - k];
+    for (int k = 0; k < kSlopes; k++) r.f(first + kEnds + k, i) = -piece.slopes[kSlopes - 1 - k];
 }
 
 void flip(Rows r, int64_t i) {
@@ -151,10 +166,10 @@ int64_t place(Rows r, int64_t i, double tol, double tol_inside) {
     if ((double)r.s(SIGN, i) * r.f(H, i) < -tol) flip(r, i);
     const Piece piece = r.piece(i);
     const double a = r.f(A, i), h = r.f(H, i);
-    if (a < piece.lower) {
+    if (a < piece.lower()) {
         set_off(r, i, 0, 1);
-    } else if (a > piece.upper) {
-        set_off(r, i, 3, -1);
+    } else if (a > piece.upper()) {
+        set_off(r, i, kAbove, -1);
     } else if (piece.is_breakpoint(a)) {
         if (h + piece.right(a) < -tol)
             set_off(r, i, beside(r, i, 1), 1);
@@ -230,7 +245,7 @@ double violation(Given r, int64_t count, const int64_t* rows, int64_t first) {
         const int64_t i = rows[k];
         const Piece piece = r.piece(i, first);
         const double a = r.f(A, i), h = r.f(H, i);
-        if (a < piece.lower || a > piece.upper) return kInf;
+        if (a < piece.lower() || a > piece.upper()) return kInf;
         largest = dmax(h + piece.left(a), largest);
         largest = dmax(-(h + piece.right(a)), largest);
         largest = dmax((double)-r.s(SIGN, i) * h, largest);
@@ -264,7 +279,8 @@ void shift_slopes(Rows r, int64_t n, double tol) {
             const double a = r.f(A, i);
             miss = dmax(-h - piece.right(a), 0.0) + dmin(-h - piece.left(a), 0.0);
         }
-        if (dabs(miss) > tol) r.f(SL, i) += miss, r.f(SR, i) += miss;
+        if (dabs(miss) > tol)
+            for (int64_t line = SL; line <= SR; line++) r.f(line, i) += miss;
     }
 }
 
@@ -272,8 +288,8 @@ void widen_ranges(Rows r, int64_t n, const double* width) {
     for (int64_t i = 0; i < n; i++) {
         if (r.s(STATUS, i) != FL_AT_BREAKPOINT) continue;
         const double a = r.f(A, i);
-        r.f(SL, i) += a <= r.f(LO, i) ? width[i] : -width[i];
-        r.f(SR, i) += a >= r.f(UP, i) ? -width[i] : width[i];
+        for (int64_t k = 0; k < kSlopes; k++)
+            r.f(SL + k, i) += a <= r.f(LO + k, i) ? width[i] : -width[i];
     }
 }
 
@@ -326,7 +342,7 @@ void meet_moving(Given r, int64_t n_moving, const int64_t* moving, double left, 
         const int64_t i = moving[k], region = r.s(REGION, i);
         const double floor = least + noise * r.f(ROOT, i), direction = (double)r.s(DIR, i);
         const double h = r.f(H, i), gamma = r.f(GAMMA, i);
-        if (0 < region && region < 3) {
+        if (is_segment(region)) {
             const int64_t line = segment_slope(region);
             first.meet(-direction * (h + r.f(line, i)),
                        direction * (gamma + left * r.rate(line, i)), floor, FL_EVENT_MEET, k);

@@ -49,7 +49,7 @@ int32_t fl_survey(int64_t n, const fl_penalty* pieces, const double* size, const
         if (piece.is_between(at)) {
             between++;
             part[FL_BETWEEN] += up[i];
-        } else if (!(piece.lower <= at && at <= piece.upper)) {
+        } else if (!(piece.lower() <= at && at <= piece.upper())) {
             outside++;
         }
         if (at != 0.0) {
@@ -87,10 +87,9 @@ int32_t fl_gap(int64_t n, const fl_penalty* pieces, const double* ridge, const d
         const Piece piece = penalty[i];
         const double linear = g[i] - ridge[i] * a[i] - multiplier;
         double at = piece.minimiser(linear, ridge[i]);
-        if (piece.lower == -kInf)
-            at = fl::dmax(at, piece.upper < kInf ? low + piece.upper : low_free);
-        if (piece.upper == kInf)
-            at = fl::dmin(at, piece.lower > -kInf ? high + piece.lower : high_free);
+        const double lower = piece.lower(), upper = piece.upper();
+        if (lower == -kInf) at = fl::dmax(at, upper < kInf ? low + upper : low_free);
+        if (upper == kInf) at = fl::dmin(at, lower > -kInf ? high + lower : high_free);
         if (!(fl::dabs(at) < kInf)) {
             *gap = kInf;
             return FL_OK;
@@ -144,15 +143,14 @@ int32_t fl_group_sums(int64_t n, const int64_t* group, const double* values, int
     return FL_OK;
 }
 
-int32_t fl_share_out(int64_t n, const double* lower, const double* kink, const double* upper,
-                     const int64_t* group, int64_t n_groups, const uint8_t* is_above,
-                     const double* amount, const double* near, double* a, double* work) {
+int32_t fl_share_out(int64_t n, const double* lower, const double* upper, const int64_t* group,
+                     int64_t n_groups, const double* amount, const double* near, double* a,
+                     double* work) {
     double *used = work, *lost = work + n_groups;
     for (int64_t k = 0; k < n_groups; k++) used[k] = lost[k] = 0.0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t k = group[i];
-        const double low = is_above[k] ? kink[i] : lower[i];
-        const double high = is_above[k] ? upper[i] : kink[i];
+        const double low = lower[i], high = upper[i];
         const double left = amount[k] - (used[k] + lost[k]);
         if (left <= near[k]) {
             a[i] = low;

@@ -17,7 +17,8 @@ constexpr double kSnap = 1e-14;
 enum Group { kLow, kBelow, kKink, kAbove, kHigh, kFixed };
 
 // -delta / 2 at the best delta: slopes of -1 and 1.
-FL_INLINE Piece delta_piece(double kink, double upper) { return {0.0, kink, upper, -1.0, 1.0}; }
+typedef PieceOf<1> Delta;
+FL_INLINE Delta delta_of(double kink, double upper) { return {{0.0, kink, upper}, {-1.0, 1.0}}; }
 
 Group group_of(double sigma, double kink, double upper) {
     if (upper <= 0.0) return kFixed;
@@ -27,18 +28,17 @@ Group group_of(double sigma, double kink, double upper) {
     return sigma < upper ? kAbove : kHigh;
 }
 
-double snapped(double sigma, const Piece& piece) {
-    const double near = kSnap * piece.upper;
-    const double ends[] = {0.0, piece.kink, piece.upper};
-    for (int k = 0; k < 3; k++)
-        if (dabs(sigma - ends[k]) <= near) return ends[k];
-    return dmin(piece.upper, dmax(0.0, sigma));
+double snapped(double sigma, const Delta& delta) {
+    const double near = kSnap * delta.upper();
+    for (const double end : delta.ends)
+        if (dabs(sigma - end) <= near) return end;
+    return dmin(delta.upper(), dmax(0.0, sigma));
 }
 
 // A sample of a pair.
 struct Sample {
     double F, sigma;
-    Piece piece;
+    Delta delta;
 };
 
 struct Solved {
@@ -53,13 +53,12 @@ Solved solve_pair(const Sample& i, const Sample& j, double k_ii, double k_jj, do
     const double eta = k_ii + k_jj - 2.0 * k_ij;
     const bool flat = eta <= kFlat * (dabs(k_ii) + dabs(k_jj));
     const double a = i.sigma + j.sigma;
-    const double before = i.piece.value(i.sigma) + j.piece.value(j.sigma);
+    const double before = i.delta.value(i.sigma) + j.delta.value(j.sigma);
     double best = 0.0, best_i = i.sigma, best_j = j.sigma;
     for (int which = 0; which < 4; which++) {
         const bool i_above = which < 2, j_above = which % 2 == 0;
-        const double low_i = i_above ? i.piece.kink : 0.0, low_j = j_above ? j.piece.kink : 0.0;
-        const double high_i = i_above ? i.piece.upper : i.piece.kink;
-        const double high_j = j_above ? j.piece.upper : j.piece.kink;
+        const double low_i = i.delta.ends[i_above], high_i = i.delta.ends[i_above + 1];
+        const double low_j = j.delta.ends[j_above], high_j = j.delta.ends[j_above + 1];
         const double lowest = dmax(a - high_i, low_j), highest = dmin(a - low_i, high_j);
         if (lowest > highest) continue;
         double first = lowest;
@@ -72,12 +71,12 @@ Solved solve_pair(const Sample& i, const Sample& j, double k_ii, double k_jj, do
         const double tried[] = {first, flat ? highest : first};
         for (int k = 0; k < (flat ? 2 : 1); k++) {
             const double new_j = tried[k], new_i = a - new_j, d = new_j - j.sigma;
-            const double after = i.piece.value(new_i) + j.piece.value(new_j);
+            const double after = i.delta.value(new_i) + j.delta.value(new_j);
             const double change = 0.5 * eta * d * d + (i.F - j.F) * d + (after - before);
             if (change < best) best = change, best_i = new_i, best_j = new_j;
         }
     }
-    return {snapped(best_i, i.piece), snapped(best_j, j.piece), -best};
+    return {snapped(best_i, i.delta), snapped(best_j, j.delta), -best};
 }
 
 struct KernelRows {
@@ -96,8 +95,8 @@ struct State {
     double* F;
 
     Group group(int64_t u) const { return group_of(sigma[u], kink[u], upper[u]); }
-    Piece piece(int64_t u) const { return delta_piece(kink[u], upper[u]); }
-    Sample sample(int64_t u) const { return {F[u], sigma[u], piece(u)}; }
+    Delta delta(int64_t u) const { return delta_of(kink[u], upper[u]); }
+    Sample sample(int64_t u) const { return {F[u], sigma[u], delta(u)}; }
 };
 
 // The most critical values (13), and the samples that have them.
@@ -163,7 +162,7 @@ double step(int64_t i, int64_t j, const State& state, Members& set, const Kernel
         const int64_t u = pair[k];
         if (set.place[u] < 0) F[u] -= d_i * row_i[u] + d_j * row_j[u];
     }
-    for (int k = 0; k < 2; k++) set.set(pair[k], state.piece(pair[k]).is_between(sigma[pair[k]]));
+    for (int k = 0; k < 2; k++) set.set(pair[k], state.delta(pair[k]).is_between(sigma[pair[k]]));
     return solved.decrease;
 }
 
@@ -214,9 +213,9 @@ int32_t scan_whole(int64_t n, int64_t& u, int64_t last, Critical critical, const
         int64_t i, j;
         const double rise = critical.rising(i), fall = critical.falling(j);
         // Only pairs of the examined sample with a most critical one.
-        const Piece piece = state.piece(u);
-        const double rise_u = F[u] - piece.right(state.sigma[u]);
-        const double fall_u = F[u] - piece.left(state.sigma[u]);
+        const Delta delta = state.delta(u);
+        const double rise_u = F[u] - delta.right(state.sigma[u]);
+        const double fall_u = F[u] - delta.left(state.sigma[u]);
         double violation = rise_u - fall;
         if (violation >= rise - fall_u)
             i = u;
@@ -246,8 +245,8 @@ int32_t fl_usmo_pair(double F_i, double F_j, double sigma_i, double sigma_j, dou
                      double k_jj, double k_ij, double kink_i, double upper_i, double kink_j,
                      double upper_j, double* result) {
     const fl::Solved solved =
-        fl::solve_pair({F_i, sigma_i, fl::delta_piece(kink_i, upper_i)},
-                       {F_j, sigma_j, fl::delta_piece(kink_j, upper_j)}, k_ii, k_jj, k_ij);
+        fl::solve_pair({F_i, sigma_i, fl::delta_of(kink_i, upper_i)},
+                       {F_j, sigma_j, fl::delta_of(kink_j, upper_j)}, k_ii, k_jj, k_ij);
     result[0] = solved.i, result[1] = solved.j, result[2] = solved.decrease;
     return FL_OK;
 }

@@ -105,8 +105,9 @@ def moved(both, rng, count=9):
     ids = np.sort(rng.choice(np.arange(100, 140), count, replace=False))
     working, values = fetched(both[0], ids)
     same(values, fetched(both[1], ids)[1])
-    lower, upper = (np.clip(end, -2.0, 2.0) for end in working.penalty.arrays()[0:3:2])
-    a = np.where(rng.random(count) < 0.3, working.penalty.kink, rng.uniform(lower, upper))
+    penalty = working.penalty
+    lower, upper = (np.clip(end, -2.0, 2.0) for end in (penalty.lower, penalty.upper))
+    a = np.where(rng.random(count) < 0.3, penalty.ends[1], rng.uniform(lower, upper))
     a = np.where(np.isfinite(a), a, 0.5)
     update = BlockUpdate(ids, a, rng.normal(size=count), working.columns, a - working.a)
     ask(both, "update", update)

@@ -61,7 +61,9 @@ int main(int argc, char **argv) {
     }
     fl_add_products(n, Q, n, order, a, g);
 
-    const fl_penalty penalty = {lower, lower, upper, slope, slope};
+    fl_penalty penalty; /* one slope: all kinks are at the lower end */
+    for (int k = 0; k <= FL_N_KINKS; k++) penalty.ends[k] = lower, penalty.slopes[k] = slope;
+    penalty.ends[FL_N_KINKS + 1] = upper;
     const int64_t largest = n < 256 ? n : 256;
     double *work = DOUBLES(fl_block_work(n, largest)), budget = 60.0;
     int64_t *integers = (int64_t *)room(5 * n, sizeof(int64_t)), steps = 0;

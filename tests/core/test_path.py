@@ -35,7 +35,7 @@ def rows(rng, n, moving=0.0):
     slope = rng.choice([-1.0, 0.0, 0.3], n)
     steeper = np.where(kink > low, slope + rng.random(n), slope)
     F[core.LO : core.SR + 1, :n] = low, kink, low + 1.0, slope, steeper
-    lines = rng.choice([core.LO, core.KINK, core.UP], n)
+    lines = rng.choice([core.LO, core.LO + 1, core.UP], n)
     F[core.A, :n] = F[lines, np.arange(n)]
     F[core.H, :n], F[core.ROOT, :n] = rng.normal(size=n), 0.5 + rng.random(n)
     F[core.GAMMA, :n] = rng.normal(size=n) * rng.choice([0.0, 1e-3, 1.0], n)
@@ -48,7 +48,7 @@ def rows(rng, n, moving=0.0):
 
 def slopes(F, n):
     """Slopes to the left and to the right, by the other home of slopes."""
-    right, left = Penalty(*F[core.LO : core.SR + 1, :n]).step_slopes(F[core.A, :n])
+    right, left = Penalty.of(F[core.LO : core.SR + 1, :n]).step_slopes(F[core.A, :n])
     return left, right
 
 
@@ -81,7 +81,7 @@ def test_places_follow_the_slopes(n, rng, level):
     outside = rng.random(n) < 0.1
     a[outside] += 3.0
     (below, above), before = slopes(F, n), a.copy()
-    p = Penalty(*F[core.LO : core.SR + 1, :n])
+    p = Penalty.of(F[core.LO : core.SR + 1, :n])
     found = core.Lines(F, S).place(np.arange(n), 0.0, 0.0)
     held = (h + below <= 0.0) & (h + above >= 0.0) & (before <= p.upper)
     between = p.between(before)
@@ -137,7 +137,7 @@ def test_the_first_event_of_others_and_a_step(n, rng, level):
         lines.release(i, core.ABSENT)
     n_free = (len(used) + 1) // 2
     free, moving = used[:n_free], used[n_free:]
-    F[core.LO, used], F[core.KINK, used], F[core.UP, used] = 0.0, 0.0, 1.0
+    F[core.LO, used], F[core.LO + 1, used], F[core.UP, used] = 0.0, 0.0, 1.0
     F[core.A, used], F[core.D, used] = rng.random(len(used)), rng.normal(size=len(used))
     F[core.H, moving], F[core.GAMMA, moving] = -3.0, 0.0  # does not come to rest
     S[core.REGION, used], S[core.DIR, moving] = 2, 1
@@ -191,7 +191,7 @@ def test_copies_have_their_own_lines(rng, level):
 def test_a_sign_that_flips_twice_is_as_before(rng, level):
     F, S = rows(rng, 5)
     S[core.SIGN] = 1
-    F[core.KINK] = F[core.LO]
+    F[core.LO + 1] = F[core.LO]
     lines, before = core.Lines(F, S), F.copy()
     before[core.RATE + 1], before[core.TARGET + 1] = before[core.RATE], before[core.TARGET]
     for sign in (-1, 1):

@@ -52,7 +52,8 @@ class Case:
     @property
     def unit(self):
         """Size of the variables."""
-        ends = np.concatenate([self.arrays[0], self.arrays[2], [self.total]])
+        penalty = self.problem.penalty
+        ends = np.concatenate([penalty.lower, penalty.upper, [self.total]])
         return np.abs(ends[np.isfinite(ends)]).max()
 
     def size(self, a):
@@ -63,9 +64,8 @@ class Case:
         """
         quadratic = 0.5 * abs(a @ self.Q @ a)
         terms = quadratic + abs(objective(self.Q, self.arrays, a) - quadratic)
-        left, right = self.arrays[3:]
         unit = max(self.unit, np.abs(a).max())
-        slopes = np.abs(np.concatenate([left, right])).max()
+        slopes = np.abs(np.concatenate(self.problem.penalty.slopes)).max()
         return max(terms, 1e-3 * unit * (np.abs(self.Q).max() * unit + slopes), 1e-9)
 
 
@@ -112,7 +112,7 @@ def make_case(machine, X, kernel, rng, *, dtype=None, n_jobs=1, unit=1.0, storag
         kink = np.where(is_labelled, lower, np.where(up, C_star, -C_star))
         left = np.where(is_labelled, -label, -1.0)
         right = np.where(is_labelled, -label, 1.0)
-        penalty = Penalty(lower, kink, upper, left, right)
+        penalty = Penalty.of((lower, kink, upper, left, right))
         if machine == "s3vm balanced":
             rows = np.flatnonzero(~is_labelled)
             rows = rows if len(rows) else np.arange(n)
@@ -122,10 +122,7 @@ def make_case(machine, X, kernel, rng, *, dtype=None, n_jobs=1, unit=1.0, storag
             K = np.block([[K, edge[:, None]], [edge[None, :], np.array([[mean @ edge]])]])
             gram = BorderedGram.mean_of(gram, rows)
             r = float(rng.choice([0.0, 0.3, -0.1]))
-            ends = (-np.inf, -np.inf, np.inf, -r, -r)
-            penalty = Penalty(
-                *(np.append(v, e) for v, e in zip(penalty.arrays(), ends, strict=True))
-            )
+            penalty = penalty.appended(Penalty.linear(-np.inf, np.inf, -r, 1))
         problem = DualProblem(gram, penalty, 0.0)
     Q = problem.scale * K + np.diag(problem.ridge)
     return Case(problem, Q, problem.penalty.arrays())
@@ -139,14 +136,14 @@ def random_case(kinds, rng, *, dtype=None, scale=1.0):
     arrays = random_penalty(rng, kinds)
     ridge = rng.exponential(size=n) * (rng.random(n) < 0.5) if rng.random() < 0.5 else 0.0
     total = random_point(rng, arrays).sum()
-    problem = DualProblem(gram, Penalty(*arrays), total, scale, ridge)
+    problem = DualProblem(gram, Penalty.of(arrays), total, scale, ridge)
     Q = scale * kernel_matrix(("rbf", 0.8), X) + np.diag(problem.ridge)
     return Case(problem, Q, arrays)
 
 
 def random_feasible(case, rng):
     """A feasible point: a random one, its sum repaired one variable after the other."""
-    lower, _, upper, *_ = case.arrays
+    lower, upper = case.problem.penalty.lower, case.problem.penalty.upper
     a = random_point(rng, case.arrays)
     for i in rng.permutation(len(a)):
         missing = case.total - a.sum()
@@ -156,10 +153,9 @@ def random_feasible(case, rng):
 
 
 def assert_feasible(case, a):
-    lower, _, upper, *_ = case.arrays
     assert np.all(np.isfinite(a))
-    assert np.all(a >= lower)
-    assert np.all(a <= upper)
+    assert np.all(a >= case.problem.penalty.lower)
+    assert np.all(a <= case.problem.penalty.upper)
     assert abs(a.sum() - case.total) <= 1e-10 * max(abs(case.total), np.abs(a).sum())
 
 

@@ -105,7 +105,7 @@ def test_sums_of_variables_cost_what_the_best_shares_do(seed):
     if rng.random() < 0.5:  # a kink below zero: the other piece passes through zero
         ends = -ends[::-1]
     slopes = np.sort(rng.normal(size=(m, 2)), axis=1)[copies.of].T
-    penalty = Penalty(*ends, *slopes)
+    penalty = Penalty(tuple(ends), tuple(slopes))
     a = random_point(rng, penalty.arrays())
     together = np.bincount(copies.of, a)
     if rng.random() < 0.3:  # exactly on a breakpoint

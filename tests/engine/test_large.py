@@ -42,17 +42,18 @@ class Matrix:
 
 def check(problem, Q, M, result, tol, max_gap):
     """Feasible, tau-optimal, and close to the optimum by a certificate of our own."""
-    arrays = problem.penalty.arrays()
+    penalty, arrays = problem.penalty, problem.penalty.arrays()
     a = result.a
     assert result.status is Status.CONVERGED
-    assert np.all(a >= arrays[0])
-    assert np.all(a <= arrays[2])
+    assert np.all(a >= penalty.lower)
+    assert np.all(a <= penalty.upper)
     assert abs(a.sum() - problem.total) <= 1e-10 * max(abs(problem.total), np.abs(a).sum())
     assert kkt_residual(Q, arrays, a) <= tol
     value = objective(Q, arrays, a)
     assert result.objective == pytest.approx(value, rel=1e-6)
     low, high = implied_interval(problem)
-    tightened = (low, np.clip(arrays[1], low, high), high, *arrays[3:])
+    kinks = [np.clip(kink, low, high) for kink in penalty.kinks]
+    tightened = (low, *kinks, high, *penalty.slopes)
     bound = dual_bound(M, problem.ridge, tightened, a, problem.total, result.multiplier)
     assert -1e-9 * abs(value) <= value - bound <= max_gap * abs(value)
     assert result.duality_gap == pytest.approx(value - bound, rel=0.05, abs=1e-6 * abs(value))
@@ -122,7 +123,7 @@ def test_coarse_start_with_kinks(balanced, rng):
         ends = (-np.inf, -np.inf, np.inf, -0.05, -0.05)
         arrays = [np.append(v, e) for v, e in zip(arrays, ends, strict=True)]
         gram = BorderedGram.mean_of(gram, unlabelled)
-    problem = DualProblem(gram, Penalty(*arrays), 0.0)
+    problem = DualProblem(gram, Penalty.of(arrays), 0.0)
     Q = Matrix(X, 0.7, mean_of=unlabelled if balanced else None)
     result = solve_decomposition(problem, tol=1e-4, max_time=GUARD)
     check(problem, Q, Q, result, 1e-4, max_gap=2e-3)

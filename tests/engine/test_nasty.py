@@ -36,7 +36,7 @@ def solve(problem, **options):
 
 def gradient_size(case):
     """The natural unit of a tolerance."""
-    return np.abs(case.Q).max() * case.unit + np.abs(case.arrays[4]).max()
+    return np.abs(case.Q).max() * case.unit + np.abs(case.problem.penalty.slopes[-1]).max()
 
 
 @pytest.mark.parametrize("block_size", [8, None])
@@ -119,7 +119,7 @@ def test_nothing_to_choose(machine, where, rng):
     p = case.problem.penalty
     if where == "fixed":
         middle = np.clip(rng.normal(size=40), p.lower, p.upper)
-        p = Penalty(middle, middle, middle, p.slope_left, p.slope_right)
+        p = Penalty.of((middle, middle, middle, p.slopes[0], p.slopes[-1]))
     point = p.lower if where == "lower" else p.upper
     problem = DualProblem(case.problem.gram, p, float(point.sum()), case.problem.scale)
     for block_size in (8, None):
@@ -151,7 +151,7 @@ def test_read_only_everywhere(rng):
     ridge = np.full(n, 0.1)
     for array in (X, ridge, *arrays):
         array.flags.writeable = False
-    problem = DualProblem(make_gram(RBF(1.0), X), Penalty(*arrays), 20.0, 1.0, ridge)
+    problem = DualProblem(make_gram(RBF(1.0), X), Penalty.of(arrays), 20.0, 1.0, ridge)
     K = kernel_matrix(("rbf", 1.0), X) + 0.1 * np.eye(n)
     case = Case(problem, K, tuple(arrays))
     for block_size in (8, None):

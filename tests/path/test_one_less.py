@@ -46,10 +46,10 @@ def test_what_is_answered_is_optimal_for_the_others(machine, gamma, rng):
             b = others[k]
             assert b[i] == 0.0 and b.sum() == pytest.approx(a.sum(), abs=1e-12 * n)
             arrays = [v[left] for v in penalty.arrays()]
-            assert np.all(b[left] >= arrays[0]) and np.all(b[left] <= arrays[2])
+            assert np.all((b >= penalty.lower)[left] & (b <= penalty.upper)[left])
             assert kkt_residual(Q[np.ix_(left, left)], arrays, b[left]) < 1e-9
             multiplier = path.multiplier + shift[k]
-            expected = Q @ b + penalty.slope_right - multiplier
+            expected = Q @ b + penalty.slopes[-1] - multiplier
             np.testing.assert_allclose(gradient[k], expected, atol=1e-9)
             assert inner[k] == pytest.approx(Q[i] @ b, rel=1e-9, abs=1e-13)
             sides = [(v > penalty.lower) & (v < penalty.upper) for v in (a, b)]

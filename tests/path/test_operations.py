@@ -96,8 +96,7 @@ def test_operations_queue_behind_a_paused_one(rng):
 
 def scaled(path, factor):
     """The path's rows with slopes times a factor."""
-    p = path.penalty
-    p = Penalty(p.lower, p.kink, p.upper, factor * p.slope_left, factor * p.slope_right)
+    p = path.penalty.scaled(1.0, factor)
     return RowPenalties.convex(p, path.scale * path.engine.state.F[st.RIDGE][: len(path)])
 
 
@@ -115,8 +114,7 @@ def test_leaving_out_is_refitting(rng):
             without.change([i], nothing)
             others = np.delete(np.arange(40), i)
             kept = rows.take(others)
-            p = kept.penalty
-            p = Penalty(p.lower, p.kink, p.upper, factor * p.slope_left, factor * p.slope_right)
+            p = kept.penalty.scaled(1.0, factor)
             again = PathFollower(KERNEL, scale=scale)
             again.add(X[others], RowPenalties(p, kept.symmetric, kept.ridge), total=less)
             if again.n_margin == 0:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from reference import penalty_value
 from reference.problems import KINDS, random_penalty, random_point
 
+from fewlabels._core.penalty import N_KINKS
 from fewlabels.problem import Penalty
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -21,7 +22,7 @@ def test_value_is_the_integral_of_the_slope(kinds, seed):
     rng = np.random.default_rng(seed)
     arrays = random_penalty(rng, kinds)
     a = random_point(rng, arrays)
-    found = Penalty(*arrays).survey(a, np.zeros(len(a))).objective
+    found = Penalty.of(arrays).survey(a, np.zeros(len(a))).objective
     assert isinstance(found, float)
     assert found == pytest.approx(penalty_value(arrays, a), rel=1e-12, abs=1e-12)
 
@@ -33,7 +34,7 @@ def test_step_slopes_are_difference_quotients(kinds, seed):
     arrays = random_penalty(rng, kinds)
     lower, kink, upper, *_ = arrays
     a = random_point(rng, arrays)
-    right, left = Penalty(*arrays).step_slopes(a)
+    right, left = Penalty.of(arrays).step_slopes(a)
     for i in range(len(a)):
         one = tuple(v[[i]] for v in arrays)
         edges = [v for v in (lower[i], kink[i], upper[i]) if np.isfinite(v) and v != a[i]]
@@ -70,7 +71,7 @@ def test_minimiser_beats_a_grid(kinds, seed, curved, ties):
     if ties:  # the slope of one piece vanishes exactly
         linear = -np.where(rng.random(n) < 0.5, left, right)
     curvature = rng.exponential(size=n) * (rng.random(n) < 0.7) if curved else np.zeros(n)
-    at = minimiser(Penalty(*arrays), linear, curvature)
+    at = minimiser(Penalty.of(arrays), linear, curvature)
     finite = np.isfinite(at)
     assert np.all(at[finite] >= lower[finite])
     assert np.all(at[finite] <= upper[finite])
@@ -114,13 +115,61 @@ def test_linear_and_kinked_repeat_scalars():
     assert all(v.shape == (3,) and v.dtype == np.float64 for v in p.arrays())
     assert len(p) == 3
     q = Penalty.kinked(0, 1, 2, -1, np.arange(3), 3)
-    assert q.slope_right.tolist() == [0.0, 1.0, 2.0]
-    assert q.take(np.array([2, 0])).slope_right.tolist() == [2.0, 0.0]
+    assert q.slopes[-1].tolist() == [0.0, 1.0, 2.0]
+    assert q.take(np.array([2, 0])).slopes[-1].tolist() == [2.0, 0.0]
+
+
+@settings(max_examples=150)
+@given(seed=seeds, n_kinks=st.integers(0, 4))
+def test_penalties_may_have_any_number_of_kinks(seed, n_kinks):
+    rng = np.random.default_rng(seed)
+    n = 6
+    ends = np.sort(rng.choice([-1.5, -1.0, -0.2, 0.0, 0.3, 1.0], (n_kinks + 2, n)), axis=0)
+    ends[0], ends[-1] = ends[0] - 0.5, ends[-1] + 0.5
+    slopes = np.sort(rng.choice([-2.0, -1.0, 0.0, 0.5], (n_kinks + 1, n)), axis=0)
+    penalty = Penalty.of([*ends, *slopes])
+    a = random_point(rng, penalty.arrays())
+    assert penalty.value(a).sum() == pytest.approx(penalty_value(penalty.arrays(), a), abs=1e-13)
+
+    right, left = penalty.step_slopes(a)
+    step = 1e-3
+    inside = (a > ends[0]) & (a < ends[-1])
+    distance = np.abs(ends - a).min(axis=0)
+    exact = inside & ((distance == 0.0) | (distance > step))
+    for slope, there in ((right, a + step), (left, a - step)):
+        quotient = (penalty.value(there) - penalty.value(a)) / (there - a)
+        np.testing.assert_allclose(quotient[exact], slope[exact], atol=1e-9)
+
+    below, above = penalty.neighbours(a)
+    for i in range(n):
+        assert below[i] == max([e for e in ends[:, i] if e < a[i]], default=ends[0, i])
+        assert above[i] == min([e for e in ends[:, i] if e > a[i]], default=ends[-1, i])
+
+    linear, curvature = rng.choice([-1.0, 0.0, 0.7], n), rng.choice([0.0, 1.0, 0.3], n)
+
+    def cost(x):
+        return penalty.value(x) + linear * x + 0.5 * curvature * x * x
+
+    at = penalty.minimiser(linear, curvature)
+    grid = np.concatenate([np.linspace(ends[0], ends[-1], 801), ends])
+    assert np.all(cost(at) <= np.array([cost(x) for x in grid]).min(axis=0) + 1e-12)
+
+    more = penalty.padded(5)  # pieces of no length change nothing
+    np.testing.assert_array_equal(more.value(a), penalty.value(a))
+    np.testing.assert_array_equal(more.step_slopes(a), (right, left))
+    np.testing.assert_array_equal(more.neighbours(a), (below, above))
+
+
+def test_the_core_refuses_more_kinks_than_it_was_compiled_for():
+    n = N_KINKS + 1
+    penalty = Penalty.bent(np.arange(n + 2.0), np.arange(n + 1.0), 3)
+    with pytest.raises(ValueError, match=f"{n} kinks, but no more than {N_KINKS} fit"):
+        penalty.survey(np.ones(3), np.zeros(3))
 
 
 def test_free_variables():
     arrays = random_penalty(np.random.default_rng(0), KINDS)
-    assert [k for k, free in zip(KINDS, Penalty(*arrays).is_free, strict=True) if free] == [
+    assert [k for k, free in zip(KINDS, Penalty.of(arrays).is_free, strict=True) if free] == [
         "free",
         "kink, no bounds",
     ]
@@ -129,12 +178,12 @@ def test_free_variables():
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ((1.0, 1.0, 0.0, 0.0, 0.0), "lower <= kink <= upper"),
-        ((0.0, 2.0, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
-        ((0.0, -1.0, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
-        ((np.nan, 0.0, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
-        ((0.0, np.nan, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
-        ((0.0, 0.0, np.nan, 0.0, 0.0), "lower <= kink <= upper"),
+        ((1.0, 1.0, 0.0, 0.0, 0.0), "lower <= kinks <= upper"),
+        ((0.0, 2.0, 1.0, 0.0, 0.0), "lower <= kinks <= upper"),
+        ((0.0, -1.0, 1.0, 0.0, 0.0), "lower <= kinks <= upper"),
+        ((np.nan, 0.0, 1.0, 0.0, 0.0), "lower <= kinks <= upper"),
+        ((0.0, np.nan, 1.0, 0.0, 0.0), "lower <= kinks <= upper"),
+        ((0.0, 0.0, np.nan, 0.0, 0.0), "lower <= kinks <= upper"),
         ((0.0, 0.5, 1.0, 1.0, -1.0), "convex"),
         ((0.0, 1.0, 1.0, 1.0, -1.0), "convex"),
         ((0.0, 0.5, 1.0, np.nan, 1.0), "convex"),
@@ -143,7 +192,7 @@ def test_free_variables():
 def test_refused(arrays, message):
     good = (0.0, 0.5, 1.0, -1.0, 1.0)
     with pytest.raises(ValueError, match=message):
-        Penalty(*(np.array(pair) for pair in zip(good, arrays, strict=True)))
+        Penalty.of([np.array(pair) for pair in zip(good, arrays, strict=True)])
 
 
 def test_an_unused_left_slope_need_not_be_convex():

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .certificates import pieces
+
 KINDS = (
     "box",
     "box below zero",
@@ -53,13 +55,14 @@ def random_penalty(rng, kinds):
 
 def random_point(rng, penalty, spread=2.0):
     """A point of the intervals; many variables rest exactly on a breakpoint."""
-    lower, kink, upper, *_ = penalty
+    ends, _ = pieces(penalty)
+    lower, upper = ends[0], ends[-1]
     anchor = np.clip(0.0, lower, upper)
     a = np.empty(len(lower))
     for i in range(len(a)):
         low = max(lower[i], anchor[i] - spread)
         high = min(upper[i], anchor[i] + spread)
-        places = [v for v in (lower[i], kink[i], upper[i]) if np.isfinite(v)]
+        places = [end[i] for end in ends if np.isfinite(end[i])]
         place = rng.choice(places) if places and rng.random() < 0.5 else rng.uniform(low, high)
         a[i] = min(max(place, lower[i]), upper[i])
     return a
@@ -67,7 +70,7 @@ def random_point(rng, penalty, spread=2.0):
 
 def implied_interval(problem):
     """Intervals whose infinite ends are replaced by what the equality implies, row by row."""
-    lower, upper = (np.array(end) for end in problem.penalty.arrays()[:3:2])
+    lower, upper = np.array(problem.penalty.lower), np.array(problem.penalty.upper)
     low, high = lower.copy(), upper.copy()
     for i in range(len(lower)):
         others = np.arange(len(lower)) != i

@@ -4,12 +4,15 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
+from .certificates import each, objective, pieces
+
 
 def solve_qp(Q, penalty, total):
-    """Solve (P); each variable with a kink is split into its two pieces.
+    """Solve (P); each variable with kinks is split into its pieces.
 
-    With a finite kink k: a = k + p - m, 0 <= p <= upper - k, 0 <= m <= k - lower, at the
-    price right * p - left * m; otherwise a itself with its one slope.
+    With kinks k, ..., k': a = k + p + ... - m, where every p is between zero and the length of its
+    piece, at the price of its slope, and 0 <= m <= k - lower at minus the first slope; otherwise a
+    itself with its one slope.
 
     Returns
     -------
@@ -17,39 +20,39 @@ def solve_qp(Q, penalty, total):
     value : float
         Objective of (P) with the constant of the penalty (``phi(0) = 0``).
     """
-    lower, kink, upper, left, right = (np.asarray(v, float) for v in penalty)
+    penalty = tuple(np.asarray(v, float) for v in penalty)
+    ends, slopes = (np.array(arrays) for arrays in pieces(penalty))
     Q = np.asarray(Q, float)
-    n = len(lower)
+    n = len(Q)
     # In units in which the variables and the objective are about one.
-    sizes = np.concatenate([v[np.isfinite(v)] for v in (lower, kink, upper)] + [[total]])
-    unit = np.abs(sizes).max(initial=0.0) or 1.0
-    worth = max(np.abs(Q).max(initial=0.0) * unit**2, unit * _largest(left, right), 1e-300)
-    lower, kink, upper, total_ = lower / unit, kink / unit, upper / unit, total / unit
-    left, right = left * unit / worth, right * unit / worth
+    unit = max(_largest(ends), abs(total)) or 1.0
+    worth = max(np.abs(Q).max(initial=0.0) * unit**2, unit * _largest(slopes), 1e-300)
+    ends, slopes, total_ = ends / unit, slopes * unit / worth, total / unit
+    lower, upper = ends[0], ends[-1]
 
-    split = np.flatnonzero((kink > lower) & (kink < upper))
-    s = len(split)
-    # Columns: a (n), p (s), m (s).
-    size = n + 2 * s
-    cost = np.zeros(size)
-    one_piece = np.setdiff1d(np.arange(n), split)
-    at_top = kink[one_piece] >= upper[one_piece]
-    at_top &= kink[one_piece] > lower[one_piece]
-    cost[one_piece] = np.where(at_top, left[one_piece], right[one_piece])
-    cost[n : n + s] = right[split]
-    cost[n + s :] = -left[split]
-
-    equality = sp.lil_array((1 + s, size))
+    # Columns: a (n), and then one for every piece of a variable that has kinks.
+    cost, parts, target = np.zeros(n), [], [total_]
+    for i, ((low, *kinks, high), prices) in enumerate(each((*ends, *slopes))):
+        starts = [low, *sorted({kink for kink in kinks if low < kink < high})]
+        cost[i], *more = (prices[sum(start >= kink for kink in kinks)] for start in starts)
+        if not more:
+            continue
+        first, row = starts[1], len(target)
+        parts.append((i, row, -1.0, first - low, -cost[i]))
+        for start, stop, price in zip(starts[1:], [*starts[2:], high], more, strict=True):
+            parts.append((i, row, 1.0, stop - start, price))
+        cost[i] = 0.0
+        target.append(first)
+    s, target = len(parts), np.array(target)
+    size = n + s
+    cost = np.concatenate([cost, [price for *_, price in parts]])
+    equality = sp.lil_array((len(target), size))
     equality[0, :n] = 1.0
-    target = np.zeros(1 + s)
-    target[0] = total_
-    for row, i in enumerate(split):  # a_i - p + m = kink
-        equality[1 + row, i] = 1.0
-        equality[1 + row, n + row] = -1.0
-        equality[1 + row, n + s + row] = 1.0
-        target[1 + row] = kink[i]
-    smallest = np.concatenate([lower, np.zeros(2 * s)])
-    largest = np.concatenate([upper, upper[split] - kink[split], kink[split] - lower[split]])
+    for column, (i, row, sign, _, _) in enumerate(parts):  # a_i - sum of its parts = first kink
+        equality[row, i] = 1.0
+        equality[row, n + column] = -sign
+    smallest = np.concatenate([lower, np.zeros(s)])
+    largest = np.concatenate([upper, [length for *_, length, _ in parts]])
     fixed = np.flatnonzero(smallest == largest)
     has_low = np.flatnonzero(np.isfinite(smallest) & (smallest < largest))
     has_high = np.flatnonzero(np.isfinite(largest) & (smallest < largest))
@@ -58,11 +61,11 @@ def solve_qp(Q, penalty, total):
         [equality.tocsr(), identity[fixed], -identity[has_low], identity[has_high]], format="csc"
     )
     b = np.concatenate([target, smallest[fixed], -smallest[has_low], largest[has_high]])
-    cones = [clarabel.ZeroConeT(1 + s + len(fixed))]
+    cones = [clarabel.ZeroConeT(len(target) + len(fixed))]
     if len(has_low) + len(has_high):
         cones.append(clarabel.NonnegativeConeT(len(has_low) + len(has_high)))
     P = sp.block_diag(
-        [sp.csc_array(np.triu(Q * (unit**2 / worth))), sp.csc_array((2 * s, 2 * s))], format="csc"
+        [sp.csc_array(np.triu(Q * (unit**2 / worth))), sp.csc_array((s, s))], format="csc"
     )
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -74,11 +77,8 @@ def solve_qp(Q, penalty, total):
     if str(solution.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
         raise RuntimeError(f"the reference solver says {solution.status}")
     a = np.clip(np.array(solution.x)[:n], lower, upper) * unit
-    from .certificates import objective
-
-    penalty = tuple(np.asarray(v, float) for v in penalty)
     return a, objective(Q, penalty, a)
 
 
-def _largest(*arrays):
-    return max(float(np.abs(v[np.isfinite(v)]).max(initial=0.0)) for v in arrays)
+def _largest(values):
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))

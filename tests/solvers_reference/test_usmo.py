@@ -111,7 +111,7 @@ def test_every_decision_is_the_papers(kernel, lam, rng):
     problem, K, scores = pu_problem(rng, 24, kernel=KERNELS[kernel], lam=lam)
     start = started(problem, scores)
     result = solve_usmo(problem, start)
-    linear, c2 = problem.penalty.slope_left + 1.0, problem.penalty.upper
+    linear, c2 = problem.penalty.slopes[0] + 1.0, problem.penalty.upper
     path = [solve_usmo(problem, start, max_iter=k).a for k in range(result.n_iter + 1)]
     pairs = [
         set(np.flatnonzero(np.abs(after - before) > 1e-12 * c2).tolist())
@@ -166,16 +166,16 @@ def test_bias_is_that_of_the_non_bound_samples():
     problem, K, scores = pu_problem(np.random.default_rng(0), 80)
     result = solve_usmo(problem, started(problem, scores), tol=1e-6)
     p, s = problem.penalty, result.a
-    F = -(K @ s + p.slope_left + 1.0)
-    below, above = (s > 0) & (s < p.kink), (s > p.kink) & (s < p.upper)
+    F = -(K @ s + p.slopes[0] + 1.0)
+    below, above = (s > 0) & (s < p.kinks[0]), (s > p.kinks[0]) & (s < p.upper)
     assert below.any()
     assert above.any()
     f = F + result.multiplier
     assert result.multiplier == pytest.approx(np.r_[-1 - F[below], 1 - F[above]].mean())
     # (11)
-    assert np.all(f[s < p.kink] <= -1 + 1e-5)
-    assert np.all(f[s > p.kink] >= 1 - 1e-5)
-    assert np.all(np.abs(f[s == p.kink]) <= 1 + 1e-5)
+    assert np.all(f[s < p.kinks[0]] <= -1 + 1e-5)
+    assert np.all(f[s > p.kinks[0]] >= 1 - 1e-5)
+    assert np.all(np.abs(f[s == p.kinks[0]]) <= 1 + 1e-5)
 
 
 def test_without_non_bound_samples_the_bias_is_the_middle():
@@ -194,7 +194,7 @@ def test_rounding_of_the_sum_makes_no_sample_non_bound(n, rng):
     for lam in (1e-4, 1e-3, 1e-2):
         problem = pu_double_hinge(PrecomputedGram(K), np.zeros(n), 0.5, lam)
         result = solve_usmo(problem, started(problem, rng.random(n), 0.5))
-        np.testing.assert_array_equal(result.a, problem.penalty.kink)
+        np.testing.assert_array_equal(result.a, problem.penalty.kinks[0])
         F = -K @ result.a
         middle = -0.5 * (F.min() + F.max())
         assert result.multiplier == pytest.approx(middle, rel=1e-9)

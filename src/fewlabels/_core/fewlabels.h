@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define FL_VERSION 1
+#define FL_VERSION 2
 
 #if defined(_WIN32)
 #define FL_API __declspec(dllexport)
@@ -34,10 +34,18 @@ FL_API int32_t fl_level(void);
 
 /* -- penalties: passes over all variables of problem (P) ----------------------------------- */
 
-/* Variable i has slope_left[i] below kink[i] and slope_right[i] above it, on [lower[i], upper[i]].
- */
+/* The most kinks that a penalty may have. All loops over pieces end here. */
+#define FL_N_KINKS 1
+
+/* Numbers of a penalty: the ends of its pieces, and their slopes. */
+enum {
+    FL_N_PENALTY = FL_N_KINKS + 2 + FL_N_KINKS + 1
+};
+
+/* Variable i has slopes[k][i] between ends[k][i] and ends[k + 1][i]. Neither may decrease with k.
+ * Where there are fewer kinks, pieces of no length take their place. */
 typedef struct {
-    const double *lower, *kink, *upper, *slope_left, *slope_right;
+    const double *ends[FL_N_KINKS + 2], *slopes[FL_N_KINKS + 1];
 } fl_penalty;
 
 /* What fl_survey finds: FL_N_SUMS sums, and then the rest, FL_N_TOTALS numbers altogether. */
@@ -78,12 +86,12 @@ FL_API int32_t fl_settle(int64_t n, const fl_penalty* penalty, const double* rid
 FL_API int32_t fl_group_sums(int64_t n, const int64_t* group, const double* values,
                              int64_t n_groups, double* totals, double* work);
 
-/* Fill a from the lower ends of the groups' pieces, one variable after the other. is_above says
- * which piece, amount how far all variables of a group are above its lower ends; within near of an
- * end they are on it. work: 2 n_groups. */
-FL_API int32_t fl_share_out(int64_t n, const double* lower, const double* kink, const double* upper,
-                            const int64_t* group, int64_t n_groups, const uint8_t* is_above,
-                            const double* amount, const double* near, double* a, double* work);
+/* Fill a from lower to upper, one variable of a group after the other. amount says how far all
+ * variables of a group are above their lower ends; within near of an end they are on it. work:
+ * 2 n_groups. */
+FL_API int32_t fl_share_out(int64_t n, const double* lower, const double* upper,
+                            const int64_t* group, int64_t n_groups, const double* amount,
+                            const double* near, double* a, double* work);
 
 /* -- blocks: problem (P) with all or some rows of its matrix ------------------------------- */
 
@@ -229,34 +237,33 @@ FL_API int32_t fl_extend_columns(int64_t length, double *storage, int64_t n_slot
  * (left <= -h <= right). The state of all rows is two arrays with a line per quantity, whose lines
  * are `stride` apart: F of FL_N_FLOATS doubles per row, S of FL_N_INTS integers. */
 
-/* Lines of F. LO to SR: the penalty now. RATE: by how much these five change over the whole clock.
- * TARGET: what they are when it has run out. LOW, HIGH: range of h at a breakpoint; RLOW, RHIGH:
- * its rates. D: direction of a; GAMMA: direction of h; ROOT: sqrt of Q_ii. */
+/* Lines of F. LO to UP: ends of the penalty's pieces now; SL to SR: their slopes. RATE: by how much
+ * these lines change over the whole clock. TARGET: what they are when it has run out. LOW, HIGH:
+ * range of h at a breakpoint; RLOW, RHIGH: its rates. D: direction of a; GAMMA: direction of h;
+ * ROOT: sqrt of Q_ii. */
 enum {
     FL_F_A = 0,
     FL_F_H = 1,
     FL_F_LO = 2,
-    FL_F_KINK = 3,
-    FL_F_UP = 4,
-    FL_F_SL = 5,
-    FL_F_SR = 6,
-    FL_F_LOW = 7,
-    FL_F_HIGH = 8,
-    FL_F_GAMMA = 9,
-    FL_F_D = 10,
-    FL_F_RIDGE = 11,
-    FL_F_ROOT = 12,
-    FL_F_RATE = 13,
-    FL_F_TARGET = 18,
-    FL_F_RLOW = 23,
-    FL_F_RHIGH = 24,
-    FL_N_FLOATS = 25,
-    FL_N_PENALTY = 5 /* lines of a penalty */
+    FL_F_UP = FL_F_LO + FL_N_KINKS + 1,
+    FL_F_SL = FL_F_UP + 1,
+    FL_F_SR = FL_F_SL + FL_N_KINKS,
+    FL_F_LOW = FL_F_SR + 1,
+    FL_F_HIGH = FL_F_SR + 2,
+    FL_F_GAMMA = FL_F_SR + 3,
+    FL_F_D = FL_F_SR + 4,
+    FL_F_RIDGE = FL_F_SR + 5,
+    FL_F_ROOT = FL_F_SR + 6,
+    FL_F_RATE = FL_F_SR + 7,
+    FL_F_TARGET = FL_F_RATE + FL_N_PENALTY,
+    FL_F_RLOW = FL_F_TARGET + FL_N_PENALTY,
+    FL_F_RHIGH = FL_F_RLOW + 1,
+    FL_N_FLOATS = FL_F_RLOW + 2
 };
 
 /* Lines of S. SIGN: current sign of a row with the symmetric hinge, 0 for others. REGION: 0 below
- * the interval, 1 and 2 on the segments, 3 above; at a breakpoint, its line of F. DIR: direction of
- * a moving row. IGNORED: how often the row was met here in steps of no length. POSITION: where a
+ * the interval, k on its k-th segment, and one more above; at a breakpoint, its line of F. DIR:
+ * direction of a moving row. IGNORED: how often the row was met here in steps of no length. POSITION: where a
  * free row stands among the free ones. */
 enum {
     FL_S_STATUS = 0,

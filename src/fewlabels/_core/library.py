@@ -14,13 +14,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 #: The version of the C interface that this package was written for.
-VERSION = 1
+VERSION = 2
 
 _FOLDER = Path(os.environ.get("FEWLABELS_CORE_FOLDER", HERE / "lib"))
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 _X86 = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 _PROTOTYPE = re.compile(r"^FL_API\s+(\w+)\s+(fl_\w+)\s*\(([^;]*)\)\s*;", re.MULTILINE)
-_CONSTANT = re.compile(r"^\s*(?:#define\s+)?FL_(\w+)\s*=?\s*([0-9][0-9.e+-]*),?\s*$", re.MULTILINE)
+_CONSTANT = re.compile(
+    r"^\s*(?:#define\s+)?FL_(\w+)\s*=?\s*([0-9][0-9.e+-]*|FL_\w+(?: \+ \w+)+),?\s*$", re.MULTILINE
+)
 _TYPES = {
     "void": None,
     "double": ctypes.c_double,
@@ -38,10 +40,14 @@ def _header():
 
 def _constants():
     """The numbers that the header defines, without their prefix ``FL_``."""
-    found = _CONSTANT.findall(_header())
-    return {
-        name: float(value) if "." in value or "e" in value else int(value) for name, value in found
-    }
+    found = {}
+    for name, value in _CONSTANT.findall(_header()):
+        if value.startswith("FL_"):  # a sum of numbers and of constants above
+            terms = (term.removeprefix("FL_") for term in value.split(" + "))
+            found[name] = sum(found[term] if term in found else int(term) for term in terms)
+        else:
+            found[name] = float(value) if "." in value or "e" in value else int(value)
+    return found
 
 
 def prototypes():

@@ -12,14 +12,15 @@ from .arrays import f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
 
 # Lines of F.
-A, H, LO, KINK, UP, SL, SR, LOW, HIGH, GAMMA, D, RIDGE, ROOT, RATE, TARGET, RLOW, RHIGH = (
+A, H, LO, UP, SL, SR, LOW, HIGH, GAMMA, D, RIDGE, ROOT, RATE, TARGET, RLOW, RHIGH = (
     CONSTANTS["F_" + name]
     for name in (
-        "A", "H", "LO", "KINK", "UP", "SL", "SR", "LOW", "HIGH", "GAMMA", "D", "RIDGE", "ROOT",
+        "A", "H", "LO", "UP", "SL", "SR", "LOW", "HIGH", "GAMMA", "D", "RIDGE", "ROOT",
         "RATE", "TARGET", "RLOW", "RHIGH",
     )
 )  # fmt: skip
 N_FLOATS, N_PENALTY = CONSTANTS["N_FLOATS"], CONSTANTS["N_PENALTY"]
+N_KINKS, N_ENDS = CONSTANTS["N_KINKS"], CONSTANTS["N_KINKS"] + 2
 # Lines of S.
 STATUS, SIGN, REGION, DIR, IGNORED, POSITION = (
     CONSTANTS["S_" + name] for name in ("STATUS", "SIGN", "REGION", "DIR", "IGNORED", "POSITION")

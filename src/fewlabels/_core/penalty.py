@@ -16,9 +16,9 @@ LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = (
     for name in ("LOWEST_UP", "HIGHEST_DOWN", "LARGEST", "N_BETWEEN", "N_USED", "N_OUTSIDE")
 )
 N_SUMS, N_TOTALS = CONSTANTS["N_SUMS"], CONSTANTS["N_TOTALS"]
-
-
-_FivePointers = ctypes.c_void_p * 5
+#: The most kinks that a penalty may have.
+N_KINKS = CONSTANTS["N_KINKS"]
+_Pointers = ctypes.c_void_p * CONSTANTS["N_PENALTY"]
 
 
 class Pieces:
@@ -26,14 +26,14 @@ class Pieces:
 
     Parameters
     ----------
-    arrays : sequence of five ndarrays of shape (n,)
-        lower, kink, upper, slope_left and slope_right.
+    arrays : sequence of ndarrays of shape (n,)
+        The ends of N_KINKS + 1 pieces, and then their slopes.
     """
 
     def __init__(self, arrays):
         self.n = arrays[0].size
         self._arrays = arrays, [f64(array, self.n) for array in arrays]  # kept alive
-        self._struct = _FivePointers(*map(address_of, self._arrays[1]))
+        self._struct = _Pointers(*map(address_of, self._arrays[1]))
 
     def of(self, n):
         """The argument, for ``n`` variables."""
@@ -87,15 +87,14 @@ def group_sums(group, values, totals):
     )  # fmt: skip
 
 
-def share_out(lower, kink, upper, group, is_above, amount, near, a):
-    """Fill ``a`` from the lower ends of the groups' pieces, one variable after the other.
+def share_out(lower, upper, group, amount, near, a):
+    """Fill ``a`` from ``lower`` to ``upper``, one variable of a group after the other.
 
-    ``is_above`` says which piece, ``amount`` how far all variables of a group are above its lower
-    ends; within ``near`` of an end they are on it.
+    ``amount`` says how far all variables of a group are above their lower ends; within ``near``
+    of an end they are on it.
     """
     n, n_groups = group.size, amount.size
     lib.fl_share_out(
-        n, f64(lower, n), f64(kink, n), f64(upper, n), i64(group, n), n_groups,
-        bools(is_above, n_groups), f64(amount, n_groups), f64(near, n_groups), f64_out(a, n),
-        f64_out(np.empty(2 * n_groups), 2 * n_groups),
+        n, f64(lower, n), f64(upper, n), i64(group, n), n_groups, f64(amount, n_groups),
+        f64(near, n_groups), f64_out(a, n), f64_out(np.empty(2 * n_groups), 2 * n_groups),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..problem import Extent, Penalty, Totals
-from ..problem.penalty import PiecewiseLinear
+from ..problem.piecewise import PiecewiseLinear
 
 
 class ArrayPenalty(PiecewiseLinear):
@@ -12,14 +12,15 @@ class ArrayPenalty(PiecewiseLinear):
     The names and their meanings are as in ``Penalty``.
     """
 
-    def __init__(self, backend, n, arrays):
+    def __init__(self, backend, n, ends, slopes):
         self.backend, self.xp, self.n = backend, backend.xp, n
-        self.lower, self.kink, self.upper, self.slope_left, self.slope_right = arrays
+        self.ends, self.slopes = tuple(ends), tuple(slopes)
 
     @classmethod
     def of(cls, backend, penalty, n):
         """From a ``Penalty`` in memory, of n variables, or of one that means all."""
-        return cls(backend, n, [one_or_all(backend, array) for array in penalty.arrays()])
+        both = penalty.ends, penalty.slopes
+        return cls(backend, n, *([one_or_all(backend, array) for array in some] for some in both))
 
     def _number(self, value):
         return self.backend.array(value)
@@ -29,20 +30,18 @@ class ArrayPenalty(PiecewiseLinear):
 
     def take(self, rows):
         """The penalty of some of the variables."""
-        return ArrayPenalty(
-            self.backend, rows.shape[0], [self.backend.take(a, rows) for a in self.arrays()]
-        )
+        both = ([self.backend.take(a, rows) for a in some] for some in (self.ends, self.slopes))
+        return ArrayPenalty(self.backend, rows.shape[0], *both)
 
     def numpy(self):
         """The same in memory."""
         arrays = [self.backend.numpy(array) for array in self.arrays()]
-        return Penalty(*(np.array(np.broadcast_to(array, self.n)) for array in arrays))
+        return Penalty.of([np.array(np.broadcast_to(array, self.n)) for array in arrays])
 
     def scaled(self, breakpoints, slopes):
         """All breakpoints, and all slopes, times a number, or one each."""
-        ends = [end * breakpoints for end in (self.lower, self.kink, self.upper)]
-        both = [slope * slopes for slope in (self.slope_left, self.slope_right)]
-        return ArrayPenalty(self.backend, self.n, [*ends, *both])
+        ends = [end * breakpoints for end in self.ends]
+        return ArrayPenalty(self.backend, self.n, ends, [slope * slopes for slope in self.slopes])
 
     # -- what is -------------------------------------------------------------------------------
 
@@ -66,6 +65,10 @@ class ArrayPenalty(PiecewiseLinear):
     @property
     def is_kept(self):
         return self._each(super().is_kept)
+
+    def neighbours(self, a):
+        below, above = super().neighbours(a)
+        return self._each(below), self._each(above)
 
     def survey(self, a, g, size):
         """The ``Totals``, and rates of change to the right and to the left."""

@@ -1,192 +1,84 @@
-"""Separable convex piecewise-linear penalties with one kink, of a problem or of some rows."""
+"""Separable convex piecewise-linear penalties, of a problem or of some rows."""
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
 from .._core import penalty as code
+from .piecewise import PiecewiseLinear
 from .totals import Extent, Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
 _SHARED = 1e-14
 
-_FIELDS = "lower", "kink", "upper", "slope_left", "slope_right"
-
 # Of breakpoints and slopes.
 _LARGEST = 1e40
 
 
-class PiecewiseLinear:
-    """Penalties with the five arrays ``lower``, ``kink``, ``upper`` and both slopes.
-
-    Slopes, values and minimisers are defined here alone: ``Penalty`` has them with NumPy, and
-    ``ArrayPenalty`` with the library of a device. Compiled code has its own in
-    ``core/src/penalty.hpp``.
-
-    ``xp`` is the namespace of the arrays' library, and ``_number`` makes one of its arrays of a
-    number, where it doesn't take plain ones.
-    """
-
-    xp: Any = np
-    lower: Any
-    kink: Any
-    upper: Any
-    slope_left: Any
-    slope_right: Any
-
-    def _number(self, value):
-        return value
-
-    def arrays(self):
-        """The five arrays in the order of the class."""
-        return self.lower, self.kink, self.upper, self.slope_left, self.slope_right
-
-    @property
-    def is_free(self):
-        """Variables with neither a lower nor an upper bound."""
-        return self.xp.isinf(self.lower) & self.xp.isinf(self.upper)
-
-    @property
-    def is_kept(self):
-        """Variables that every sample needs: free ones, and those fixed, but not at 0."""
-        return self.is_free | ((self.lower == self.upper) & (self.lower != 0.0))
-
-    @property
-    def width(self):
-        """Lengths of the intervals."""
-        return self.upper - self.lower
-
-    def step_slopes(self, a):
-        """Slopes to the right (+inf at the upper bound) and to the left (-inf at the lower)."""
-        where, inf = self.xp.where, self._number(math.inf)
-        right = where(a >= self.kink, self.slope_right, self.slope_left)
-        left = where(a <= self.kink, self.slope_left, self.slope_right)
-        return where(a >= self.upper, inf, right), where(a <= self.lower, -inf, left)
-
-    @property
-    def first_slope(self):
-        """Slope at the lower end of the interval."""
-        return self.xp.where(self.lower >= self.kink, self.slope_right, self.slope_left)
-
-    def slope_at(self, a):
-        """Slope of the piece that holds a variable between breakpoints."""
-        return self.xp.where(a > self.kink, self.slope_right, self.slope_left)
-
-    def between(self, a):
-        """Mask of the variables strictly between two breakpoints."""
-        return (a > self.lower) & (a < self.upper) & (a != self.kink)
-
-    def neighbours(self, a):
-        """The next breakpoints below and above each variable (itself where it is at an end)."""
-        above = self.xp.where(a < self.kink, self.kink, self.upper)
-        below = self.xp.where(a > self.kink, self.kink, self.lower)
-        return below, above
-
-    def snapped(self, a, near):
-        """``a`` with the breakpoints that it reaches to within ``near`` (a number, or one each).
-
-        An end of the interval wins over a kink.
-        """
-        edges = (self.lower, self.upper)
-        for edge in edges if self.kink is self.lower else (self.kink, *edges):
-            a = self.xp.where(self.xp.abs(a - edge) <= near, edge, a)
-        return a
-
-    def nearest_zero(self):
-        """The bounds, where finite, or else the points next to zero."""
-        above = self.xp.minimum(self.upper, self._number(0.0))
-        return self.xp.where(self.xp.isfinite(self.lower), self.lower, above)
-
-    def absorbs(self, a, amount):
-        """Variables between breakpoints that can take ``amount`` without reaching one."""
-        below, above = self.neighbours(a)
-        room = above - a if amount > 0 else a - below
-        return self.between(a) & (room >= abs(amount))
-
-    def value(self, a):
-        """phi(a)."""
-        xp, kink, zero = self.xp, self.kink, self._number(0.0)
-        with np.errstate(invalid="ignore"):  # what lies beyond an infinite kink is not taken
-            left, right = self.slope_left * (a - kink), self.slope_right * (a - kink)
-            above = self.slope_left * xp.minimum(a, kink) + xp.where(a > kink, right, zero)
-            below = self.slope_right * xp.maximum(a, kink) + xp.where(a < kink, left, zero)
-        return xp.where(a == 0.0, zero, xp.where(kink >= 0.0, above, below))
-
-    def minimiser(self, linear, curvature):
-        """``argmin phi(a) + linear a + curvature a^2 / 2``; ties go to the kink or zero."""
-        xp, kink = self.xp, self.kink
-        with np.errstate(all="ignore"):
-            right = -(linear + self.slope_right) / curvature
-            left = -(linear + self.slope_left) / curvature
-        at = xp.where(left < kink, left, kink)
-        at = xp.where(right > kink, right, at)
-        at = xp.where(kink == math.inf, left, xp.where(kink == -math.inf, right, at))
-        at = xp.where(xp.isnan(at), xp.zeros_like(at), at)
-        return xp.minimum(xp.maximum(at, self.lower), self.upper)
-
-
 @dataclass(frozen=True, eq=False)
 class Penalty(PiecewiseLinear):
-    """``phi_i(a)`` on ``[lower_i, upper_i]``: two slopes that meet at ``kink_i``.
+    """``phi_i(a)``, piecewise linear on an interval.
 
-    The constant is chosen so that the piece around zero, extended, passes through
-    ``phi_i(0) = 0``; a penalty without a kink is plainly ``slope_right_i a``. A linear
-    term of the objective belongs in both slopes. No kink: ``kink = lower`` and equal
-    slopes.
+    The slope is ``slopes[k][i]`` between ``ends[k][i]`` and ``ends[k + 1][i]``. The constant is
+    chosen so that the piece around zero, extended, passes through ``phi_i(0) = 0``; a penalty
+    without a kink is plainly ``slope_i a``. A linear term of the objective belongs in all
+    slopes. Where a variable has fewer kinks than others, pieces of no length take their place.
 
     Attributes
     ----------
-    lower, upper : ndarray of shape (n,)
-        Interval; may be infinite. ``lower <= kink <= upper``.
-    kink : ndarray of shape (n,)
-        Where the slope changes.
-    slope_left, slope_right : ndarray of shape (n,)
-        Slopes, ``slope_left <= slope_right``.
+    ends : tuple of ndarrays of shape (n,)
+        Lower ends of the intervals, kinks in ascending order, and upper ends. Lower and upper
+        ends may be infinite.
+    slopes : tuple of ndarrays of shape (n,)
+        Slopes between them, in ascending order.
     """
 
-    lower: np.ndarray
-    kink: np.ndarray
-    upper: np.ndarray
-    slope_left: np.ndarray
-    slope_right: np.ndarray
+    ends: tuple
+    slopes: tuple
+
+    @classmethod
+    def of(cls, arrays):
+        """From all ends, and then all slopes."""
+        n_ends = len(arrays) // 2 + 1
+        return cls(tuple(arrays[:n_ends]), tuple(arrays[n_ends:]))
+
+    @classmethod
+    def bent(cls, ends, slopes, n):
+        """Penalty from ends and slopes of which scalars are repeated ``n`` times."""
+        return cls(*(tuple(repeated(v, n) for v in values) for values in (ends, slopes)))
 
     @classmethod
     def linear(cls, lower, upper, slope, n):
         """Penalty without kinks; scalars are repeated ``n`` times."""
-        lower, upper, slope = (repeated(v, n) for v in (lower, upper, slope))
-        return cls(lower, lower, upper, slope, slope)
+        return cls.bent((lower, upper), (slope,), n)
 
     @classmethod
     def kinked(cls, lower, kink, upper, slope_left, slope_right, n):
-        """Penalty with kinks; scalars are repeated ``n`` times."""
-        values = (lower, kink, upper, slope_left, slope_right)
-        return cls(*(repeated(v, n) for v in values))
+        """Penalty with one kink; scalars are repeated ``n`` times."""
+        return cls.bent((lower, kink, upper), (slope_left, slope_right), n)
 
     @classmethod
     def hinge(cls, side, cost):
         """Duals of the hinge losses ``cost max(0, 1 - side f)``; no loss where ``side`` is 0."""
         end = np.asarray(side * cost, dtype=float)
-        lower, upper, slope = np.minimum(end, 0.0), np.maximum(end, 0.0), -side
-        return cls(lower, lower, upper, slope, slope)
+        return cls((np.minimum(end, 0.0), np.maximum(end, 0.0)), (-side,))
 
     def appended(self, other):
         """These variables, and then the variables of another penalty."""
-        pairs = zip(self.arrays(), other.arrays(), strict=True)
-        return Penalty(*(np.concatenate(pair) for pair in pairs))
+        return Penalty.joined((self, other))
 
     def __post_init__(self):
         if not all(map(_is_plain, self.arrays())):
-            for name in _FIELDS:
-                object.__setattr__(self, name, _plain(getattr(self, name)))
-        lower, kink, upper = self.lower, self.kink, self.upper
-        straight = kink is lower
-        if not (straight or (lower <= kink).all()) or not (kink <= upper).all():
-            raise ValueError("a penalty needs lower <= kink <= upper for every variable.")
-        if not (straight or (self.slope_left <= self.slope_right)[kink > lower].all()):
-            raise ValueError("a penalty needs slope_left <= slope_right: it must be convex.")
+            for name in ("ends", "slopes"):
+                object.__setattr__(self, name, tuple(map(_plain, getattr(self, name))))
+        if not all((low <= high).all() for low, high in pairwise(self.ends)):
+            raise ValueError("a penalty needs lower <= kinks <= upper for every variable.")
+        for kink, (low, high) in zip(self.kinks, pairwise(self.slopes), strict=True):
+            if not (low <= high)[kink > self.lower].all():
+                raise ValueError("the slopes of a penalty may not decrease: it must be convex.")
 
     def __len__(self):
         return len(self.lower)
@@ -194,27 +86,43 @@ class Penalty(PiecewiseLinear):
     @cached_property
     def pieces(self):
         """The arrays as compiled code takes them."""
-        return code.Pieces(self.arrays())
+        return code.Pieces(self.padded(code.N_KINKS).arrays())
 
     def __getstate__(self):
-        return {name: getattr(self, name) for name in _FIELDS}  # without addresses
+        return {"ends": self.ends, "slopes": self.slopes}  # without addresses
+
+    def padded(self, n_kinks):
+        """The same with so many kinks: pieces of no length at the lower ends."""
+        missing = n_kinks + 2 - len(self.ends)
+        if missing < 0:
+            raise ValueError(
+                f"the penalty has {len(self.kinks)} kinks, but no more than {n_kinks} fit here; "
+                "raise FL_N_KINKS in fewlabels.h and compile the core again."
+            )
+        if not missing:
+            return self
+        ends, slopes = self.ends, self.slopes
+        return self._of_sound(missing * ends[:1] + ends, missing * slopes[:1] + slopes)
 
     def take(self, indices):
         """The penalties of the variables ``indices``."""
-        return self._of_sound(array[indices] for array in self.arrays())
+        both = self.ends, self.slopes
+        return self._of_sound(*(tuple(array[indices] for array in arrays) for arrays in both))
 
     @classmethod
     def joined(cls, parts):
         """The penalties of several groups of variables, one after the other."""
-        arrays = zip(*(part.arrays() for part in parts), strict=True)
-        return cls._of_sound(np.concatenate(group) for group in arrays)
+        most = max(len(part.kinks) for part in parts)
+        parts = [part.padded(most) for part in parts]
+        groups = zip(*((part.ends, part.slopes) for part in parts), strict=True)
+        return cls._of_sound(*(tuple(map(np.concatenate, zip(*g, strict=True))) for g in groups))
 
     @classmethod
-    def _of_sound(cls, arrays):
+    def _of_sound(cls, ends, slopes):
         """Without the checks, for parts of what has been checked."""
         penalty = object.__new__(cls)
-        for name, array in zip(_FIELDS, arrays, strict=True):
-            object.__setattr__(penalty, name, array)
+        object.__setattr__(penalty, "ends", ends)
+        object.__setattr__(penalty, "slopes", slopes)
         return penalty
 
     def extent(self):
@@ -222,15 +130,19 @@ class Penalty(PiecewiseLinear):
         return Extent.of(self)
 
     @property
-    def is_kinked(self):
-        """Variables whose slope changes inside their interval."""
-        inside = (self.lower < self.kink) & (self.kink < self.upper)
-        return inside & (self.slope_left < self.slope_right)
+    def is_linear(self):
+        """Whether no variable has a kink."""
+        return all((slope == self.slopes[0]).all() for slope in self.slopes[1:])
 
-    @property
-    def is_from_above(self):
-        """Variables whose penalty is zero at zero by its piece above the kink."""
-        return self.is_kinked & (self.kink < 0)
+    def bends(self):
+        """Every kink in turn, a mask of the variables that have it, and the rise of the slope."""
+        for kink, (low, high) in zip(self.kinks, pairwise(self.slopes), strict=True):
+            yield kink, (self.lower < kink) & (kink < self.upper) & (low < high), high - low
+
+    def zero_where(self, mask):
+        """The same penalties, but intervals of nothing but zero where ``mask`` is true."""
+        ends = tuple(np.where(mask, 0.0, end) for end in self.ends)
+        return self._of_sound(ends, self.slopes)
 
     def merged(self, copies):
         """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
@@ -238,30 +150,34 @@ class Penalty(PiecewiseLinear):
         What the best way of sharing a sum out costs (the infimal convolution).
         """
         lower, upper = (group_sums(copies, end) for end in (self.lower, self.upper))
-        kink = lower
-        if self.kink is not self.lower:
-            kink = np.clip(group_sums(copies, self.kink), lower, upper)
-        first = copies.first
-        return Penalty(lower, kink, upper, self.slope_left[first], self.slope_right[first])
+        ends = [lower]
+        for kink in self.kinks:
+            ends.append(np.clip(group_sums(copies, kink), ends[-1], upper))
+        return Penalty((*ends, upper), tuple(slope[copies.first] for slope in self.slopes))
 
     def shared_out(self, together, copies):
         """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
         whole, n = self.merged(copies), len(copies.first)
-        is_above = together > whole.kink
-        base = np.where(is_above, whole.kink, whole.lower)
+        (low, high), base = self.ends[:2], whole.lower
+        for kink, (start, stop) in zip(whole.kinks, pairwise(self.ends[1:]), strict=True):
+            is_above = together > kink
+            base, of_row = np.where(is_above, kink, base), is_above[copies.of]
+            low, high = np.where(of_row, start, low), np.where(of_row, stop, high)
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
         near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
-        code.share_out(
-            self.lower, self.kink, self.upper, copies.of, is_above, together - base, near, a
-        )
+        code.share_out(low, high, copies.of, together - base, near, a)
         return np.where(alone[copies.of], together[copies.of], a)
 
     def fits_into(self, narrower, a):
         """Mask of the variables that lie on the same piece of penalties with the same slopes."""
-        is_below = (a < self.kink) & (a <= narrower.kink)
-        is_above = (a > self.kink) & (a >= narrower.kink) & (a <= narrower.upper)
-        return is_below | is_above
+        most = max(len(self.kinks), len(narrower.kinks))
+        wide, narrow = (pairwise(p.padded(most).ends) for p in (self, narrower))
+        fits = np.zeros(len(a), bool)
+        for (low, high), (least, greatest) in zip(wide, narrow, strict=True):
+            inside = (a > low) & ((a < high) | (high is self.upper))
+            fits |= inside & (least <= a) & (a <= greatest)
+        return fits
 
     def rounded(self, a, rtol=1e-12):
         """``a`` within the intervals, on the breakpoints that it nearly reaches.
@@ -347,10 +263,8 @@ class Penalty(PiecewiseLinear):
 
     def scaled(self, breakpoints, slopes):
         """The penalty with all breakpoints, and all slopes, times a number > 0."""
-        lower, left = self.lower * breakpoints, self.slope_left * slopes
-        kink = lower if self.kink is self.lower else self.kink * breakpoints
-        right = left if self.slope_right is self.slope_left else self.slope_right * slopes
-        return self._of_sound((lower, kink, self.upper * breakpoints, left, right))
+        ends = tuple(end * breakpoints for end in self.ends)
+        return self._of_sound(ends, tuple(slope * slopes for slope in self.slopes))
 
 
 @dataclass(frozen=True)
@@ -421,7 +335,7 @@ def check_costs(penalty, kernel_value=np.inf, reach=np.inf):
     largest = reach
     if not reach <= _LARGEST:
         largest = max(_largest_finite(penalty.lower), _largest_finite(penalty.upper))
-    slope = float(np.abs(penalty.slope_right).max(initial=0.0))
+    slope = float(np.abs(penalty.slopes[-1]).max(initial=0.0))
     largest = max(largest, slope / max(1.0, kernel_value))
     if not largest <= _LARGEST:  # also refuses NaN
         raise ValueError(

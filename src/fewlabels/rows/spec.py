@@ -86,8 +86,7 @@ class ProblemSpec:
         check_costs(penalty, np.abs(diagonal).max(initial=0.0))
         ridge = np.broadcast_to(self.formulation.ridge(rows), shard.n) * 1.0
         if not counts.all():  # they stay at 0
-            ends = [np.where(counts, end, 0.0) for end in penalty.arrays()[:3]]
-            penalty = type(penalty).kinked(*ends, *penalty.arrays()[3:], shard.n)
+            penalty = penalty.zero_where(~counts)
         return penalty, ridge
 
     def total(self):

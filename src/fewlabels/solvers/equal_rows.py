@@ -1,7 +1,7 @@
 """Equal rows as one row with their penalties together: a smaller problem, and the way back.
 
 Only the sum of the variables of equal rows matters to K. Where their slopes are the same, what the
-best way of sharing it out costs is again a penalty with one kink: breakpoints add up. So do the
+best way of sharing it out costs is again such a penalty: breakpoints add up. So do the
 inverses of ridges, where breakpoints are in that ratio.
 """
 
@@ -72,12 +72,13 @@ class MergedProblem:
 def _of_a_kind(problem, copies):
     """The copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
-    slopes = [p.slope_left] if p.slope_left is p.slope_right else [p.slope_left, p.slope_right]
-    marks = [p.is_from_above, p.upper <= 0.0]
+    slopes = list(p.slopes)
+    marks = [is_bent & (kink < 0.0) for kink, is_bent, _ in p.bends()]
+    marks.append(p.upper <= 0.0)
     if ridge.any():
         marks.append(ridge > 0.0)
         with np.errstate(invalid="ignore"):  # an end of 0 or inf is in any ratio
-            slopes += [np.nan_to_num(end * ridge) for end in (p.lower, p.kink, p.upper)]
+            slopes += [np.nan_to_num(end * ridge) for end in p.ends]
     slopes = [values for values in slopes if values.min() < values.max()]
     marks = [values for values in marks if values.any() and not values.all()]
     near = [_ROUNDING * float(np.abs(values).max()) for values in slopes]

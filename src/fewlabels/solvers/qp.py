@@ -81,12 +81,12 @@ class _Programme:
         self.n = n
         self.fixed = np.flatnonzero(p.lower == p.upper)
         moving = p.lower < p.upper
-        self.kinked = np.flatnonzero(p.is_kinked)
+        # Variables with a kink inside their interval: as often as they have one.
+        self.kinked, self.kinks, rise = _bends(p)
         self.at_lower = np.flatnonzero(moving & np.isfinite(p.lower))
         self.at_upper = np.flatnonzero(moving & np.isfinite(p.upper))
         n_kinks = len(self.kinked)
 
-        rise = (p.slope_right - p.slope_left)[self.kinked]
         self.linear = np.concatenate([p.first_slope, rise])
 
         def picks(rows, sign=1.0, width=n):
@@ -111,7 +111,7 @@ class _Programme:
                 p.lower[self.fixed],
                 -p.lower[self.at_lower],
                 p.upper[self.at_upper],
-                p.kink[self.kinked],
+                self.kinks,
                 np.zeros(n_kinks),
             ]
         )
@@ -137,8 +137,8 @@ class _Programme:
         a[self.at_lower[low]] = p.lower[self.at_lower[low]]
         a[self.at_upper[high]] = p.upper[self.at_upper[high]]
         # On a kink t_i >= a_i - kink_i and t_i >= 0 both hold with equality.
-        on_kink = self.kinked[below & above]
-        a[on_kink] = p.kink[on_kink]
+        is_on = below & above
+        a[self.kinked[is_on]] = self.kinks[is_on]
         between = p.between(a)
         missing = problem.total - a.sum()
         if between.any():
@@ -148,6 +148,15 @@ class _Programme:
         if abs(problem.total - a.sum()) <= _EXACT_SUM * max(1.0, float(np.abs(a).sum())):
             return a
         return repaired(problem, a, Q @ a)
+
+
+def _bends(penalty):
+    """Variables, kinks and rises of the slope there, of all kinks inside intervals."""
+    found = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
+    for kink, is_bent, rise in penalty.bends():
+        rows = np.flatnonzero(is_bent)
+        found.append((rows, kink[rows], rise[rows]))
+    return map(np.concatenate, zip(*found, strict=True))
 
 
 def _clarabel():

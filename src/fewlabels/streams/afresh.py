@@ -111,12 +111,12 @@ def _near(problem, a, gradient):
     gradient = problem.gradient(a) if gradient is None else gradient
     penalty = problem.penalty
     free = used & (a > penalty.lower) & (a < penalty.upper)
-    middle = np.median((gradient + penalty.slope_right)[free if free.any() else used])
+    middle = np.median((gradient + penalty.slopes[-1])[free if free.any() else used])
     # How far each row is from wanting to move up (or down, where it can only do that).
     room = np.where(
         penalty.upper > 0.0,
-        gradient + penalty.slope_right - middle,
-        middle - gradient - penalty.slope_left,
+        gradient + penalty.slopes[-1] - middle,
+        middle - gradient - penalty.slopes[0],
     )
     room[used] = -np.inf
     return np.sort(np.argpartition(room, n)[:n])

@@ -348,8 +348,8 @@ class ConvexStream(SavedStream):
         """Compute afresh what steps of a path have left of its sum and conditions."""
         path, total = self.path, self.formulation.total(self.mass)
         a, penalty = path.a, path.penalty
-        slopes = np.abs(penalty.slope_left).max(), np.abs(penalty.slope_right).max()
-        size = max(slopes) + np.abs(path.h).max() + abs(path.multiplier)
+        steepest = max(np.abs(slope).max() for slope in penalty.slopes)
+        size = steepest + np.abs(path.h).max() + abs(path.multiplier)
         lost = abs(a.sum() - total) > _ROUNDING * np.abs(a).sum()
         if lost or path.violation() > _ROUNDING * size:
             path.refresh()

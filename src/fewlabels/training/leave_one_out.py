@@ -150,12 +150,12 @@ class _Without:
         """
         path, penalty = self.path, self.path.penalty
         tried = np.flatnonzero(~self.is_idle)
-        if not len(tried) or np.any(penalty.slope_left != penalty.slope_right):
+        if not len(tried) or not penalty.is_linear:
             return tried[:0], np.zeros(0)
         a, h = penalty.rounded(path.a), path.h
         settled = penalty.multiplier(a, h)
         h, multiplier = h - settled, path.multiplier + settled
-        unit = float(np.abs(penalty.slope_right).max() + np.abs(h).max() + abs(multiplier))
+        unit = float(np.abs(penalty.slopes[-1]).max() + np.abs(h).max() + abs(multiplier))
         copies = tried[self.is_copy[tried]]
         split = self.where[copies]
         numbers = np.append(np.arange(len(a)), split)
@@ -169,7 +169,7 @@ class _Without:
         out[self.is_copy[tried]] = len(path) + np.arange(len(split))
         place[out] = np.arange(len(tried))
         out = out[a[out] != 0.0]
-        solved, values, slope = [], [], parts.penalty.slope_right
+        solved, values, slope = [], [], parts.penalty.slopes[-1]
         for some, others, gradient, shift, inner in one_less.solve(out):
             for i, k in enumerate(some.tolist()):
                 there = gradient[i] - slope, multiplier + float(shift[i])

@@ -38,7 +38,7 @@ def solve_interior_point(problem, *, rho=200.0, tol=1e-10, max_iter=100, callbac
 def _central_path(penalised, a, tol):
     Q, v, gamma, problem = penalised.Q, penalised.v, penalised.gamma(), penalised.problem
     w = _multipliers_to_start(Q @ a - v)
-    size = float(np.abs(problem.penalty.slope_right).max()) or 1.0
+    size = float(np.abs(problem.penalty.slopes[-1]).max()) or 1.0
     while True:
         try:
             a_next, w = _step(Q, v, a, w)

@@ -67,7 +67,7 @@ class PenalisedProblem:
         """Form Q and v of ``problem``; refuse what the paper does not cover."""
         started = time.perf_counter()
         penalty = problem.penalty
-        bent = penalty.first_slope < penalty.slope_right
+        bent = penalty.first_slope < penalty.slopes[-1]
         if penalty.lower.any() or not np.isposinf(penalty.upper).all() or bent.any():
             raise ValueError(
                 f"solver={solver!r} needs variables a >= 0 without upper bounds and kinks, as "
@@ -81,7 +81,7 @@ class PenalisedProblem:
             )
         Q = problem.block(np.arange(problem.n))
         Q += 2.0 * rho
-        return cls(problem, rho, Q, 2.0 * rho * problem.total - penalty.slope_right, started)
+        return cls(problem, rho, Q, 2.0 * rho * problem.total - penalty.slopes[-1], started)
 
     def gamma(self, step=0.95):
         """``step / max(C_i)``, the gamma of Algorithm 1.
@@ -98,7 +98,7 @@ class PenalisedProblem:
         w = self.Q @ a - self.v
         # (P) has neither the penalty's matrix nor its linear term.
         shift = 2.0 * rho * float(a.sum() - problem.total)
-        gradient = w - problem.penalty.slope_right - shift
+        gradient = w - problem.penalty.slopes[-1] - shift
         feasible = self._feasible(a, w, status, history)
         return PenalisedResult(
             a=a,

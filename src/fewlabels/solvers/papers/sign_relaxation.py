@@ -170,7 +170,7 @@ class SignRelaxation:
 
     @staticmethod
     def _bound(penalty, a, gradient):
-        return -float(0.5 * a @ gradient + penalty.slope_right @ a)
+        return -float(0.5 * a @ gradient + penalty.slopes[-1] @ a)
 
     def _by_pairs(self, penalty, side, a, gradient, cutoff, leaf):
         """Pair steps, and Newton steps where they are slow or a leaf is to be exact."""

@@ -80,12 +80,13 @@ def solve_usmo(
 
 def _check_shape(problem):
     p = problem.penalty
-    height = np.abs(p.slope_left) + np.abs(p.slope_right)
+    (low, *kinks, high), height = p.ends, np.abs(p.slopes[0]) + np.abs(p.slopes[-1])
     fits = (
-        not p.lower.any()
-        and np.isfinite(p.upper).all()
-        and (np.abs(p.kink - 0.5 * p.upper) <= _ROUNDING * p.upper).all()
-        and (np.abs(p.slope_right - p.slope_left - 2.0) <= _ROUNDING * height).all()
+        not low.any()
+        and np.isfinite(high).all()
+        and len(kinks) == 1
+        and (np.abs(kinks[0] - 0.5 * high) <= _ROUNDING * high).all()
+        and (np.abs(p.slopes[1] - p.slopes[0] - 2.0) <= _ROUNDING * height).all()
         and problem.scale == 1.0
         and not problem.ridge.any()
     )
@@ -107,13 +108,13 @@ class _Run:
         gram = problem.gram.refined() or problem.gram
         self.rows = _Rows(gram, cache_size)
         p, n = problem.penalty, problem.n
-        self.linear = 0.5 * (p.slope_left + p.slope_right)
+        self.linear = 0.5 * (p.slopes[0] + p.slopes[1])
         self.sigma, self.F = self._start(start), np.zeros(n)
         self.members, self.place = np.zeros(n, np.int64), np.full(n, -1, np.int64)
         self.count = 0
         self.samples = core.Samples(
             self.sigma,
-            np.ascontiguousarray(p.kink),
+            np.ascontiguousarray(p.kinks[0]),
             np.ascontiguousarray(p.upper),
             self.linear,
             np.ascontiguousarray(gram.diagonal(), dtype=float),

@@ -49,7 +49,7 @@ class VirtualRow:
         F, gram = self.state.F, self.state.gram
         support = np.flatnonzero(F[st.A, : self.state.n])
         F[st.H, 0] = gram.border[support] @ F[st.A, support] + self.state.shift
-        F[[st.A, st.LO, st.KINK, st.UP], 0] = a, -np.inf, -np.inf, np.inf
+        F[st.A, 0], F[st.LO : st.UP, 0], F[st.UP, 0] = a, -np.inf, np.inf
         self._follow_diagonal()
 
     def free(self):

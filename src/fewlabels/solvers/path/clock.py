@@ -53,7 +53,7 @@ class Clock:
         self.penalties_move = True
         state.lines.hold_all(n)
         self.drift, self.drift_sum = None, 0.0
-        if rates[:3].any():
+        if rates[: st.N_ENDS].any():
             along = (state.S[st.STATUS, :n] == st.AT_BREAKPOINT) & (F[st.D, :n] != 0.0)
             rows = np.flatnonzero(along)
             self.drift, self.drift_sum = np.zeros(n), float(F[st.D, rows].sum())

@@ -183,7 +183,7 @@ class PathFollower:
 
     @property
     def penalty(self):
-        return Penalty(*self._state.penalty_lines(self._penalty_line()))
+        return Penalty.of(self._state.penalty_lines(self._penalty_line()))
 
     @property
     def resolution(self):
@@ -326,7 +326,7 @@ class PathFollower:
         def columns(indices):
             return self.scale * np.ascontiguousarray(gram.block(numbers, numbers[indices]).T)
 
-        gradient = h + penalty.slope_right
+        gradient = h + penalty.slopes[-1]
         return OneLess(columns, ridge, a, gradient, penalty.lower, penalty.upper, unit)
 
     def inner(self, indices, a):
@@ -391,7 +391,7 @@ class PathFollower:
         total = clock.total_target if total is None else float(total)
         first = self._penalty_line()
         kept = state.present if gone is None else state.without(gone)
-        low, up = state.F[first, kept], state.F[first + 2, kept]
+        low, up = state.F[first, kept], state.F[first + st.N_ENDS - 1, kept]
         if added is not None:
             low = np.append(low, added.penalty.lower)
             up = np.append(up, added.penalty.upper)

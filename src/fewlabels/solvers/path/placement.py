@@ -163,7 +163,7 @@ class Placement:
         state, factor = self.state, self.factor
         F, S = state.F, state.S
         state.lines.release(i, st.FREE)
-        S[st.REGION, i] = (1 if F[st.A, i] < F[st.KINK, i] else 2) if region is None else region
+        S[st.REGION, i] = state.lines.beside(i, 1) if region is None else region
         row = np.array([i])
         while True:
             S[st.POSITION, i] = len(factor)

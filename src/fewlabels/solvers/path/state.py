@@ -114,15 +114,15 @@ class RowStates:
     def close_intervals(self, rows):
         """Leave rows no value but zero."""
         for first in (st.LO, st.RATE, st.TARGET):
-            self.F[first : first + 3, rows] = 0.0
+            self.F[first : first + st.N_ENDS, rows] = 0.0
         self.S[st.SIGN, rows] = 0
 
     def _noted(self, penalty):
-        arrays = np.array(penalty.arrays())
-        arrays[3:] /= self.scale
-        bounds = np.abs(arrays[:3])
+        arrays = np.array(penalty.padded(st.N_KINKS).arrays())
+        arrays[st.N_ENDS :] /= self.scale
+        bounds = np.abs(arrays[: st.N_ENDS])
         self.largest_bound = max(self.largest_bound, bounds[np.isfinite(bounds)].max(initial=0.0))
-        self.unit = max(self.unit, float(np.abs(arrays[3:]).max(initial=0.0)))
+        self.unit = max(self.unit, float(np.abs(arrays[st.N_ENDS :]).max(initial=0.0)))
         return arrays
 
     # -- values ------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class RowStates:
     def penalty_lines(self, first):
         """Penalties of the present rows in the lines from ``first`` on, in the user's units."""
         arrays = self.F[first : first + st.N_PENALTY, self.present]
-        arrays[3:] *= self.scale
+        arrays[st.N_ENDS :] *= self.scale
         return arrays
 
     @property

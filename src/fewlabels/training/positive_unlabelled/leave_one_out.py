@@ -88,8 +88,8 @@ def positives_left_out(found, data):
 def _variables(found, data):
     """Variables of unlabelled rows, equal rows as one, and which are between breakpoints."""
     sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled])
-    ends = [np.bincount(data.groups, weights=end) for end in found.penalty.arrays()[:3]]
-    penalty = Penalty.kinked(*ends, 0.0, 0.0, len(sigma))
+    ends = [np.bincount(data.groups, weights=end) for end in found.penalty.ends]
+    penalty = Penalty.bent(ends, [0.0] * (len(ends) - 1), len(sigma))
     near = _ON * (penalty.upper - penalty.lower)
     return sigma, penalty.between(penalty.snapped(sigma, near))
 
