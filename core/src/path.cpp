@@ -71,19 +71,13 @@ typedef Lines<const double, const int64_t> Given;
 constexpr int64_t kAbove = kSlopes + 1;
 
 bool is_segment(int64_t region) { return 0 < region && region < kAbove; }
-// Pieces of no length between a segment and its lower end are passed over.
-int64_t segment_low(Given r, int64_t i, int64_t region) {
-    int64_t line = LO + region - 1;
-    while (line > LO && !(r.f(line, i) > r.f(line - 1, i))) line--;
-    return line;
-}
+int64_t segment_low(int64_t region) { return LO + region - 1; }
 int64_t segment_high(int64_t region) { return LO + region; }
 int64_t segment_slope(int64_t region) { return SL + region - 1; }
 
 int64_t next_breakpoint(Given r, int64_t i) {
     const int64_t region = r.s(REGION, i);
-    if (r.s(DIR, i) > 0) return segment_high(region);
-    return region == kAbove ? UP : segment_low(r, i, region);
+    return r.s(DIR, i) > 0 ? segment_high(region) : segment_low(region);
 }
 
 int64_t beside(Given r, int64_t i, int64_t direction) {
@@ -96,42 +90,53 @@ int64_t beside(Given r, int64_t i, int64_t direction) {
 
 // -- statuses ----------------------------------------------------------------------------------
 
-bool is_opening(Rows r, int64_t i) {
-    return r.f(LO, i) == r.f(UP, i) && r.rate(LO, i) != r.rate(UP, i);
+// Where a row at a breakpoint is: the line of that, and the pieces below and above, of which there
+// are none beyond the ends of the interval.
+struct Place {
+    int64_t line, below, above;
+
+    bool has_below() const { return below > 0; }
+    bool has_above() const { return above < kAbove; }
+};
+
+// Pieces of no length that are about to open lie at the breakpoint too. Then the row goes with the
+// one of their ends that its h asks for.
+Place place_of(Given r, int64_t i) {
+    const double a = r.f(A, i), h = r.f(H, i);
+    int64_t first = a > r.f(LO, i) ? segment_high(beside(r, i, -1)) : LO;
+    const int64_t last = a < r.f(UP, i) ? segment_low(beside(r, i, 1)) : UP;
+    Place place{first == LO && last < UP ? LO : last, first - LO, last - LO + 1};
+    for (; first < last; first++) {
+        if (!(r.rate(first, i) < r.rate(first + 1, i))) continue;
+        const int64_t region = first - LO + 1;
+        if (h + r.f(segment_slope(region), i) < 0.0) {
+            place.line = last, place.below = region;
+        } else {
+            place.line = segment_high(place.below), place.above = region;
+            break;
+        }
+    }
+    return place;
 }
 
 void hold(Rows r, int64_t i) {
-    const Piece piece = r.piece(i);
-    const double a = r.f(A, i), h = r.f(H, i);
-    const bool opening = is_opening(r, i);
-    double left = piece.left(a), right = piece.right(a);
-    int64_t below = beside(r, i, -1), above = beside(r, i, 1);
-    int64_t line = a >= piece.upper() ? UP : (a <= piece.lower() ? LO : LO + above - 1);
-    if (opening) {
-        // The row goes with the breakpoint that its h asks for, between pieces that open.
-        line = LO;
-        for (int64_t region = 1; region <= kSlopes && right == kInf; region++) {
-            if (r.rate(LO + region, i) == r.rate(LO + region - 1, i)) continue;
-            const double slope = r.f(segment_slope(region), i);
-            if (h + slope < 0.0)
-                line = LO + region, left = slope, below = region;
-            else
-                right = slope, above = region;
-        }
-        if (right == kInf) line = UP;
-    }
+    const Place place = place_of(r, i);
+    const int64_t line = place.line, below = segment_slope(place.below),
+                  above = segment_slope(place.above);
+    const bool is_fixed = !place.has_below() && !place.has_above();
     r.f(A, i) = r.f(line, i);
     r.s(REGION, i) = line;
     r.f(D, i) = r.rate(line, i);
-    r.f(LOW, i) = -right, r.f(HIGH, i) = -left;
-    r.f(RLOW, i) = right < kInf ? -r.rate(segment_slope(above), i) : 0.0;
-    r.f(RHIGH, i) = left > -kInf ? -r.rate(segment_slope(below), i) : 0.0;
+    r.f(LOW, i) = place.has_above() ? -r.f(above, i) : -kInf;
+    r.f(HIGH, i) = place.has_below() ? -r.f(below, i) : kInf;
+    r.f(RLOW, i) = place.has_above() ? -r.rate(above, i) : 0.0;
+    r.f(RHIGH, i) = place.has_below() ? -r.rate(below, i) : 0.0;
     r.s(STATUS, i) = FL_AT_BREAKPOINT;
-    if (r.s(SIGN, i) != 0 && (piece.lower() < piece.upper() || opening)) {
+    if (r.s(SIGN, i) != 0 && !is_fixed) {
         // Beyond h = 0 the row changes sign.
-        if (r.s(SIGN, i) > 0 && line == UP)
+        if (r.s(SIGN, i) > 0 && !place.has_above())
             r.f(LOW, i) = r.f(RLOW, i) = 0.0;
-        else if (r.s(SIGN, i) < 0 && line == LO)
+        else if (r.s(SIGN, i) < 0 && !place.has_below())
             r.f(HIGH, i) = r.f(RHIGH, i) = 0.0;
     }
 }
@@ -230,7 +235,7 @@ double check(Rows r, int64_t n, double tol, int64_t* found, int64_t& count) {
             if (h < r.f(LOW, i) - tol || h > r.f(HIGH, i) + tol) found[count++] = i;
         } else if (r.s(STATUS, i) == FL_FREE) {
             const int64_t region = r.s(REGION, i);
-            const double low = r.f(segment_low(r, i, region), i);
+            const double low = r.f(segment_low(region), i);
             const double high = r.f(segment_high(region), i);
             r.f(A, i) = dmin(high, dmax(low, r.f(A, i)));
             largest = dmax(dabs(h + r.f(segment_slope(region), i)), largest);
@@ -329,7 +334,7 @@ struct First {
 void meet_free(Given r, int64_t n_free, const int64_t* free, double left, First& first) {
     for (int64_t p = 0; p < n_free; p++) {
         const int64_t i = free[p], region = r.s(REGION, i);
-        const int64_t low = segment_low(r, i, region), high = segment_high(region);
+        const int64_t low = segment_low(region), high = segment_high(region);
         const double a = r.f(A, i), d = r.f(D, i);
         first.meet(a - r.f(low, i), left * r.rate(low, i) - d, 0.0, FL_EVENT_FREE_LOW, p);
         first.meet(r.f(high, i) - a, d - left * r.rate(high, i), 0.0, FL_EVENT_FREE_HIGH, p);
@@ -433,7 +438,7 @@ double first_end(Given r, int64_t count, const int64_t* rows, int64_t& which, in
         const int64_t i = rows[p], region = r.s(REGION, i);
         const double d = r.f(D, i);
         if (d == 0.0) continue;
-        const int64_t end = d > 0.0 ? segment_high(region) : segment_low(r, i, region);
+        const int64_t end = d > 0.0 ? segment_high(region) : segment_low(region);
         const double x = dmax((r.f(end, i) - r.f(A, i)) / d, 0.0);
         if (x < eta || (x == eta && dabs(d) > steepest))
             eta = x, steepest = dabs(d), which = p, line = end;
@@ -477,9 +482,8 @@ int32_t fl_path_mirror(double* F, int64_t* S, int64_t stride, int64_t i, int64_t
     return FL_OK;
 }
 
-int64_t fl_path_segment_end(const double* F, const int64_t* S, int64_t stride, int64_t i,
-                            int64_t region, int64_t direction) {
-    return direction > 0 ? fl::segment_high(region) : fl::segment_low({F, S, stride}, i, region);
+int64_t fl_path_segment_end(int64_t region, int64_t direction) {
+    return direction > 0 ? fl::segment_high(region) : fl::segment_low(region);
 }
 
 int64_t fl_path_next_breakpoint(const double* F, const int64_t* S, int64_t stride, int64_t i) {

@@ -53,6 +53,26 @@ def test_convex_machines_reach_the_solution(machine, rng):
     assert path.violation() < 1e-11
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_kinks_move_away_from_ends(seed):
+    """A row at two breakpoints that part goes with the one that its h asks for."""
+    rng = np.random.default_rng(seed)
+    n = 30
+    X, path = rng.normal(size=(n, 2)), PathFollower(KERNEL)
+    Q = kernel_matrix(JUDGE, X)
+    linear = rng.normal(size=n)
+    for operation in ("add", "move", "move", "move"):
+        kink = rng.choice([0.0, 0.5, 1.0], n)
+        penalty = Penalty.kinked(0.0, kink, 1.0, linear - 1.0, linear + 1.0, n)
+        rows = RowPenalties.convex(penalty)
+        if operation == "add":
+            path.add(X, rows, total=0.4 * n)
+        else:
+            path.move(np.arange(n), rows)
+        assert kkt_residual(Q, penalty.arrays(), path.a) < 1e-10
+        assert path.violation() < 1e-10
+
+
 def test_rows_keep_their_order(rng):
     X, y = blobs(rng, 120)
     path = PathFollower(KERNEL)

@@ -308,8 +308,7 @@ FL_API int32_t fl_path_flip(double *F, int64_t *S, int64_t stride, int64_t i);
 FL_API int32_t fl_path_mirror(double *F, int64_t *S, int64_t stride, int64_t i, int64_t first);
 
 /* Line of F with the end of a segment, in a direction. */
-FL_API int64_t fl_path_segment_end(const double *F, const int64_t *S, int64_t stride, int64_t i,
-                                   int64_t region, int64_t direction);
+FL_API int64_t fl_path_segment_end(int64_t region, int64_t direction);
 /* Line of F with the breakpoint that a moving row reaches next. */
 FL_API int64_t fl_path_next_breakpoint(const double *F, const int64_t *S, int64_t stride,
                                        int64_t i);

@@ -41,6 +41,11 @@ CLOCK, FREE_LOW, FREE_HIGH, RANGE_LOW, RANGE_HIGH, MEET, BREAK, FLIP, NONE = (
 FAR = CONSTANTS["FAR"]
 
 
+def segment_end(region, direction):
+    """Line of F with the end of a segment."""
+    return lib.fl_path_segment_end(region, direction)
+
+
 class Lines:
     """``F`` and ``S``, and the functions on them; their addresses are taken once.
 
@@ -83,10 +88,6 @@ class Lines:
     def mirror(self, i, first):
         """Turn the penalty in the lines from ``first`` on into the one of the other sign."""
         lib.fl_path_mirror(*self._at, i, first)
-
-    def segment_end(self, i, region, direction):
-        """Line of F with the end of a segment."""
-        return lib.fl_path_segment_end(*self._at, i, region, direction)
 
     def next_breakpoint(self, i):
         """Line of F with the breakpoint that a moving row reaches next."""

@@ -177,8 +177,7 @@ class Events:
         if code in (st.FREE_LOW, st.FREE_HIGH):
             i = self.factor.rows[which]
             direction = 1 if code == st.FREE_HIGH else -1
-            line = self.state.lines.segment_end(i, S[st.REGION, i], direction)
-            placement.hold_free(which, line)
+            placement.hold_free(which, st.segment_end(S[st.REGION, i], direction))
         elif code in (st.RANGE_LOW, st.RANGE_HIGH):
             self._leave_breakpoint(which, 1 if code == st.RANGE_LOW else -1, progress)
         elif code == st.MEET:
