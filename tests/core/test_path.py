@@ -34,15 +34,15 @@ def rows(rng, n, moving=0.0):
     kink = low + rng.choice([0.0, 0.5], n)
     slope = rng.choice([-1.0, 0.0, 0.3], n)
     steeper = np.where(kink > low, slope + rng.random(n), slope)
-    F[core.LO : core.SR + 1, :n] = low, kink, low + 1.0, slope, steeper
-    lines = rng.choice([core.LO, core.LO + 1, core.UP], n)
+    penalty = Penalty.kinked(low, kink, low + 1.0, slope, steeper, n)
+    F[core.LO : core.SR + 1, :n] = penalty.padded(core.N_KINKS).arrays()
+    lines = rng.choice([core.LO, core.UP - 1, core.UP], n)
     F[core.A, :n] = F[lines, np.arange(n)]
     F[core.H, :n], F[core.ROOT, :n] = rng.normal(size=n), 0.5 + rng.random(n)
     F[core.GAMMA, :n] = rng.normal(size=n) * rng.choice([0.0, 1e-3, 1.0], n)
-    F[core.RATE : core.RATE + 5, :n] = moving * rng.normal(size=(5, n))
-    F[core.TARGET : core.TARGET + 5, :n] = (
-        F[core.LO : core.SR + 1] + F[core.RATE : core.RATE + 5]
-    )[:, :n]
+    now, rates = F[core.LO : core.SR + 1, :n], moving * rng.normal(size=(core.N_PENALTY, n))
+    F[core.RATE : core.RATE + core.N_PENALTY, :n] = rates
+    F[core.TARGET : core.TARGET + core.N_PENALTY, :n] = now + rates
     return F, S
 
 
@@ -137,10 +137,10 @@ def test_the_first_event_of_others_and_a_step(n, rng, level):
         lines.release(i, core.ABSENT)
     n_free = (len(used) + 1) // 2
     free, moving = used[:n_free], used[n_free:]
-    F[core.LO, used], F[core.LO + 1, used], F[core.UP, used] = 0.0, 0.0, 1.0
+    F[core.LO : core.UP, used], F[core.UP, used] = 0.0, 1.0
     F[core.A, used], F[core.D, used] = rng.random(len(used)), rng.normal(size=len(used))
     F[core.H, moving], F[core.GAMMA, moving] = -3.0, 0.0  # does not come to rest
-    S[core.REGION, used], S[core.DIR, moving] = 2, 1
+    S[core.REGION, used], S[core.DIR, moving] = core.N_KINKS + 1, 1
     F[core.D, moving] = 0.3
     a, d = F[core.A, used].copy(), F[core.D, used].copy()
     way = np.where(d > 0.0, (1.0 - a) / d, -a / d)
