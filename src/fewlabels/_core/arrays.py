@@ -49,9 +49,7 @@ def address_of(argument):
     return argument if isinstance(argument, int) else ctypes.addressof(argument)
 
 
-f32, f64, i32, i64, bools = (
-    _in(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT32, _INT64, _BOOL)
-)
+f32, f64, i32, i64, bools = (_in(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT32, _INT64, _BOOL))
 u8, u16, u32 = (_in(np.dtype(name)) for name in ("u1", "u2", "u4"))
 f32_out, f64_out, i32_out, i64_out = (
     _out(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT32, _INT64)

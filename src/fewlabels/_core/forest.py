@@ -12,7 +12,7 @@ _SHARED = {
 
 
 def find_leaves(rows, roots, feature, threshold, left, right, depth, out, start, stop):
-    """``out[i, tree]`` = the leaf of ``rows[i]``; indices of columns and nodes have to be right."""
+    """``out[i, tree]`` = the leaf of ``rows[i]``; places of columns and nodes have to be right."""
     (n, d), n_trees, n_nodes = rows.shape, len(roots), len(left)
     lib.fl_leaves(
         d, f32(rows, n * d), n_trees, i64(roots, n_trees), i64(feature, n_nodes),
