@@ -1,10 +1,11 @@
-"""Leaves of forests, shares of common leaves and sums over leaves, against NumPy."""
+"""Forests: how they grow, their leaves, shares of common leaves and sums, against Python."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from reference.trees import ReferenceForest
 from sklearn.ensemble import ExtraTreesClassifier
 
 from fewlabels.kernels.forest import Forest, add_sums, shared
@@ -78,3 +79,70 @@ def test_a_tree_that_runs_in_circles_ends(rng):
     circle = np.roll(np.arange(len(forest.left)), 1)
     endless = replace(forest, left=circle, right=circle)
     assert endless.leaves(np.zeros((2, 5))).shape == (2, 3)
+
+
+def same_partition(a, b):
+    """Whether rows share leaves of a tree in ``a`` just where they do in ``b``."""
+    return np.array_equal(a[:, None] == a[None], b[:, None] == b[None])
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@pytest.mark.parametrize("settings", [{}, {"smallest": 3}, {"drawn": 12}], ids=str)
+@pytest.mark.parametrize("kind", ["numbers", "few values", "constant", "huge", "one row"])
+def test_trees_are_those_of_the_definition(kind, settings, n_classes, rng):
+    X = rng.normal(size=(1 if kind == "one row" else 60, 6))
+    if kind == "few values":
+        X = X.round()
+    elif kind == "constant":
+        X[:, :5] = 2.0
+    elif kind == "huge":
+        X *= 1e30
+    place = rng.integers(n_classes, size=len(X))
+    expected = ReferenceForest(X, place, 20, seed=3, **settings)
+    given = {"min_samples_leaf": settings.get("smallest", 1), "drawn": settings.get("drawn", 0)}
+    forest = Forest.random(X, place, 20, seed=3, **given)
+    Z = np.concatenate([X, rng.normal(size=(20, 6)) * X.std()])
+    assert same_partition(forest.leaves(Z), expected.apply(Z))
+    n_leaves = np.bincount(
+        np.repeat(np.arange(20), np.diff([*forest.roots, len(forest.left)])),
+        forest.left == np.arange(len(forest.left)),
+    )
+    np.testing.assert_array_equal(n_leaves, expected.n_leaves)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, np.asfortranarray])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_the_same_trees_however_rows_are_held(make, n_jobs, rng, monkeypatch):
+    X = rng.normal(size=(50, 40)) * (rng.random((50, 40)) < 0.2)
+    X[:, 7] = 0.0
+    place = rng.integers(3, size=50)
+    one = Forest.random(X, place, 30, seed=5)
+    monkeypatch.setattr("fewlabels.kernels.forest._NODES", 1000)  # several batches
+    other = Forest.random(make(X), place, 30, seed=5, n_jobs=n_jobs)
+    if sp.issparse(make(X)):  # columns without entries are never drawn
+        assert np.ptp(X[:, other.feature[other.left != np.arange(len(other.left))]], axis=0).all()
+    else:
+        np.testing.assert_array_equal(other.leaves(X), one.leaves(X))
+        np.testing.assert_array_equal(other.threshold, one.threshold)
+
+
+def test_trees_are_as_large_as_those_of_scikit_learn(rng):
+    X = rng.normal(size=(400, 4))
+    place = (X[:, 0] + 0.5 * rng.normal(size=400) > 0).astype(int)
+    theirs = ExtraTreesClassifier(300, random_state=0).fit(X, place)
+    sizes = np.array([tree.tree_.node_count for tree in theirs.estimators_])
+    forest = Forest.random(X, place, 300)
+    own = np.diff([*forest.roots, len(forest.left)])
+    error = np.hypot(sizes.std(), own.std()) / np.sqrt(300)
+    assert (
+        abs(own.mean() - sizes.mean()) < 4 * error + 0.01 * sizes.mean()
+    )  # classes not quite even
+
+
+def test_leaves_of_a_forest_are_pure(rng):
+    X, place = rng.normal(size=(80, 3)), rng.integers(3, size=80)
+    forest = Forest.random(X, place, 10, seed=1)
+    leaves = forest.leaves(X)
+    for tree in leaves.T:
+        for leaf in np.unique(tree):
+            assert len(np.unique(place[tree == leaf])) == 1

@@ -7,8 +7,8 @@ import onnxruntime
 import pytest
 import scipy.sparse as sp
 from reference import s3vm_streams
+from reference.trees import ReferenceForest
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -37,17 +37,16 @@ def table(seed):
 
 
 def of_apply(forest, gamma, A, B, share=0.5):
-    """The kernel by scikit-learn's leaves."""
+    """The kernel by the leaves of a reference."""
     a, b = forest.apply(A), forest.apply(B)
     common = np.mean(a[:, None] == b[None], axis=2)
     return (1 - share) * RBF(gamma).values(A, B) + share * common
 
 
-def sklearn_forest(X, y, seed=0, n_trees=300):
+def reference_forest(X, y, seed=0, n_trees=300):
     known = np.flatnonzero(~np.isnan(y))
     order = value_order(X[known], y[known], np.ones(len(known)))
-    grown = ExtraTreesClassifier(n_trees, class_weight="balanced", random_state=seed)
-    return grown.fit(X[known][order], y[known][order])
+    return ReferenceForest(X[known][order], y[known][order].astype(int), n_trees, seed)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -58,7 +57,7 @@ def test_fit_is_that_of_the_definition(table, n_classes):
         truth = np.where(third, 2, truth)
         y = np.where(np.isnan(y), np.nan, truth)
     model = S3VM(kernel="trees", random_state=7, C=1.0, C_star=0.1, tol=1e-8).fit(X, y)
-    K = of_apply(sklearn_forest(X, y, seed=7), model.gamma_, X, X)
+    K = of_apply(reference_forest(X, y, seed=7), model.gamma_, X, X)
     expected = S3VM(kernel="precomputed", C=1.0, C_star=0.1, tol=1e-8).fit(K, y)
     f = model.decision_function(X)
     np.testing.assert_allclose(f, expected.decision_function(K), atol=1e-6)
@@ -82,7 +81,7 @@ def test_updates_follow_the_frozen_kernel(table, storage, copies, monkeypatch):
         X, y, truth = np.tile(X[:100], (3, 1)), np.tile(y[:100], 3), np.tile(truth[:100], 3)
     new, prices = X[:30] + 0.125, (1.0, 0.1)
     model = S3VM(kernel="trees", C=1.0, C_star=0.1, class_ratio=0.3).fit(storage(X), y)
-    forest, gamma = sklearn_forest(X, y), model.gamma_
+    forest, gamma = reference_forest(X, y), model.gamma_
     monkeypatch.setattr(s3vm_streams, "kernel_matrix", lambda kernel, X: of_apply(*kernel, X, X))
 
     def right(X, y):

@@ -1,6 +1,8 @@
-"""Leaves of forests; ``core/src/forest.cpp`` counts them."""
+"""Forests: grown, and leaves that rows fall into; ``core/src/forest.cpp`` has the loops."""
 
-from .arrays import f32, f64, f64_out, i32, i32_out, i64, u8, u16, u32
+import numpy as np
+
+from .arrays import f32, f64, f64_out, i32, i32_out, i64, i64_out, u8, u16, u32
 from .library import lib
 
 # By bytes of a code.
@@ -9,6 +11,26 @@ _SHARED = {
     2: (u16, lib.fl_shared_leaves_u16),
     4: (u32, lib.fl_shared_leaves_u32),
 }
+
+
+def grow_trees(columns, place, n_classes, drawn, tried, smallest, seed, first, nodes, start, stop):
+    """Grow trees number ``first + start`` to ``first + stop`` of a seed.
+
+    ``columns`` are float32 of shape (d, n), ``place`` the classes of rows, from 0. ``drawn`` is
+    how many rows a tree sees, drawn with replacement, or 0 for all. ``nodes`` are arrays for
+    feature, threshold, left and right, each of shape (n_trees, 2 n_rows - 1), then sizes and
+    depths.
+    """
+    (d, n), (feature, threshold, left, right, sizes, depths) = columns.shape, nodes
+    n_trees, n_rows = len(sizes), drawn or n
+    n_places, n_nodes = n_rows + d + 4 * (n_rows + 1), n_trees * (2 * n_rows - 1)
+    lib.fl_grow_trees(
+        n, d, f32(columns, d * n), n_classes, i32(place, n), drawn, tried, smallest, seed, first,
+        2 * n_rows - 1, i64_out(feature, n_nodes), f64_out(threshold, n_nodes),
+        i64_out(left, n_nodes), i64_out(right, n_nodes), i64_out(sizes, n_trees),
+        i64_out(depths, n_trees), f64_out(np.empty(3 * n_classes), 3 * n_classes),
+        i64_out(np.empty(n_places, np.int64), n_places), start, stop,
+    )  # fmt: skip
 
 
 def find_leaves(rows, roots, feature, threshold, left, right, depth, out, start, stop):

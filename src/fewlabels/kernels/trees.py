@@ -179,22 +179,31 @@ class Trees(BaseEstimator):
         random_state : int, default=0
             Seed of the forest.
         """
-        from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
 
         validate_parameter_constraints(
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
-        is_random = self.splits == "random"
-        draws = not is_random or self.max_samples < 1.0
-        forest = (ExtraTreesClassifier if is_random else RandomForestClassifier)(
-            self.n_trees,
-            min_samples_leaf=self.min_samples_leaf,
-            bootstrap=draws,
-            max_samples=self.max_samples if draws else None,
-            class_weight="balanced_subsample" if draws else "balanced",
-            random_state=random_state,
-        ).fit(X, np.asarray(positive))
-        grown = Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
+        if self.splits == "random":
+            place = np.unique(np.asarray(positive), return_inverse=True)[1]
+            drawn = max(1, round(len(place) * self.max_samples)) if self.max_samples < 1 else 0
+            grown = Forest.random(
+                X,
+                place,
+                self.n_trees,
+                min_samples_leaf=self.min_samples_leaf,
+                drawn=drawn,
+                seed=random_state,
+            )
+        else:
+            forest = RandomForestClassifier(
+                self.n_trees,
+                min_samples_leaf=self.min_samples_leaf,
+                max_samples=self.max_samples,
+                class_weight="balanced_subsample",
+                random_state=random_state,
+            ).fit(X, np.asarray(positive))
+            grown = Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
         return SharedLeaves(RBF(float(gamma)), grown, float(self.share))
 
 
