@@ -79,9 +79,13 @@ class SumGram(GramOperator):
         return Columns(np.asarray(indices), tuple(m.gather(indices) for m in self.members))
 
     def values_of(self, columns):
-        total = np.zeros((len(columns), self.n), self.dtype)
-        for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
-            total += self.dtype.type(weight) * member.values_of(own)
+        parts = [m.values_of(own) for m, own in zip(self.members, columns.values, strict=True)]
+        weights = self.weight.astype(self.dtype)
+        total = np.empty((len(columns), self.n), self.dtype)
+        for place, row in enumerate(total):  # a column at a time, which stays in cache
+            np.multiply(parts[0][place], weights[0], out=row)
+            for part, weight in zip(parts[1:], weights[1:], strict=True):
+                row += weight * part[place]
         return total
 
     def block_of(self, columns):
