@@ -35,7 +35,7 @@ def test_anomalies_that_help_are_used_and_said_to_be(rng, tmp_path):
         tmp_path / "m.fewlabels",
         target="state",
         normal="ok",
-        time_budget=60.0,
+        time_budget=600.0,
         report=report,
     )["training"]
     known = facts["anomalies"]

@@ -101,7 +101,7 @@ def take_steps(
 
 def add_products(rows, change, g):
     """``g + change @ rows`` in place, from the entries of ``change`` that are not zero."""
-    n, used = g.size, np.flatnonzero(change)
+    n, used = g.size, change.nonzero()[0]
     if rows.ndim != 2 or rows.shape[1] != n:
         raise TypeError(f"the core needs rows of {n} columns, got {rows.shape}.")
     count = used.size

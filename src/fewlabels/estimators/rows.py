@@ -210,7 +210,7 @@ def plain_number(value):
 
 def check_values(kind, constraints, values):
     """Refuse parameters by name that an estimator of some kind cannot have."""
-    if all(type(value) in _PLAIN for value in values.values()):
+    if _PLAIN.issuperset(map(type, values.values())):
         _check_plain(kind, tuple(values), *values.values())
     else:
         values = {name: plain_number(value) for name, value in values.items()}

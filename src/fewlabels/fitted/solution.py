@@ -106,7 +106,7 @@ def edges_of_scores(kernel, size, boundary, coef):
     A sum with negative coefficients, of confirmed anomalies, has no log scale.
     """
     rounding = ROUNDING * size
-    if not kernel.is_similarity or np.any(coef < 0.0):
+    if not kernel.is_similarity or (coef < 0.0).any():
         return {"boundary": boundary, "rounding": rounding}
     rounding, tail = min(rounding, TIE * abs(boundary)), TAIL * max(boundary, 0.0)
     return {"boundary": boundary, "rounding": rounding, "tail": tail}
@@ -136,7 +136,7 @@ def function_of(kernel, gram, X, coef, numbers, **options):
     call the rows ``X``, which are as they were given.
     """
     kernels = kernel if isinstance(kernel, tuple) else (kernel,)
-    places = np.flatnonzero(coef if coef.ndim == 1 else coef.any(axis=0))
+    places = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
     coef = coef[None] if coef.ndim == 1 else coef
     support = numbers[places].astype(np.int32)
     is_matrix = kernels[0].is_matrix

@@ -252,10 +252,10 @@ class Penalty(PiecewiseLinear):
     def filled(self, a, amount):
         """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
         ends = self.upper if amount > 0 else self.lower
-        reached = np.cumsum(np.abs(ends - a))
+        reached = np.abs(ends - a).cumsum()
         # A room filled to the last bit but one by rounding counts as full.
-        n = int(np.searchsorted(reached, abs(amount) * (1.0 + 1e-12), side="right"))
-        filled = np.append(ends[:n], a[n:])
+        n = int(reached.searchsorted(abs(amount) * (1.0 + 1e-12), side="right"))
+        filled = np.concatenate([ends[:n], a[n:]])
         left = abs(amount) - (float(reached[n - 1]) if n else 0.0)
         if n < len(a) and left > 1e-12 * abs(amount):
             filled[n] += math.copysign(left, amount)

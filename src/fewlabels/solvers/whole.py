@@ -178,7 +178,7 @@ class _Run:
         self.status = Status.CONVERGED
         self.record = record
         self._values_before = problem.gram.n_values
-        self.met = Met(problem, np.flatnonzero(a))
+        self.met = Met(problem, a.nonzero()[0])
         self._error = _ROUNDING * math.sqrt(problem.scale * problem.largest)
         self.refresh()
 
