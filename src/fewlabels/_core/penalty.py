@@ -32,8 +32,9 @@ class Pieces:
 
     def __init__(self, arrays):
         self.n = arrays[0].size
-        self._arrays = arrays, [f64(array, self.n) for array in arrays]  # kept alive
-        self._struct = _Pointers(*map(address_of, self._arrays[1]))
+        each = {id(array): f64(array, self.n) for array in arrays}  # padding repeats some
+        self._arrays = arrays, each  # kept alive
+        self._struct = _Pointers(*(address_of(each[id(array)]) for array in arrays))
 
     def of(self, n):
         """The argument, for ``n`` variables."""

@@ -194,7 +194,7 @@ class Penalty(PiecewiseLinear):
         ``size`` is the diagonal of the kernel. ``rates``, of shape (2, n), receives the gradient
         plus the slopes to the right and to the left.
         """
-        n = len(self.lower)
+        n = len(self.ends[0])
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
         state = self._state(a, gradient)
@@ -203,9 +203,10 @@ class Penalty(PiecewiseLinear):
 
     def _state(self, *arrays):
         """Numbers of all variables for compiled code, which checks no lengths."""
-        if any(array.shape != self.lower.shape for array in arrays):
-            shapes = [array.shape for array in arrays]
-            raise ValueError(f"arrays of shape {shapes} for {len(self)} variables.")
+        shape = self.ends[0].shape
+        for array in arrays:
+            if array.shape != shape:
+                raise ValueError(f"an array of shape {array.shape} for {len(self)} variables.")
         return map(_plain, arrays)
 
     def gap(self, a, gradient, ridge, multiplier, implied):
