@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._core.library import CONSTANTS
+from .._sparse import is_sparse
 
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.
@@ -113,7 +114,7 @@ class MappedKernel(Kernel):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
         inner = X @ Z.T
-        inner = self.factor**2 * (inner.toarray() if sp.issparse(inner) else inner) + self.coef0
+        inner = self.factor**2 * (inner.toarray() if is_sparse(inner) else inner) + self.coef0
         if self.map is Map.POWER:
             return inner**self.degree
         return np.tanh(inner) if self.map is Map.TANH else inner
@@ -156,7 +157,7 @@ class FeatureKernel(Kernel):
     def values(self, X, Z):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         found = self.features(X) @ self.features(Z).T
-        return found.toarray() if sp.issparse(found) else np.asarray(found)
+        return found.toarray() if is_sparse(found) else np.asarray(found)
 
     def diagonal(self, X):
         return squared_norms(self.features(X))
@@ -185,12 +186,12 @@ class FormedKernel(Kernel):
         A kernel that knows them however far apart rows are says so, and scores do not end.
         """
         values = self.values(X, Z)
-        return np.log(values.toarray() if sp.issparse(values) else values)
+        return np.log(values.toarray() if is_sparse(values) else values)
 
     def diagonal(self, X):
         blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
         values = (self.values(rows, rows) for rows in blocks)
-        parts = [v.diagonal() if sp.issparse(v) else np.diagonal(v) for v in values]
+        parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]
         return np.concatenate(parts).astype(float)
 
 
@@ -199,7 +200,7 @@ def row_products(X, weights):
 
     BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
     """
-    if sp.issparse(X):
+    if is_sparse(X):
         return X @ weights.T
     by = "ij,j->i" if weights.ndim == 1 else "ij,kj->ik"
     return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)
@@ -207,7 +208,7 @@ def row_products(X, weights):
 
 def squared_norms(X):
     """Squared norm of every row, summed in float64."""
-    if sp.issparse(X):
+    if is_sparse(X):
         if not X.has_canonical_format:  # entries given twice add up
             X = X.copy()
             X.sum_duplicates()

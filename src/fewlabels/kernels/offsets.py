@@ -9,6 +9,8 @@ stored, so moved rows have at most twice as many entries.
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import is_sparse
+
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
 # Up to here rounding costs two of sixteen digits.
 _FAR = 10.0
@@ -29,7 +31,7 @@ def center_of(X):
     ndarray of shape (n_columns,) or None
         In float64. For sparse rows it is zero except in far columns, and None if there are none.
     """
-    if sp.issparse(X):
+    if is_sparse(X):
         return _far_medians(X)
     return np.add.reduce(X, axis=0, dtype=np.float64) / len(X)
 
@@ -51,7 +53,7 @@ def centered(X, center):
     """
     if center is None:
         return X
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return X - center
     columns = np.flatnonzero(center)
     n, width = X.shape[0], len(columns)

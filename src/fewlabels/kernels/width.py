@@ -1,9 +1,9 @@
 """The coefficient gamma of a kernel from the rows."""
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._sparse import is_sparse
 from .offsets import center_of, centered
 
 # Rows whose distances tell how many dimensions there are in effect.
@@ -32,7 +32,7 @@ def resolve_gamma(gamma, X, weight):
         return distance_gamma(X, weight)
     if gamma != "scale":
         return float(gamma)
-    if weight is None and not sp.issparse(X):
+    if weight is None and not is_sparse(X):
         return _scale(X.shape[1], X.var(dtype=np.float64))
     return _scale(X.shape[1], _variance_of_entries(X, weight))
 
@@ -41,7 +41,7 @@ def _variance_of_entries(X, weight):
     """Variance of all entries together, including entries that a sparse row doesn't store."""
     n, d = X.shape
     share = np.full(n, 1.0 / (n * d)) if weight is None else weight / weight.sum() / d
-    if not sp.issparse(X):
+    if not is_sparse(X):
         mean = np.sum(share @ X)
         return float(np.sum(share @ np.square(X - mean)))
     if not X.has_canonical_format:
@@ -97,7 +97,7 @@ def total_variance(X, weight=None):
     """Sum of the columns' variances; zero when it is rounding."""
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    if sp.issparse(X):
+    if is_sparse(X):
         mean, total = _sparse_moments(X, share)
     else:
         mean = share @ X

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import is_sparse
 from .shards import Shard, stacked
 from .source import ShardedSource
 
@@ -162,7 +163,7 @@ class SparseFile(RowFile):
 
 def file_of(X):
     """The ``DenseFile`` or ``SparseFile`` of memory-mapped rows; None where they are none."""
-    if sp.issparse(X):
+    if is_sparse(X):
         if X.format != "csr":
             return None
         arrays = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]

@@ -10,6 +10,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
+from ..._sparse import is_sparse
 from ...kernels import MappedKernel, center_of, centered
 from ...kernels.base import squared_norms
 from ..equal_rows import distinct
@@ -37,7 +38,7 @@ class RowMap:
         if kernel.of_distance:
             self.center = center_of(X)
         self.error_units, fits = self._examined(X)
-        if not sp.issparse(X) and kernel.of_distance and 4.5e-16 * self.error_units > _LOST:
+        if not is_sparse(X) and kernel.of_distance and 4.5e-16 * self.error_units > _LOST:
             self.center = middle(X)
         self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
 
@@ -88,7 +89,7 @@ class RowMap:
 
     def prepare(self, X):
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
-        if sp.issparse(X):
+        if is_sparse(X):
             rows = sp.csr_array(self._shifted(X), copy=True)
             with np.errstate(over="ignore"):
                 rows.data = (rows.data * self.kernel.factor).astype(self.dtype)
@@ -116,7 +117,7 @@ class RowMap:
         least = term.min(initial=0.0)
         if least < -farthest:
             # Nothing is near such a row; its norm would overflow.
-            entries = rows.data if sp.issparse(rows) else rows
+            entries = rows.data if is_sparse(rows) else rows
             np.clip(entries, -(farthest**0.5), farthest**0.5, out=entries)
             term = np.maximum(term, -farthest)
         elif least < -_FAR and self.dtype == np.float64:
@@ -146,7 +147,7 @@ def _shorten(rows, term):
     """Give far rows so few digits that sums of their products do not round: K(x, x) stays 1."""
     bits = 26 - int(np.ceil(0.5 * np.log2(max(1, _row_length(rows)))))
     for i in np.flatnonzero(term < -_FAR):
-        row = rows.data[rows.indptr[i] : rows.indptr[i + 1]] if sp.issparse(rows) else rows[i]
+        row = rows.data[rows.indptr[i] : rows.indptr[i + 1]] if is_sparse(rows) else rows[i]
         unit = np.ldexp(1.0, int(np.frexp(np.abs(row).max())[1]) - bits)
         row[:] = np.round(row / unit) * unit
         term[i] = -0.5 * np.dot(row, row)
@@ -160,7 +161,7 @@ def _parts(X):
 
 def _row_length(X, center=None):
     """Most entries of a row, at most, once a center is taken from it."""
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return X.shape[1]
     more = 0 if center is None else np.count_nonzero(center)
     return min(X.shape[1], np.diff(X.indptr).max(initial=0) + more)

@@ -3,9 +3,9 @@
 from functools import partial
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..._core import tiles
+from ..._sparse import is_sparse
 from ..._threads import run_ranges
 from ..base import Columns, GramOperator
 
@@ -152,7 +152,7 @@ _LOSSLESS, _COMPARED = 1e-10, 300
 
 def packed(rows, term):
     """Prepared rows in the form that columns are evaluated against."""
-    return (SparseRows if sp.issparse(rows) else TiledRows)(rows, term)
+    return (SparseRows if is_sparse(rows) else TiledRows)(rows, term)
 
 
 class RowsGram(GramOperator):
@@ -171,7 +171,7 @@ class RowsGram(GramOperator):
         self.dtype = row_map.dtype
         self.is_inner_product = row_map.kernel.is_inner_product
         self.value_error = row_map.value_error
-        self.value_cost = rows.nnz / max(1, self.n) if sp.issparse(rows) else rows.shape[1]
+        self.value_cost = rows.nnz / max(1, self.n) if is_sparse(rows) else rows.shape[1]
         self._X = X
         self._packed = packed(rows, term)
         self._exact = row_map.refined()
