@@ -32,9 +32,12 @@ class Pieces:
 
     def __init__(self, arrays):
         self.n = arrays[0].size
-        each = {id(array): f64(array, self.n) for array in arrays}  # padding repeats some
-        self._arrays = arrays, each  # kept alive
-        self._struct = _Pointers(*(address_of(each[id(array)]) for array in arrays))
+        self._arrays = arrays  # kept alive
+        places = {}  # padding repeats some
+        for array in arrays:
+            if id(array) not in places:
+                places[id(array)] = address_of(f64(array, self.n))
+        self._struct = _Pointers(*[places[id(array)] for array in arrays])
 
     def of(self, n):
         """The argument, for ``n`` variables."""

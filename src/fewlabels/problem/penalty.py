@@ -363,7 +363,9 @@ def _plain(array):
 def repeated(value, n):
     """``n`` numbers: an array of them as it is, or a number that many times."""
     if isinstance(value, float):
-        return np.full(n, value)
+        numbers = np.empty(n)
+        numbers.fill(value)
+        return numbers
     if _is_plain(value) and value.shape == (n,):
         return value
     return np.array(np.broadcast_to(value, n), dtype=float, order="C")

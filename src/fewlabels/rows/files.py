@@ -168,7 +168,9 @@ def file_of(X):
             return None
         arrays = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]
         return None if None in arrays else SparseFile(arrays, X.shape[1])
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
+    if not isinstance(X, np.ndarray) or X.base is None:  # which owns its memory
+        return None
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
         return None
     array = ArrayFile.of(X)
     return None if array is None or not X.size else DenseFile(array)
