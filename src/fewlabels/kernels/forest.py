@@ -84,7 +84,7 @@ class Forest:
         place = np.ascontiguousarray(place, dtype=np.int32)
         columns, used = _single(X.T), np.arange(X.shape[1])
         if sp.issparse(X):  # only columns that have entries can split rows
-            used = np.unique(X.tocoo().coords[1])
+            used = np.unique(X.tocoo().col)
             columns = _single(X[:, used].T)
         most, batches, tried = 2 * (drawn or len(place)) - 1, [], int(np.sqrt(X.shape[1]))
         step = max(1, _NODES // most)
