@@ -106,7 +106,8 @@ struct Pieces : fl_penalty {
     // Those of some variables in `room` for FL_N_PENALTY times `count` numbers.
     Pieces taken(const int64_t* which, int64_t count, double* room) const {
         Pieces some;
-        for (int k = 0; k < kEnds; k++, room += count) some.ends[k] = take(ends[k], which, count, room);
+        for (int k = 0; k < kEnds; k++, room += count)
+            some.ends[k] = take(ends[k], which, count, room);
         for (int k = 0; k < kSlopes; k++, room += count)
             some.slopes[k] = take(slopes[k], which, count, room);
         return some;

@@ -263,8 +263,8 @@ enum {
 
 /* Lines of S. SIGN: current sign of a row with the symmetric hinge, 0 for others. REGION: 0 below
  * the interval, k on its k-th segment, and one more above; at a breakpoint, its line of F. DIR:
- * direction of a moving row. IGNORED: how often the row was met here in steps of no length. POSITION: where a
- * free row stands among the free ones. */
+ * direction of a moving row. IGNORED: how often the row was met here in steps of no length.
+ * POSITION: where a free row stands among the free ones. */
 enum {
     FL_S_STATUS = 0,
     FL_S_SIGN = 1,

@@ -1,4 +1,4 @@
-"""Who hears what a job is doing, and how jobs name options when they talk about them."""
+"""Observers of what a job is doing, and how jobs name options when they talk about them."""
 
 import contextlib
 import functools

@@ -17,7 +17,7 @@ _NODES = 2**22
 
 def _single(X):
     """Dense rows in single precision, in which trees compare."""
-    X = X.toarray() if sp.issparse(X) else X
+    X = X.toarray() if sp.issparse(X) else X  # entries given twice add up in double precision
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(X, dtype=np.float32)
 
@@ -82,11 +82,8 @@ class Forest:
             Threads.
         """
         place = np.ascontiguousarray(place, dtype=np.int32)
-        columns, used = _single(X.T), np.arange(X.shape[1])
-        if sp.issparse(X):  # only columns that have entries can split rows
-            used = np.unique(X.tocoo().col)
-            columns = _single(X[:, used].T)
-        most, batches, tried = 2 * (drawn or len(place)) - 1, [], int(np.sqrt(X.shape[1]))
+        columns, tried = _single(X.T), int(np.sqrt(X.shape[1]))
+        most, batches = 2 * (drawn or len(place)) - 1, []
         step = max(1, _NODES // most)
         for first in range(0, n_trees, step):
             count = min(step, n_trees - first)
@@ -103,7 +100,7 @@ class Forest:
         roots = np.cumsum(sizes) - sizes
         shift = np.repeat(roots, sizes)
         return cls(
-            feature=used[feature] if len(used) else feature,
+            feature=feature,
             threshold=threshold,
             left=left + shift,
             right=right + shift,
@@ -137,7 +134,7 @@ class Forest:
         for found, end in (*places, (self.feature, n_columns)):
             if len(found) and not 0 <= found.min() <= found.max() < end:
                 raise ValueError(
-                    f"a tree names node or column {found.max()}, but there are only {end}: the "
+                    f"a tree names a node or a column that doesn't exist (there are {end}): the "
                     "model is damaged, or the rows have too few columns."
                 )
 

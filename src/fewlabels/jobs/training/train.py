@@ -130,7 +130,7 @@ def learn(data, options, run):
     options : FitOptions
         What was asked for, free of contradictions (:func:`options_of`).
     run : Run
-        Who hears what is going on, the file that will be written, and the time.
+        The observer of progress, the file that will be written, and the time.
 
     Returns
     -------
