@@ -33,8 +33,8 @@ def serve():
     """Measure the cases whose descriptions arrive on stdin."""
     import scipy.sparse as sp
 
-    from fewlabels.gram.tiles.features import RowMap
-    from fewlabels.gram.tiles.rows import packed
+    from fewlabels.gram.row_map import RowMap
+    from fewlabels.gram.rows import packed
     from fewlabels.kernels import make_kernel
 
     made = {}

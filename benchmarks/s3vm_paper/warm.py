@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewlabels.kernels.offsets import shift_of
+from fewlabels.kernels.rows import shift_of
 from fewlabels.labels.semi_supervised import read_semi_labels
 from fewlabels.problem.semi_supervised import SemiSupervised
 from fewlabels.solvers import Settings

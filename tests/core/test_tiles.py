@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from fewlabels._core import columns as stored
 from fewlabels._core import tiles
-from fewlabels.gram.tiles.rows import SparseRows, TiledRows
+from fewlabels.gram.rows import SparseRows, TiledRows
 from fewlabels.kernels.base import Map
 
 MAPS = {

@@ -212,7 +212,7 @@ def test_precomputed(wrap, dtype, rng):
 
 
 def test_precomputed_apply_in_parts(rng, monkeypatch):
-    from fewlabels.gram.static import explicit
+    from fewlabels.gram import explicit
 
     monkeypatch.setattr(explicit, "_VALUES_AT_A_TIME", 70)
     K = rng.normal(size=(30, 30))

@@ -8,7 +8,7 @@ from reference import kernel_matrix, kkt_residual
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 from fewlabels.gram.growing.columns import make_growing
-from fewlabels.gram.growing.repeated import RepeatedStore
+from fewlabels.gram.growing.stores import RepeatedStore
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..gram.static.linear import weights
+from ..gram.linear import weights
 from .values import add_products, columns_of, linear_products, own_values, prepared
 
 # Rows whose values show whether a device computes in the precision that it says, and how far these

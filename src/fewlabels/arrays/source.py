@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..gram.tiles.features import middle
+from ..gram.row_map import middle
 from ..kernels.base import LARGEST
 from ..rows.moments import Moments
 from ..rows.shards import MemoryShard, Shard, refuse_no_numbers

@@ -15,7 +15,7 @@ from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
 from ..kernels import MIXTURE, centered, kind_of
-from ..kernels.offsets import shift_of
+from ..kernels.rows import shift_of
 from ..labels.marks import read_propensity
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.positive_unlabelled.data import PUData

@@ -27,7 +27,7 @@ from ..kernels import (
     kind_of,
     make_kernel,
 )
-from ..kernels.offsets import shift_of
+from ..kernels.rows import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem.dual import curvature_missing
 from ..solvers import Settings

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
 from ..arrays import backend_of
-from ..gram.static.explicit import formed_values
+from ..gram.explicit import formed_values
 from ..kernels import Callable
 from ..kernels.base import LARGEST
 from ..labels.marks import read_anomalies

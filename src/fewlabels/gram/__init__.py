@@ -2,20 +2,18 @@
 
 import numpy as np
 
-from ..kernels.base import row_products
+from ..kernels.rows import row_products
 from .base import Columns, GramOperator
-from .equal_rows import equal_rows, row_keys
+from .bordered import BorderedGram
+from .column_cache import CachedGram
+from .equal_rows import RepeatedGram, equal_rows, row_keys
 from .expansion import Expansion
-from .static.bordered import BorderedGram
-from .static.cached import CachedGram
-from .static.explicit import FormedGram, PrecomputedGram
-from .static.leaves import LeavesGram
-from .static.linear import LinearGram
-from .static.pieces import LinearSourceGram, PieceGram
-from .static.repeated import RepeatedGram
-from .static.weighted import SumGram
-from .tiles.features import RowMap
-from .tiles.rows import RowsGram
+from .explicit import FormedGram, PrecomputedGram
+from .linear import LeavesGram, LinearGram
+from .pieces import LinearSourceGram, PieceGram
+from .row_map import RowMap
+from .rows import RowsGram
+from .weighted import SumGram
 
 __all__ = [
     "BorderedGram",

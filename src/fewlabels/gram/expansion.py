@@ -3,9 +3,9 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels.base import row_products
-from .tiles.features import RowMap
-from .tiles.rows import packed
+from ..kernels.rows import row_products
+from .row_map import RowMap
+from .rows import packed
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000

@@ -7,8 +7,8 @@ from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
 from .isolation import Cells, Isolation
 from .manifold import Deformed, Manifold
-from .offsets import center_of, centered
 from .rbf import RBF
+from .rows import center_of, centered
 from .trees import MIXTURE, TREES_OF_CLASSES, SharedLeaves, Trees
 
 # What users may name. A new kernel is a file and its place here.

@@ -8,10 +8,9 @@ from enum import IntEnum
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._core.library import CONSTANTS
-from .._sparse import is_sparse
+from .rows import is_sparse, row_products, squared_norms
 
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.
@@ -193,28 +192,6 @@ class FormedKernel(Kernel):
         values = (self.values(rows, rows) for rows in blocks)
         parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]
         return np.concatenate(parts).astype(float)
-
-
-def row_products(X, weights):
-    """``X @ weights``, where the value of a row does not depend on the other rows.
-
-    BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
-    """
-    if is_sparse(X):
-        return X @ weights.T
-    by = "ij,j->i" if weights.ndim == 1 else "ij,kj->ik"
-    return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)
-
-
-def squared_norms(X):
-    """Squared norm of every row, summed in float64."""
-    if is_sparse(X):
-        if not X.has_canonical_format:  # entries given twice add up
-            X = X.copy()
-            X.sum_duplicates()
-        squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
-        return squares @ np.ones(squares.shape[1])
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def growth(row_length):

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import FLOAT32_UNITS_LIMIT, FeatureKernel, Map, MappedKernel, growth, squared_norms
+from .base import FLOAT32_UNITS_LIMIT, FeatureKernel, Map, MappedKernel, growth
+from .rows import squared_norms
 
 
 @dataclass(frozen=True)

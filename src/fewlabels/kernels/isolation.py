@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from sklearn.utils.validation import _check_sample_weight
 
 from .._threads import one_blas_thread, run_ranges
-from .base import FeatureKernel, squared_norms
-from .offsets import center_of, centered
+from .base import FeatureKernel
+from .rows import center_of, centered, squared_norms
 from .sampling import WeightedCopies
 
 _CONSTRAINTS = {

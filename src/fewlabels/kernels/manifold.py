@@ -18,8 +18,8 @@ from sklearn.utils._param_validation import (
 from ..options.words import Message, ref
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
-from .offsets import center_of, centered
 from .rbf import RBF
+from .rows import center_of, centered
 
 # Inner products that can be deformed.
 _BASES: dict[str, type[MappedKernel]] = {"rbf": RBF, "poly": Polynomial, "linear": Linear}

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
-from .offsets import center_of, centered
+from .rows import center_of, centered
 
 _LOG2_E = math.log2(math.e)
 # Columns that differences are taken of at a time.

@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._sparse import is_sparse
-from .offsets import center_of, centered
+from .rows import center_of, centered, is_sparse
 
 # Rows whose distances tell how many dimensions there are in effect.
 _SAMPLE = 500

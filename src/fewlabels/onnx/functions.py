@@ -7,10 +7,10 @@ import scipy.sparse as sp
 
 from ..fitted import BaggedFunction
 from ..fitted.bags import FLOOR
-from ..gram.tiles.features import RowMap
+from ..gram.row_map import RowMap
 from ..kernels import KERNELS, RBF, Map, Trees
-from ..kernels.base import squared_norms
 from ..kernels.isolation import EQUALLY_NEAR
+from ..kernels.rows import squared_norms
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.

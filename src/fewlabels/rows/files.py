@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from .._sparse import is_sparse
+from ..kernels.rows import is_sparse
 from .shards import Shard, stacked
 from .source import ShardedSource
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import centered
-from ..kernels.offsets import shift_of
+from ..kernels.rows import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
 from ..solvers import solve_decomposition

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import center_of, centered
-from ..kernels.base import squared_norms
+from ..kernels.rows import squared_norms
 from ..kernels.width import gamma_of_moments
 from .shards import refuse_no_numbers
 

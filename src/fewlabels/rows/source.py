@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from .._threads import run_each
 from ..gram import LinearSourceGram
 from ..gram.equal_rows import distinct
-from ..gram.tiles.features import middle
+from ..gram.row_map import middle
 from ..kernels import center_of, centered
-from ..kernels.base import squared_norms
+from ..kernels.rows import squared_norms
 from ..options.words import Message, ref
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from .._deadline import ENDLESS
 from .._threads import one_blas_thread
-from ..gram.growing.rows import grown
+from ..gram.growing.stores import grown
 
 # Rows that are gone are removed from all arrays when they are this share, and so many.
 _GONE_SHARE, _FEW = 0.25, 64

@@ -20,7 +20,7 @@ from ..fitted.bags import level, log_similarity
 from ..fitted.function import TAIL
 from ..gram import PrecomputedGram
 from ..kernels import Precomputed, center_of, centered
-from ..kernels.offsets import shift_of
+from ..kernels.rows import shift_of
 from ..kernels.sampling import WeightedCopies
 from ..problem.one_class import SquaredSlackBall
 from ..solvers import Settings, Status, solve_decomposition

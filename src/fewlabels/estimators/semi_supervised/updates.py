@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..._threads import resolve_n_jobs
 from ..._warn import warn
 from ...fitted import Late
-from ...kernels.offsets import shift_of
+from ...kernels.rows import shift_of
 from ...labels.arrays import check_classes
 from ...labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
 from ...streams.rows import read_indices

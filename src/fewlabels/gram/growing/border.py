@@ -5,7 +5,7 @@ from operator import attrgetter
 import numpy as np
 
 from .columns import MANY, GrowingLinear
-from .rows import grown
+from .stores import grown
 
 
 class BorderedGrowing:

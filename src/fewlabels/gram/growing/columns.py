@@ -19,13 +19,13 @@ import scipy.sparse as sp
 from ..._core import columns as stored_columns
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
-from ..static.linear import add_products, products, weights
-from .repeated import RepeatedStore
-from .rows import (
+from ..linear import add_products, products, weights
+from .stores import (
     CellStore,
     FeatureStore,
     FormedStore,
     MatrixStore,
+    RepeatedStore,
     SumStore,
     check_width,
     grown,

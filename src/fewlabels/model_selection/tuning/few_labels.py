@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ..._threads import resolve_n_jobs
 from ...class_prior import label_shift
 from ...kernels import centered, kind_of, make_kernel
-from ...kernels.offsets import shift_of
+from ...kernels.rows import shift_of
 from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import numbered_shares, places_of, read_semi_labels
 from ...solvers.whole import gram_over

@@ -5,7 +5,7 @@ import numpy as np
 from ..._core import path as st
 from ...gram.growing.border import BorderedGrowing
 from ...gram.growing.columns import make_growing
-from ...gram.growing.rows import grown
+from ...gram.growing.stores import grown
 
 # Rounding of h is relative to this.
 EPS = 1.1e-16

@@ -10,10 +10,9 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from ..._sparse import is_sparse
-from ...kernels import MappedKernel, center_of, centered
-from ...kernels.base import squared_norms
-from ..equal_rows import distinct
+from ..kernels import MappedKernel, center_of, centered
+from ..kernels.rows import is_sparse, squared_norms
+from .equal_rows import distinct
 
 # Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
 _FARTHEST = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e290}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..base import Columns, GramOperator
+from .base import Columns, GramOperator
 
 
 class SumGram(GramOperator):

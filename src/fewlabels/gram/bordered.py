@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..base import Columns, WrappedGram
-from ..equal_rows import Copies
+from .base import Columns, WrappedGram
+from .equal_rows import Copies
 
 
 class BorderedGram(WrappedGram):

@@ -1,21 +1,49 @@
-"""Rows moved towards the origin, so that products of large numbers don't cancel.
+"""Sums over rows, and rows moved towards the origin, for dense and sparse rows alike.
 
-Distances, and the linear kernel's models, don't change when all rows move. Dense rows are moved
-by their mean. Sparse rows keep their zeros: they only move in columns whose median is far from
-zero, compared with the distances between rows. More than half of such a column's entries are
-stored, so moved rows have at most twice as many entries.
+Distances, and the linear kernel's models, don't change when all rows move, and products of small
+numbers cancel less. Dense rows are moved by their mean. Sparse rows keep their zeros: they only
+move in columns whose median is far from zero, compared with the distances between rows. More than
+half of such a column's entries are stored, so moved rows have at most twice as many entries.
 """
 
 import numpy as np
 import scipy.sparse as sp
-
-from .._sparse import is_sparse
 
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
 # Up to here rounding costs two of sixteen digits.
 _FAR = 10.0
 # Rows that medians are estimated from.
 _SAMPLE = 2000
+
+
+def is_sparse(X):
+    """Whether X is a sparse array or matrix of SciPy.
+
+    SciPy's own test takes longer to say no to an array, and a fit asks a dozen times.
+    """
+    return type(X) is not np.ndarray and sp.issparse(X)
+
+
+def row_products(X, weights):
+    """``X @ weights``, where the value of a row does not depend on the other rows.
+
+    BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
+    """
+    if is_sparse(X):
+        return X @ weights.T
+    by = "ij,j->i" if weights.ndim == 1 else "ij,kj->ik"
+    return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)
+
+
+def squared_norms(X):
+    """Squared norm of every row, summed in float64."""
+    if is_sparse(X):
+        if not X.has_canonical_format:  # entries given twice add up
+            X = X.copy()
+            X.sum_duplicates()
+        squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
+        return squares @ np.ones(squares.shape[1])
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def center_of(X):

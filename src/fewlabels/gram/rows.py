@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from ..._core import tiles
-from ..._sparse import is_sparse
-from ..._threads import run_ranges
-from ..base import Columns, GramOperator
+from .._core import tiles
+from .._threads import run_ranges
+from ..kernels.rows import is_sparse
+from .base import Columns, GramOperator
 
 _SPARSE_WORTH_A_THREAD = 200_000
 # Rows that a thread takes at least.

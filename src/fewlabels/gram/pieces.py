@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from ...kernels import centered
-from ..base import Columns, GramOperator
+from ..kernels import centered
+from .base import Columns, GramOperator
 from .linear import LinearGram, add_products, products, weights
 
 # Rows that are moved at a time.

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ..base import Columns, GramOperator
+from .base import Columns, GramOperator
 
 # Kernel values a user's function is asked for at a time (float64: 32 MB).
 _VALUES_AT_A_TIME = 4_000_000

@@ -1,1 +1,0 @@
-"""Kernel matrices over rows that stay."""

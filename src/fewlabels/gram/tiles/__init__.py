@@ -1,1 +1,0 @@
-"""Kernel values evaluated on tiles of rows that stay in cache."""
