@@ -9,10 +9,11 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from fewlabels import S3VM
-from fewlabels.cli.terminal.summary import _over_budget, answer_lines
+from fewlabels.jobs.summary import _over_budget, answer
 from fewlabels.jobs.training.choice import SearchPlan
 from fewlabels.jobs.training.comparison import comparison_facts
 from fewlabels.jobs.training.figures import why_settings
+from fewlabels.options.flags import as_flags
 
 SAMPLE = "the labelled rows are a random sample of the positives"
 
@@ -101,8 +102,9 @@ def training(**more):
     ],
 )  # fmt: skip
 def test_what_figures_assume(more, expected):
-    lines = answer_lines({"machine": "pusvm", "training": training(**more)})
-    assert dict(line for line in lines if line[0] == "assumes")["assumes"] == expected
+    lines = answer({"machine": "pusvm", "training": training(**more)})
+    assumed = dict(line for line in lines if line[0] == "assumes")["assumes"]
+    assert (assumed and as_flags(assumed)) == expected
 
 
 @pytest.mark.parametrize("doubtful", [{"labels_at_random": {"rejected": True}},
@@ -115,7 +117,7 @@ def test_scores_on_doubtful_labels_are_called_so(doubtful):
     )  # fmt: skip
     assert comparison_facts(comparison, {})["caution"] is None
     facts = comparison_facts(comparison, doubtful)
-    lines = answer_lines({"machine": "pusvm", "training": training(baselines=facts)})
+    lines = answer({"machine": "pusvm", "training": training(baselines=facts)})
     at = [name for name, _ in lines].index("comparison")
     assert [words for _, words in lines[at : at + 3]] == [
         "Better than 2 baselines.", "Measured: ROC AUC, these against those.",

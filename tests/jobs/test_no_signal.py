@@ -174,7 +174,7 @@ def test_obvious_labels_are_called_biased_if_the_prior_is_known():
     assert repr(found).startswith(start) and repr(found.report).startswith(start)
     assert found.report.contents.findings.rates
     sample = "the labelled rows are a random sample of the positives"
-    assert f"precision and recall assume that {sample}" in repr(found)
+    assert f"assumes: {sample} (for precision and recall), which the test rejects" in repr(found)
     assert f", if {sample}." in found.report.contents.findings.headline
 
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from fewlabels import PUSVM, fit_table
 from fewlabels.cli import app
-from fewlabels.cli.terminal.summary import answer_lines
 from fewlabels.io.errors import UserError
+from fewlabels.jobs.summary import findings
 from fewlabels.jobs.training.propensities import selection_columns
 
 FAST = {"time_budget": 0, "random_state": 0, "machine": "pusvm", "report": False}
@@ -44,8 +44,8 @@ def test_a_column_of_propensities_weighs_the_labelled_rows(table):
     assert "because of propensity" in found.metadata["training"]["settings"]
     assert any("effective sample size" in note for note in found.notes)
     assert found.metadata["training"]["labels_at_random"] is None
-    assert "assumes" in dict(answer_lines(plain.metadata))
-    assert not dict(answer_lines(found.metadata)).get("assumes")
+    assert dict(findings(plain.metadata))["assumes"]
+    assert not dict(findings(found.metadata))["assumes"]
     assert accuracy(found, frame, positive) > accuracy(plain, frame, positive)
     rows = found.model[:-1].transform(frame)
     y = (frame["t"] == "yes").to_numpy().astype(int)

@@ -136,7 +136,7 @@ def test_everything_there(reported):
     assert not any("--" in note for note in reported.notes)
     assert reported.metadata["training"]["data"] == "the data frame"
     lines = repr(reported).split("\n")
-    assert lines[0].startswith("unlabelled rows predicted: 'ill' ")  # the answer first
+    assert lines[0].startswith("predicted: 'ill' ")  # the answer first
     assert any(line.startswith("s3vm: 'state' holds two classes") for line in lines)
     assert repr(reported.report) == reported.report.contents.findings.headline
 
@@ -286,14 +286,20 @@ def test_ctrl_c_in_the_report_keeps_the_model(monkeypatch, seed):
 def test_print_says_what_was_found_and_how_certain():
     frame = people(3, ["ill", "well"])
     text = repr(fit_table(frame, "state", **QUICK))
-    assert re.search(r"unlabelled rows predicted: 'ill' \d+ of 50 \(\d+", text)
-    assert re.search(r"accuracy: \d+\s%|held-out ROC AUC: [01]\.\d\d \(99 % interval", text)
+    shares = re.search(
+        r"predicted: 'ill' (\d+) \(.* %\), 'well' (\d+) \(.*of the unlabelled rows", text
+    )
+    assert sum(map(int, shares.groups())) == 50
+    assert re.search(r"accuracy: 0\.\d+ |held-out ROC AUC: [01]\.?\d* \(99 % CI", text)
     text = repr(fit_table(people(3, ["ill"]), "state", machine="pusvm", **QUICK))
-    assert re.search(r"unlabelled rows predicted 'ill': \d+ of 70", text)
-    assert re.search(r"class prior: \d.*, estimated \(90 % CI .*\), if the labelled rows", text)
+    assert re.search(r"predicted positive: \d+ \(.* %\) of the unlabelled rows", text)
+    assert re.search(r"class prior: \d.* of all rows\), estimated; 90 % CI \d", text)
+    assert re.search(
+        r"assumes: the labelled rows are a random sample .*\(if not, pass prior\)", text
+    )
     text = repr(fit_table(people(3, None), machine="svdd", target_fpr=0.2, **QUICK))
-    assert re.search(r"training rows outside: \d+ of 90", text)
-    assert "expected outside: 20\N{NO-BREAK SPACE}% of new normal rows" in text
+    assert re.search(r"training rows outside: \d+ \(\d+\.\d %\)", text)
+    assert "threshold: 20 % of new normal rows expected outside; calibrated on" in text
 
 
 def test_rates_of_the_report_are_printed_too():

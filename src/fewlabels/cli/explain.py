@@ -7,6 +7,7 @@ import typer
 
 from .. import jobs
 from ..io.errors import UserError, quoted
+from ..jobs.words import number
 from ..options.option import LIMITS
 from .options import (
     READING,
@@ -104,7 +105,7 @@ def _others(answer, top):
 
 def _print(answer, found, top):
     more = "".join(
-        f", {name.replace('_', '-')} {show.number(answer[name])}"
+        f", {name.replace('_', '-')} {number(answer[name])}"
         for name in ("p_value", "probability")
         if answer.get(name) is not None
     )

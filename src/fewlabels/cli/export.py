@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import jobs
+from ..jobs.words import size
 from .options import Model, Quiet, SummaryAsJson, plain_option
 from .terminal import progress, show
 from .terminal.show import say
@@ -41,7 +42,7 @@ def export(
     """
     summary = jobs.export(model, out, dtype=dtype.value, observer=progress.Quiet())
     if show.told(summary, json, quiet, summary["notes"]):
-        say(f"{out}: {summary['machine']} as an ONNX graph, {show.size(summary['bytes'])}")
+        say(f"{out}: {summary['machine']} as an ONNX graph, {size(summary['bytes'])}")
         for title in ("inputs", "outputs"):
             say(f"{title}:")
             show.lines((value["name"], _described(value)) for value in summary[title])

@@ -7,6 +7,7 @@ import typer
 
 from .. import jobs
 from ..io.errors import UserError
+from ..jobs.summary import answer, details
 from ..options.fit import FIT
 from ..options.option import OUTPUT, PYTHON, TIME
 from .errors import NOT_CONVERGED
@@ -21,7 +22,6 @@ from .options import (
 )
 from .terminal import progress, show
 from .terminal.show import say
-from .terminal.summary import answer_lines, how_lines
 
 _ASKED = OptionGroup(
     *(name for name, option in FIT.items() if option.shown != PYTHON),
@@ -102,12 +102,7 @@ def fit(
         )
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):
-        show.sections(
-            {
-                "Result": answer_lines(summary),
-                "How it was fitted": how_lines(summary),
-            }
-        )
+        show.sections({"Result": answer(summary), "How it was fitted": details(summary)})
         say(f"{summary['machine']} model written to {model}")
         if page is not None:
             say(f"report written to {page}")

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
+from ..jobs import summary
+from ..jobs.words import size
 from .options import Model
 from .terminal import show
 from .terminal.show import say
-from .terminal.summary import answer_lines, how_lines
 
 
 def inspect(
@@ -40,18 +41,18 @@ def _described(model, metadata):
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
     training = metadata["training"]
     parts = {
-        "Result": answer_lines(metadata),
+        "Result": summary.answer(metadata),
         "How it was fitted": [
             ("data", training["data"]),
             ("target", training["target"]),
             ("normal value", training.get("normal")),
-            *how_lines(metadata),
+            *summary.details(metadata),
             ("search", _search(training.get("tuning"))),
             ("parameters", parameters),
         ],
         "File": [
             ("format", metadata["format_version"]),
-            ("size", show.size(model.stat().st_size)),
+            ("size", size(model.stat().st_size)),
             ("written by", versions),
         ],
     }

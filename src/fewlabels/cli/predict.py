@@ -8,6 +8,7 @@ import typer
 
 from .. import jobs
 from ..io.errors import quoted
+from ..jobs.words import number, percent, share
 from ..options.option import OUTPUT
 from .options import (
     CLUSTER,
@@ -136,14 +137,14 @@ def predict(
                 *((_spoken(name), _counted(name, summary)) for name in answers),
                 ("discoveries", _discoveries(summary)),
                 ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
-                ("seconds", show.number(summary["seconds"])),
+                ("seconds", number(summary["seconds"])),
             ]
         )
 
 
 def _counted(name, summary):
     """Rows with an answer; of positive and unlabelled rows also how many have no label."""
-    text = show.share(summary[name], summary["rows"])
+    text = share(summary[name], summary["rows"])
     if name != "positive" or not summary["labeled"]:
         return text
     agreeing = sum(one["agreeing"] for one in summary["labeled"].values())
@@ -153,10 +154,10 @@ def _counted(name, summary):
 def _discoveries(summary):
     if "fdr" not in summary:
         return None
-    found = show.share(summary["discoveries"], summary["rows"])
+    found = share(summary["discoveries"], summary["rows"])
     if not summary["discoveries"]:
         return found
-    rate = show.percent(summary["fdr"])
+    rate = percent(summary["fdr"])
     return f"{found}; averaged over training sets and files, at most {rate} of them are normal"
 
 

@@ -9,6 +9,7 @@ import typer
 from .. import jobs
 from ..io.errors import quoted
 from ..io.models.contents import RANDOM_SAMPLE
+from ..jobs.words import interval, mark, number, percent
 from ..options.fit import ENCODING
 from ..options.option import LIMITS
 from .options import (
@@ -101,11 +102,11 @@ def prior(
         say(f"Caution: {summary['caution']} ('fewlabels fit' has this option).")
     among = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
     say(f"{summary['prior']:.3g} of {among} are positive")
-    level, ends = show.percent(summary["confidence"]), (summary["low"], summary["high"])
-    marked = show.mark(summary["unlabeled"])
+    level, ends = percent(summary["confidence"]), (summary["low"], summary["high"])
+    marked = mark(summary["unlabeled"])
     show.lines(
         [
-            (f"{level} CI", show.interval(*ends)),
+            (f"{level} CI", interval(*ends)),
             ("assumes", RANDOM_SAMPLE),
             ("method", summary["method"]),
             (
@@ -113,6 +114,6 @@ def prior(
                 f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}",
             ),
             ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),
-            ("seconds", show.number(summary["seconds"])),
+            ("seconds", number(summary["seconds"])),
         ]
     )

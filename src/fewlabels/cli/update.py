@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import jobs
+from ..jobs.words import counted, gap, number, size
 from ..options.option import OUTPUT
 from .errors import NOT_CONVERGED
 from .options import (
@@ -121,47 +122,47 @@ def _print(summary):
     labeled, per_row = summary["rows_labeled"], summary["milliseconds_per_row"]
     took = None
     if per_row:
-        took = f"{show.number(per_row['median'])} median, {show.number(per_row['max'])} slowest"
+        took = f"{number(per_row['median'])} median, {number(per_row['max'])} slowest"
     steps = summary["steps"]
     if steps is not None:
         steps = f"{steps:,}, {summary['flips']:,} unlabelled rows changed sides"
     words = f"{summary['rows_unlabeled']:,} unlabelled"
     if any(labeled.values()):
         counts = {name: count for name, count in labeled.items() if count}
-        words = f"{sum(labeled.values()):,} labelled ({show.counted(counts)}), {words}"
+        words = f"{sum(labeled.values()):,} labelled ({counted(counts)}), {words}"
     show.lines(
         [
             ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
             ("added", words if labeled and added else None),
             ("ms per row", took),
             ("steps", steps),
-            ("objective", show.number(summary["objective"])),
-            ("KKT violation", show.number(summary["violation"])),
-            ("duality gap", show.gap(summary["duality_gap"])),
+            ("objective", number(summary["objective"])),
+            ("KKT violation", number(summary["violation"])),
+            ("duality gap", gap(summary["duality_gap"])),
             ("consolidation", _consolidation(summary)),
             ("probabilities", _calibration(summary)),
-            ("size", show.size(summary["bytes"])),
+            ("size", size(summary["bytes"])),
             ("seconds", _seconds(summary)),
         ]
     )
 
 
 def _seconds(summary):
-    everything = show.number(summary["seconds"])
+    everything = number(summary["seconds"])
     if not summary["rows"]:
         return everything
-    return f"{show.number(summary['seconds_adding'])} (with reading and writing {everything})"
+    return f"{number(summary['seconds_adding'])} (with reading and writing {everything})"
 
 
 def _calibration(summary):
     seconds = summary["seconds_calibrating"]
-    return None if seconds is None else f"recalibrated in {show.number(seconds)} s"
+    return None if seconds is None else f"recalibrated in {number(seconds)} s"
 
 
 def _consolidation(summary):
     if summary["consolidated"] is not None:
         found = "a better solution" if summary["consolidated"] else "no better one"
-        return f"done in {show.number(summary['seconds_consolidating'])} s: found {found}"
+        return f"done in {number(summary['seconds_consolidating'])} s: found {found}"
     due = summary["consolidation_due"]
     if due is None:
         return None

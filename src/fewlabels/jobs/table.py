@@ -7,18 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from ..io.models.contents import RANDOM_SAMPLE, assumption, cautions
+from ..io.models.contents import cautions
 from ..io.models.files import load_model, save_model
 from ..io.tables.profile import ColumnProfile
 from ..io.tables.schema import Schema
 from ..options.documentation import takes
 from ..options.fit import FitOptions
+from ..options.words import as_arguments
 from ..report import Contents, collect, write_report
-from ..report.page import words
 from ..report.page.html import page
 from .observer import Observer, listening
 from .scoring import score
-from .tasks import Choice, steps_of
+from .summary import findings
+from .tasks import Choice
 from .training.choice import options_of
 from .training.fitting import Run
 from .training.outputs import by_term, check_model_output, check_report_output, expected_of
@@ -124,34 +125,13 @@ class TableFit:
     def __repr__(self):
         training = self.metadata["training"]
         lines = [f"{sentence}." for sentence in cautions(training)]
-        lines += steps_of(self.metadata["machine"]).in_words(training)
-        lines += _measured(training)
-        if self.comparison is not None:
-            lines.append(self.comparison.verdict)
-            caution = (training.get("baselines") or {}).get("caution")
-            lines += [f"{caution}."] if caution else []
+        found = [pair for pair in findings(self.metadata) if pair[1] is not None]
+        lines += [as_arguments(f"{name}: {value}" if name else value) for name, value in found]
         lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 
     def _repr_html_(self):
         return None if self.report is None else self.report._repr_html_()
-
-
-def _measured(training):
-    """Error rates in words, and without any the ROC AUC of the test against chance."""
-    expected, signal = training.get("expected") or {}, training.get("signal") or {}
-    for name, rate in expected.items():
-        ends = (
-            "" if rate["low"] is None else f" (90 % CI {words.span((rate['low'], rate['high']))})"
-        )
-        yield f"{name}: {words.percent(rate['value'])}{ends}"
-    if expected and assumption(training):
-        yield f"precision and recall assume that {RANDOM_SAMPLE}"
-    if not expected and signal.get("found"):
-        yield (
-            f"held-out ROC AUC: {signal['area']:.2f} (99 % interval {signal['low']:.2f} to "
-            f"{signal['high']:.2f}; chance is 0.5)"
-        )
 
 
 def load(path):

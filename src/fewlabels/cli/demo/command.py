@@ -10,8 +10,8 @@ import typer
 
 from ... import jobs
 from ...io.errors import UserError
+from ...jobs.words import gap, number
 from ...options.flags import flags
-from ..terminal import show
 from ..terminal.progress import Quiet
 from ..terminal.show import say
 
@@ -173,9 +173,9 @@ def _print_table(results):
         ("normal rows rejected", "normal_rejected", percent),
         ("other rows rejected", "others_rejected", percent),
         ("support vectors", "support_vectors", str),
-        ("radius", "radius", show.number),
+        ("radius", "radius", number),
         ("objective", "objective", "{:.6g}".format),
-        ("duality gap", "duality_gap", show.gap),
+        ("duality gap", "duality_gap", gap),
         ("seconds to fit", "seconds", "{:.4f}".format),
     ]
     widths = [max(14, len(title)) for title in results]

@@ -8,7 +8,7 @@ import warnings
 
 import typer
 
-from ...io.errors import printable, quoted
+from ...io.errors import printable
 from ...options.flags import as_flags
 
 
@@ -87,74 +87,3 @@ def sections(parts, err=False):
             say(title, err=err)
         for name, value in pairs:
             say(f"  {name:<{width}}  {value}", err=err)
-
-
-def number(value):
-    """Shorten a number to four digits; None stays None."""
-    return None if value is None else f"{value:.4g}"
-
-
-def gap(value):
-    """Shorten a duality gap; what rounding pushed below 0 is 0."""
-    return number(None if value is None else max(0.0, value))
-
-
-def percent(share):
-    return f"{100 * share:g} %"
-
-
-def interval(low, high):
-    return f"{low:.3g} to {high:.3g}"
-
-
-def mark(value):
-    return f"marked {quoted(value)}" if value else "blank"
-
-
-def counted(counts):
-    return ", ".join(f"{count:,} {quoted(name)}" for name, count in counts.items())
-
-
-def share(part, whole):
-    return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
-
-
-def size(n_bytes):
-    units = ["bytes", "kB", "MB", "GB"]
-    while n_bytes >= 1000 and len(units) > 1:
-        n_bytes /= 1000
-        units.pop(0)
-    return f"{n_bytes:,.3g} {units[0]}"
-
-
-def columns(schema):
-    """Describe the columns of a schema (as a dict) in a few words."""
-    total = schema["n_columns"]
-    if schema["layout"] != "table":
-        return f"{total:,} ({schema['layout']} matrix)"
-    categories = [c["categories"] for c in schema["columns"] if c["kind"] == "category"]
-    dates, truth = (sum(c["kind"] == k for c in schema["columns"]) for k in ("date", "boolean"))
-    texts = [c["words"] for c in schema["columns"] if c["kind"] == "text"]
-    words = []
-    if numbers := total - len(categories) - dates - truth - len(texts):
-        words.append(f"{numbers:,} of numbers")
-    if dates:
-        words.append(f"{dates:,} of dates")
-    if truth:
-        words.append(f"{truth:,} of yes and no")
-    if categories:
-        words.append(f"{len(categories):,} of categories with {sum(categories):,} values")
-    if texts:
-        words.append(f"{len(texts):,} of texts with {sum(texts):,} terms")
-    return f"{total:,} ({', '.join(words)})"
-
-
-def unlabelled_rows(training):
-    """How many rows have no label, and how these are marked."""
-    return f"{training['rows_unlabeled']:,} rows, {mark(training['unlabeled'])}"
-
-
-def support_vectors(training):
-    """How many, and their share of the rows; None for methods that have none."""
-    found = training["support_vectors"]
-    return None if found is None else share(found, training["rows"])

@@ -2,9 +2,9 @@
 
 ``roles`` says which rows of a file are learnt from and as what, ``choose`` picks the method,
 ``for_rows`` turns settings in the user's words into settings for these rows,
-``why_tuned`` says how settings were chosen, ``figures`` go into the model file,
-``in_words`` says in lines what they say of the rows, ``answer`` says what scores mean, and
-``ON_ALL_ROWS`` names what trains on all rows of a file that is larger than memory.
+``why_tuned`` says how settings were chosen, ``figures`` go into the model file, ``answer`` says
+what scores mean, and ``ON_ALL_ROWS`` names what trains on all rows of a file that is larger than
+memory.
 """
 
 import math

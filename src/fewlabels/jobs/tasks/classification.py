@@ -105,17 +105,6 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def in_words(training):
-    """The classes of the unlabelled rows."""
-    from ...report.page import words  # slow to import
-
-    found, n_rows = training["unlabeled_predicted"], training["rows_unlabeled"]
-    if not found or not n_rows:
-        return []
-    shares = (f"{quoted(name)} {words.of_all(n, n_rows)}" for name, n in found.items())
-    return [f"unlabelled rows predicted: {words.listing(shares)}"]
-
-
 def answer(training, more):
     """One of two classes, or of several."""
     if len(training["classes"]) > 2:

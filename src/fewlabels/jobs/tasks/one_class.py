@@ -91,17 +91,6 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def in_words(training):
-    """Rows outside the boundary, and the rate that is set."""
-    from ...report.page import words  # slow to import
-
-    outside = words.of_all(training["rows_outside"], training["rows_counted"])
-    lines, rate = [f"training rows outside: {outside}"], training["target_fpr"]
-    if rate is not None:
-        lines.append(f"expected outside: {words.percent(rate)} of new normal rows")
-    return lines
-
-
 def answer(training, more):
     """Inside or outside."""
     return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...io.errors import UserError, quoted
+from ...io.errors import UserError
 from ...io.tables import target as rows_of
 from ...options.words import ref
 from ..answers import Answer
@@ -99,26 +99,6 @@ def figures(estimator, X, labeled, counted):
         "lam": finite(getattr(estimator, "lam_", None)),
         "support_vectors_unlabeled": int(getattr(estimator, "n_support_", [0])[0]),
     }
-
-
-def in_words(training):
-    """How many unlabelled rows are predicted positive, and the prior."""
-    from ...report.page import words  # slow to import
-
-    found, prior = training["unlabeled_predicted_positive"], training["prior"]
-    lines = []
-    if found is not None:
-        of_rows = words.of_all(found, training["rows_unlabeled"])
-        lines.append(f"unlabelled rows predicted {quoted(training['positive'])}: {of_rows}")
-    if prior is not None:
-        how = ", as given"
-        if training["prior_estimated"]:
-            ends = words.span((training["prior_low"], training["prior_high"]))
-            how = f", estimated (90 % CI {ends})"
-            if not training["weighted_by_propensities"]:
-                how += ", if the labelled rows are a random sample of the positives"
-        lines.append(f"class prior: {words.percent(prior)} of the unlabelled rows{how}")
-    return lines
 
 
 def answer(training, more):
