@@ -15,7 +15,7 @@ from fewlabels.jobs.training.choice import choose_machine
 from fewlabels.jobs.training.figures import count_labels, figures_of
 from fewlabels.options.fit import FitOptions
 from fewlabels.report import collect
-from fewlabels.tasks.machines import machine_class
+from fewlabels.tasks.machines import machine_class, task_of
 
 SEED = int(os.environ.get("FEWLABELS_TEST_SEED", "0"))
 
@@ -52,7 +52,7 @@ def fitted(tmp_path_factory):
         file = read_training(path, target=target)
         options = FitOptions(machine=machine, normal=normal)
         choice = choose_machine(file.labels, options)
-        roles = steps_of(choice.machine).roles(file, choice.machine, options)
+        roles = steps_of(task_of(choice.machine)).roles(file, choice.machine, options)
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
         estimator = machine_class(choice.machine)(**settings)

@@ -13,13 +13,14 @@ from ..io.errors import UserError
 from ..io.models.contents import no_signal
 from ..io.models.files import damaged_model, load_model
 from ..options.words import ref
+from ..tasks.machines import task_of
 from .answers import ClassAnswer
 from .tasks import steps_of
 
 
 def answer_of(metadata, more=None):
     """How the model that says this of itself answers; ``more`` says how sure a score is."""
-    return steps_of(metadata["machine"]).answer(metadata["training"], more)
+    return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
 
 
 class Scorer:

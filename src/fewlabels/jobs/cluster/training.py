@@ -17,6 +17,7 @@ from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...options.words import ref
+from ...tasks.machines import task_of
 from ..observer import interruptible
 from ..tasks import steps_of
 from ..training.choice import SearchPlan
@@ -106,7 +107,7 @@ def _fitted(client, files, training, estimator, values, options, run):
         distinct = np.array([value for value, _ in values.most_common()], dtype=object)
         file = replace(prepared.file, values=distinct)
         name = prepared.choice.machine
-        roles = steps_of(name).roles(file, name, options)
+        roles = steps_of(task_of(name)).roles(file, name, options)
         meaning = pd.DataFrame({"keep": roles.keep}, index=distinct)
         meaning["y"] = 0 if roles.y is None else roles.y
     with_labels = meaning is not None and roles.y is not None

@@ -1,25 +1,27 @@
-"""What a training does for each task: a module for each, with the same functions.
+"""What a training does for each task: a module for each, with the same names.
 
-``roles`` says which rows of a file are learnt from and as what, ``choose`` picks the method,
-``for_rows`` turns settings in the user's words into settings for these rows,
-``why_tuned`` says how settings were chosen, ``figures`` go into the model file, ``answer`` says
-what scores mean, and ``ON_ALL_ROWS`` names what trains on all rows of a file that is larger than
-memory.
+==============  ==================================================================================
+roles           which rows of a file are learnt from, and as what
+choose          the method, given why it is this task, the options, how many rows are of the class
+                that is learnt, of how many, and the seconds for all
+for_rows        settings in the user's words as settings for these rows
+why_tuned       how settings were chosen, in words
+figures         what goes into the model file
+answer          what scores mean
+ON_ALL_ROWS     what trains on all rows of a file that is larger than memory, in words
+==============  ==================================================================================
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from ...tasks.machines import task_of
+from typing import NamedTuple
 
 # Why a search ended before its end.
 ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
 
 
-def steps_of(machine):
-    """The steps of the task that a method learns."""
-    return task_of(machine).part(__name__)
+def steps_of(task):
+    """The module of a task."""
+    return task.part(__name__)
 
 
 class Choice(NamedTuple):
@@ -27,22 +29,6 @@ class Choice(NamedTuple):
 
     machine: str
     why: str
-
-
-class Situation(NamedTuple):
-    """What the choice of a method depends on, besides the task.
-
-    ``n_known`` of ``n_rows`` rows are of the class that is learnt. ``given`` are parameters of
-    estimators, ``clean`` and ``rows`` the options of these names, and the time budget is in
-    seconds.
-    """
-
-    n_known: int
-    n_rows: int
-    given: Mapping[str, Any]
-    clean: bool | None
-    rows: bool | None
-    time_budget: float
 
 
 def finite(value):

@@ -54,7 +54,7 @@ def _name(key):
     return number_text(key) if isinstance(key, float) else str(key)
 
 
-def choose(why, situation):
+def choose(why, options, n_known, n_rows, seconds):
     """The method for several classes."""
     return Choice(CLASSIFICATION.usual, why)
 

@@ -31,17 +31,17 @@ def for_rows(settings, roles, options):
     return settings
 
 
-def choose(why, situation):
+def choose(why, options, n_known, n_rows, seconds):
     """One ball for rows known to be normal, where it does better, and bags for others."""
-    given = {name: value for name, value in situation.given.items() if value is not None}
-    if situation.n_known < FEWEST and not given.keys() & set(OF_BAGS):
-        return Choice("svdd", f"{why}; {situation.n_known} rows are too few for an ensemble")
+    given = options.parameters
+    if n_known < FEWEST and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; {n_known} rows are too few for an ensemble")
     said = [ref(name) for name in OF_ONE_BALL if name in given]
     if given.get("target_fpr") == "none":
         said.append(ref("target_fpr", "none"))
     if said and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
-    if situation.clean and situation.time_budget > 0 and not given.keys() & set(OF_BAGS):
+    if options.clean and seconds > 0 and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
     return Choice(ONE_CLASS.usual, why)
 

@@ -41,23 +41,22 @@ def for_rows(settings, roles, options):
     return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
 
 
-def choose(why, situation):
+def choose(why, options, n_known, n_rows, seconds):
     """The ensemble, where its fit takes a small part of the time."""
-    given = {name for name, value in situation.given.items() if value is not None}
+    given = options.parameters.keys()
     if "n_bags" in given:
         return Choice("pu-ensemble", why)
-    n_rows, n_positive, time_budget = situation.n_rows, situation.n_known, situation.time_budget
-    seconds = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_positive**2)
+    expected = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_known**2)
     because = ""
-    if situation.rows:
+    if options.rows:
         because = f"{ref('rows', True)} needs a model that can be updated"
     elif given & _OF_PUSVM:
         because = f"{ref(min(given & _OF_PUSVM))} selects it"
-    elif not time_budget:
+    elif not seconds:
         because = f"quicker than a pu-ensemble ({ref('time_budget', 0)})"
-    elif seconds > _A_FIT * time_budget:
+    elif expected > _A_FIT * seconds:
         because = (
-            f"a pu-ensemble, which is usually more accurate, would take {seconds:.2g} s per fit; "
+            f"a pu-ensemble, which is usually more accurate, would take {expected:.2g} s per fit; "
             f"raise {ref('time_budget')} or pass {ref('machine', 'pu-ensemble')} to use it"
         )
     if because:

@@ -15,8 +15,7 @@ from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ...options.option import refuse_unknown
 from ...options.words import ref
 from ...tasks.machines import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
-from .. import tasks
-from ..tasks import Choice, Situation
+from ..tasks import Choice, steps_of
 from ..tasks.one_class import FEWEST
 
 # What a search would choose, and what is shown of the settings, in this order.
@@ -155,10 +154,7 @@ def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
             raise _no_task(labels)
         why = _why(labels)
     n_rows = n_rows if labels is None else len(labels.index)
-    situation = Situation(
-        n_known, n_rows, options.parameters, options.clean, options.rows, seconds
-    )
-    return task.part(tasks.__name__).choose(why, situation)
+    return steps_of(task).choose(why, options, n_known, n_rows, seconds)
 
 
 def _no_task(labels):

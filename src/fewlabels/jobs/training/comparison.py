@@ -141,11 +141,7 @@ def why_kept(options, machine, switch):
     """
     if options.machine is not None:
         return f"{machine} is kept because of {ref('machine')}"
-    fixed = [
-        name
-        for name, value in options.parameters.items()
-        if value is not None and name not in _OF_EVERY_METHOD
-    ]
+    fixed = [name for name in options.parameters if name not in _OF_EVERY_METHOD]
     if options.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
     if fixed:

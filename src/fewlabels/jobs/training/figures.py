@@ -7,8 +7,7 @@ from ...io.models.contents import no_signal
 from ...io.models.files import describe
 from ...options.words import ref, rendered
 from ...tasks.machines import task_of
-from .. import tasks
-from ..tasks import finite, scored
+from ..tasks import finite, scored, steps_of
 from ..tasks.one_class import of_every_bag
 from .choice import CHOSEN
 from .testing import tests_facts
@@ -65,7 +64,7 @@ def figures_of(estimator, X, labeled, counted=None):
     """
     history = getattr(estimator, "history_", [])
     support = getattr(estimator, "support_", None)
-    special = estimator.task.part(tasks.__name__).figures(estimator, X, labeled, counted)
+    special = steps_of(estimator.task).figures(estimator, X, labeled, counted)
     violation = history[-1].get("violation") if history else None
     return {
         "support_vectors": None if support is None else len(support),
@@ -167,9 +166,7 @@ def why_settings(estimator, tuning, search, names=None):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    source = (
-        search.why_not if tuning is None else estimator.task.part(tasks.__name__).why_tuned(tuning)
-    )
+    source = search.why_not if tuning is None else steps_of(estimator.task).why_tuned(tuning)
     if parameters.get("C_star") == 0 and "C_star" in parameters:
         shown = [one for one in shown if not one.startswith("C_star ")]
         shown.append("trained on the labelled rows only (C_star 0)")

@@ -180,7 +180,7 @@ def roles_of(prepared, options, values):
     """The roles of rows that have these values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
     machine = prepared.choice.machine
-    return steps_of(machine).roles(file, machine, options)
+    return steps_of(task_of(machine)).roles(file, machine, options)
 
 
 def train_large(data, options, learn, run):
@@ -300,7 +300,7 @@ def from_sample(training, drawn, data, options, why, observer):
         return training, estimator
     note = (
         f"{why}: {machine} was trained on {drawn.size:,} random rows of {drawn.n_rows:,} "
-        f"({missing}; {steps_of(machine).ON_ALL_ROWS} on all rows)"
+        f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
     )
     return described_as_large(training, drawn.n_rows, observer.words(note)), None
 

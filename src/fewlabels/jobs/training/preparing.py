@@ -15,7 +15,6 @@ from ...options.words import ref
 from ...tasks.machines import added_columns, machine_class, task_of
 from ..tasks import Choice, steps_of
 from ..tasks.one_class import OF_BAGS
-from .budget import Budget
 from .choice import (
     SearchPlan,
     choose_machine,
@@ -59,14 +58,13 @@ class Prepared:
     expected: float = 0.0
 
 
-def prepare(data, options, budget=None):
+def prepare(data, options, budget):
     """Read a table, and choose the machine and the rows it learns from."""
-    budget = budget or Budget(options.time_budget)
     since = time.perf_counter()
     file = read_training(data, **options.columns)
     read = time.perf_counter() - since
     planned = _planned(file, options, budget.seconds)
-    file, roles = _fewer_rows(file, planned.choice, options, read, budget)
+    file, roles = _fewer_rows(file, planned, read, budget)
     encoded = encode(
         file,
         roles,
@@ -139,15 +137,15 @@ def _planned(file, options, seconds):
         settings = {"sampling": "one-sample", **settings}
         search = SearchPlan(0.0, f"defaults, because of {ref(options.weighing)}")
     held = keeps_rows(choice, options.rows)
-    roles = steps_of(choice.machine).roles(file, choice.machine, options)
-    settings = steps_of(choice.machine).for_rows(settings | search.settings, roles, options)
+    steps = steps_of(task_of(choice.machine))
+    roles = steps.roles(file, choice.machine, options)
+    settings = steps.for_rows(settings | search.settings, roles, options)
     return _Planned(choice, settings, search, held, roles, notes)
 
 
-def _fewer_rows(file, choice, options, read, budget):
+def _fewer_rows(file, planned, read, budget):
     """The file and the roles of its rows, of no more than can be encoded in time."""
-    roles = steps_of(choice.machine).roles(file, choice.machine, options)
-    content = file.content
+    roles, content = planned.roles, file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows
     if budget.seconds:
@@ -156,7 +154,7 @@ def _fewer_rows(file, choice, options, read, budget):
     if size >= len(places):
         return file, roles
     y = None if roles.y is None else roles.y[places]
-    task = task_of(choice.machine)
+    task = task_of(planned.choice.machine)
     keep = np.zeros(len(roles.keep), bool)
     keep[places[drawn(y, len(places), size, task)]] = True
     return replace(file, sample=keep), roles._replace(keep=keep)
@@ -191,7 +189,7 @@ def _without_bags(planned, file, options, n_different):
 
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
     """
-    asked = any(options.parameters.get(name) is not None for name in ("target_fpr", *OF_BAGS))
+    asked = options.parameters.keys() & {"target_fpr", *OF_BAGS}
     if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
         return planned
     if n_different + 1 >= 1 / TARGET_FPR:

@@ -143,8 +143,8 @@ def use_anomalies(prepared, fitted, options, budget, observer):
 
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
-    settings = any(options.parameters.get(name) is not None for name in (*OF_ONE_BALL, *OF_BAGS))
-    fixed = settings or options.machine not in _OPEN
+    settings = options.parameters.keys() & {*OF_ONE_BALL, *OF_BAGS}
+    fixed = bool(settings) or options.machine not in _OPEN
     none = prepared, fitted, None
     if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
         return none
