@@ -224,6 +224,13 @@ def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table.csv", "temporary"]
 
 
+def test_ctrl_c_names_a_file_only_if_there_is_one(frame, tmp_path):
+    path, observer = tmp_path / "table.csv", Stopping("drawing", True)
+    frame.to_csv(path, index=False)
+    with pytest.raises(Interrupted, match=r"^no model was written\.$"):
+        fit_table(path, "fraud", machine="pusvm", memory="10K", observer=observer)
+
+
 @pytest.mark.parametrize(
     ("machine", "n_rows"), [(SVDD(), 64_000), (SVDD(slack="linear", nu=0.05), 64_000)]
 )

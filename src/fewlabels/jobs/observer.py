@@ -52,7 +52,7 @@ def listening(chosen=()):
 def interruptible(nothing, path, hint="", unless=()):
     """Say on Ctrl-C what was not done, and that the file that would be written is as before.
 
-    ``unless`` names what was written by then, if anything.
+    The ``path`` of that file may be None. ``unless`` names what was written by then, if anything.
     """
     try:
         yield
@@ -63,7 +63,7 @@ def interruptible(nothing, path, hint="", unless=()):
             raise Interrupted(
                 f"{unless[0]} is written, and the remaining steps were skipped."
             ) from None
-        before = f", and {path} is unchanged" if Path(path).exists() else ""
+        before = f", and {path} is unchanged" if path and Path(path).exists() else ""
         raise Interrupted(f"{nothing}{before}.{hint}") from None
 
 

@@ -184,89 +184,160 @@ def roles_of(prepared, options, values):
 
 
 def train_large(data, options, learn, run):
-    """Learn from rows in pieces: ``learn`` from a sample, then the machine from all rows."""
-    form, observer = input_format(data), run.observer
-    what = "table does" if form in TABLES else "rows do"
-    why = f"the {what} not fit in memory"
-    if options.memory is not None:
-        why += f" ({ref('memory', options.memory)})"
+    """Learn from rows on disk: ``learn`` from a sample, then the machine from all rows."""
     with temporary_folder() as place:
-        with interruptible("no model was written", run.model or ""):
-            source, drawn = _drawn(data, form, options, place, why, observer)
-        training, estimator = from_sample(learn(drawn.rows()), drawn, data, options, why, observer)
-        if estimator is None:
-            return training
-        most = min(_LONG, options.time_budget or _LONG)
-        training, estimator, cost = _affordable(training, estimator, drawn.n_rows, most, observer)
-        note = (
-            f"{why}: settings, columns and the report are based on {drawn.size:,} random rows, "
-            "and the model was trained on all rows, on disk"
-        )
-        with interruptible("no model was written", run.model or ""):
-            X, y = _encoded(training, source, drawn.n_rows, options, place, observer)
-            observer.step(f"training on all rows, on disk{cost}")
-            with heard_by(observer.passes):
-                given, search = options.parameters, SearchPlan(0.0)
-                fitted = fit_machine(estimator, X, y, run, given=given, search=search)
-            training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
-            counts = None
-            if y is not None:
-                observer.step("counting the classes of all rows")
-                counts = _counted(estimator, X, y, training.prepared.choice.machine)
-            return described_as_large(
-                training, drawn.n_rows, observer.words(note), X.shape[0], counts
-            )
+        with interruptible("no model was written", run.model):
+            rows = _OnDisk(data, options, run, place)
+            sample = rows.draw()
+        return train_on_all(rows, sample, learn(sample.rows()))
 
 
-def _affordable(training, estimator, n_rows, most, observer):
-    """The model that learns from all rows, and what that costs in words.
+def train_on_all(rows, sample, training):
+    """The training of a ``sample``, with its model fitted to all ``rows`` if the model can.
 
-    Settings that were chosen on a sample, and not by the user, give way to the defaults if they
-    would take more than ``most`` seconds, and the defaults a tenth of that.
+    ``rows`` have ``options``, the ``run``, a ``file``, the words ``why`` a sample was drawn and
+    ``where`` all rows are, and ``fit`` a model to them.
     """
-    prepared = training.prepared
-    if task_of(prepared.choice.machine).takes_labels:
-        return training, estimator, ""
-    observer.step("estimating the cost of a fit to all rows")
-    cost = expected_cost(estimator, prepared.X, n_rows)
-    tuning = training.fitted.tuning
-    if cost.seconds > most and tuning is not None:
-        plain = machine_class(prepared.choice.machine)(**prepared.settings)
-        plain.set_params(target_fpr=estimator.target_fpr)
-        other = expected_cost(plain, prepared.X, n_rows)
-        if other.seconds < 0.1 * cost.seconds:
-            facts = training.metadata["training"]
-            instead = f"settings are defaults, because the chosen ones would take {cost.words()}"
-            facts |= {
-                "settings": f"defaults, which take {other.words()} for all rows",
-                "tuning": None,
-            }
-            facts["notes"] = [instead, *facts["notes"]]
-            fitted = training.fitted._replace(tuning=None)
-            training, estimator, cost = replace(training, fitted=fitted), plain, other
-    words = f": {cost.words()}"
-    if cost.seconds > most:
-        facts = training.metadata["training"]
-        facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
-    return training, estimator, words
+    words, why = rows.run.observer.words, rows.why
+    schema = replace(
+        training.prepared.schema, header=rows.options.reading.get("header") is not False
+    )
+    file = replace(training.prepared.file, path=rows.file)
+    training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
+    machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
+    if "probability" in estimator.get_params():
+        estimator.set_params(probability=None)
+    takes_files = MACHINES[machine].takes_files
+    missing = what_is_missing(estimator) if takes_files else "it trains on samples"
+    if missing:
+        note = (
+            f"{why}: {machine} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
+            f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
+        )
+        return _described(training, sample.n_rows, words(note))
+    with interruptible("no model was written", rows.run.model):
+        training, n_used, counts = rows.fit(training, estimator, sample.n_rows)
+    note = (
+        f"{why}: settings, columns and the report are based on {sample.size:,} random rows, and "
+        f"the model was trained on all rows{rows.where}"
+    )
+    return _described(training, sample.n_rows, words(note), n_used, counts)
 
 
-def _drawn(data, form, options, place, why, observer):
-    """What is read in pieces, and rows drawn from it."""
-    seed = options.parameters.get("random_state")
-    if form in TABLES:
-        drawn = Drawn(options.target, options.unlabeled, seed)
-        observer.step(f"drawing a sample of the rows, because {why}")
-        with contextlib.closing(iterate_tables(data, form, _ROWS)) as pieces:
+class _OnDisk:
+    """All rows of a table that doesn't fit in memory; files are made in the folder ``place``."""
+
+    where = ", on disk"
+
+    def __init__(self, data, options, run, place):
+        self.file, self.options, self.run, self._place = data, options, run, place
+        self._form = input_format(data)
+        self.why = f"the {'table does' if self._form in TABLES else 'rows do'} not fit in memory"
+        if options.memory is not None:
+            self.why += f" ({ref('memory', options.memory)})"
+        run.observer.step(f"drawing a sample of the rows, because {self.why}")
+        self._source = data
+        if self._form not in TABLES:
+            self._source = InMemory("matrix", mapped_arrays(data, self._form, place))
+
+    def draw(self):
+        """Rows drawn at random."""
+        options, observer = self.options, self.run.observer
+        asked = options.target, options.unlabeled, options.parameters.get("random_state")
+        if self._form not in TABLES:
+            return DrawnFromArrays(self._source.content, *asked)
+        drawn = Drawn(*asked)
+        with contextlib.closing(iterate_tables(self._source, self._form, _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share, what="looked at")
-        return data, drawn
-    observer.step(f"drawing a sample of the rows, because {why}")
-    arrays = mapped_arrays(data, form, place)
-    return InMemory("matrix", arrays), DrawnFromArrays(
-        arrays, options.target, options.unlabeled, seed
-    )
+        return drawn
+
+    def fit(self, training, estimator, n_rows):
+        """The training with a model fitted to all rows, how many it used, and their counts."""
+        observer, options = self.run.observer, self.options
+        training, estimator, cost = self._affordable(training, estimator, n_rows)
+        X, y = self._encoded(training.prepared, n_rows)
+        observer.step(f"training on all rows, on disk{cost}")
+        with heard_by(observer.passes):
+            given, search = options.parameters, SearchPlan(0.0)
+            fitted = fit_machine(estimator, X, y, self.run, given=given, search=search)
+        training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
+        counts = None
+        if y is not None:
+            observer.step("counting the classes of all rows")
+            counts = _counted(estimator, X, y, training.prepared.choice.machine)
+        return training, X.shape[0], counts
+
+    def _affordable(self, training, estimator, n_rows):
+        """The model that learns from all rows, and what that costs in words.
+
+        Settings that were chosen on a sample, and not by the user, give way to the defaults if
+        they would take very long, and the defaults a tenth of that.
+        """
+        prepared, facts = training.prepared, training.metadata["training"]
+        if task_of(prepared.choice.machine).takes_labels:
+            return training, estimator, ""
+        self.run.observer.step("estimating the cost of a fit to all rows")
+        most = min(_LONG, self.options.time_budget or _LONG)
+        cost = expected_cost(estimator, prepared.X, n_rows)
+        if cost.seconds > most and training.fitted.tuning is not None:
+            plain = machine_class(prepared.choice.machine)(**prepared.settings)
+            plain.set_params(target_fpr=estimator.target_fpr)
+            other = expected_cost(plain, prepared.X, n_rows)
+            if other.seconds < 0.1 * cost.seconds:
+                instead = (
+                    f"settings are defaults, because the chosen ones would take {cost.words()}"
+                )
+                facts |= {
+                    "settings": f"defaults, which take {other.words()} for all rows",
+                    "tuning": None,
+                }
+                facts["notes"] = [instead, *facts["notes"]]
+                training = replace(training, fitted=training.fitted._replace(tuning=None))
+                estimator, cost = plain, other
+        if cost.seconds > most:
+            facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
+        return training, estimator, f": {cost.words()}"
+
+    def _encoded(self, prepared, n_rows):
+        """All rows to learn from in a file, encoded, and their labels."""
+        options, observer, place = self.options, self.run.observer, self._place
+        labels = StoredLabels()
+        tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
+        observer.step("encoding all rows into a temporary file")
+        done, target, sample = 0, options.target, prepared.X
+        is_sparse = sp.issparse(sample)  # as rows to predict will be
+        dtype, width = _dtype(sample), sample.shape[1]
+        per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
+        chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
+        with (
+            writing(place, n_rows * per_row),
+            _writer(place / "all", width, dtype, is_sparse) as written,
+            contextlib.closing(chunks),
+        ):
+            for chunk in chunks:
+                X = prepared.encoder.transform(chunk.rows)
+                written.write(X)
+                if target is not None:
+                    labels.add(chunk.target[chunk.complete])
+                done += len(chunk.complete)
+                observer.rows(done, chunk.share, n_rows, "encoded")
+        tally.check()
+        X = written.mapped()
+        if target is None:
+            return X, None
+        # Roles of all rows, by their labels.
+        keep, y = labels.roles(prepared, options)
+        if keep.all():
+            return X, y
+        with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:
+            for start in range(0, X.shape[0], _ROWS):
+                part = slice(start, start + _ROWS)
+                kept.write(X[part][keep[part]])
+                release(X)
+        shutil.rmtree(place / "all")
+        return kept.mapped(), None if y is None else y[keep]
 
 
 def _counted(estimator, X, y, machine):
@@ -279,69 +350,6 @@ def _counted(estimator, X, y, machine):
         width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
         total = np.pad(total, ((0, 0), (0, width[0]))) + np.pad(found, ((0, 0), (0, width[1])))
     return total
-
-
-def from_sample(training, drawn, data, options, why, observer):
-    """The training from rows that were drawn, and its machine to be fitted to all rows.
-
-    None in place of the model where it learns from a sample only; the training says so then, and
-    ``why`` a sample was drawn.
-    """
-    header = options.reading.get("header") is not False
-    schema = replace(training.prepared.schema, header=header)
-    file = replace(training.prepared.file, path=data)
-    training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
-    machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
-    takes_files = MACHINES[machine].takes_files
-    if "probability" in estimator.get_params():
-        estimator.set_params(probability=None)
-    missing = what_is_missing(estimator) if takes_files else "it trains on samples"
-    if not missing:
-        return training, estimator
-    note = (
-        f"{why}: {machine} was trained on {drawn.size:,} random rows of {drawn.n_rows:,} "
-        f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
-    )
-    return described_as_large(training, drawn.n_rows, observer.words(note)), None
-
-
-def _encoded(training, source, n_rows, options, place, observer):
-    """All rows to learn from in a file, encoded, and their labels."""
-    prepared, labels = training.prepared, StoredLabels()
-    tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
-    observer.step("encoding all rows into a temporary file")
-    done, target, sample = 0, options.target, prepared.X
-    is_sparse = sp.issparse(sample)  # as rows to predict will be
-    dtype, width = _dtype(sample), sample.shape[1]
-    per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
-    chunks = iterate_chunks(source, prepared.schema, tally, target=target)
-    with (
-        writing(place, n_rows * per_row),
-        _writer(place / "all", width, dtype, is_sparse) as written,
-        contextlib.closing(chunks),
-    ):
-        for chunk in chunks:
-            X = prepared.encoder.transform(chunk.rows)
-            written.write(X)
-            if target is not None:
-                labels.add(chunk.target[chunk.complete])
-            done += len(chunk.complete)
-            observer.rows(done, chunk.share, n_rows, "encoded")
-    tally.check()
-    X = written.mapped()
-    if target is None:
-        return X, None
-    # Roles of all rows, by their labels.
-    keep, y = labels.roles(prepared, options)
-    if keep.all():
-        return X, y
-    with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:
-        for start in range(0, X.shape[0], _ROWS):
-            part = slice(start, start + _ROWS)
-            kept.write(X[part][keep[part]])
-            release(X)
-    shutil.rmtree(place / "all")
-    return kept.mapped(), None if y is None else y[keep]
 
 
 def _dtype(sample):
@@ -359,7 +367,7 @@ def _writer(place, width, dtype, is_sparse):
     return ArrayWriter(place / "rows.npy", width, dtype)
 
 
-def described_as_large(training, n_rows, note, n_used=None, counts=None):
+def _described(training, n_rows, note, n_used=None, counts=None):
     """The training with what its model says of the table it came from.
 
     ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
