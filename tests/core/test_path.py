@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 
-from fewlabels._core import factor, library
+from fewlabels._core import library
 from fewlabels._core import path as core
-from fewlabels._core.factor import Triangle
+from fewlabels._core.path import Triangle
 from fewlabels.problem import Penalty
 
 SIZES = [1, 2, 7, 33, 64, 65, 200]
@@ -22,8 +22,7 @@ def levels():
 @pytest.fixture(params=levels())
 def level(request, monkeypatch):
     lib = library.open_library(request.param)
-    for module in (core, factor):
-        monkeypatch.setattr(module, "lib", lib)
+    monkeypatch.setattr(core, "lib", lib)
     return request.param
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.estimators import kernel_machine
+from fewlabels.estimators.base import kernel_machine
 from fewlabels.gram import make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty

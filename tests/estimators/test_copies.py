@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, SVDDEnsemble
-from fewlabels.estimators.locking import lock_of, snapshot_of
+from fewlabels.estimators.base.locking import lock_of, snapshot_of
 
 N = 40
 MODELS = {

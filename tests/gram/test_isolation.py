@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.gram import Expansion, make_gram
-from fewlabels.gram.growing.columns import make_growing
+from fewlabels.gram.growing.matrices import make_growing
 from fewlabels.inspection import explain
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema

@@ -17,7 +17,7 @@ from reference.kernels import (
 from sklearn.base import clone
 
 from fewlabels.gram import Expansion, make_gram
-from fewlabels.gram.growing.columns import make_growing
+from fewlabels.gram.growing.matrices import make_growing
 from fewlabels.kernels import RBF, Deformed, Manifold, make_kernel
 from fewlabels.kernels.manifold import graph_laplacian
 

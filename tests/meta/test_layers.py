@@ -90,4 +90,4 @@ def test_the_library_prints_only_when_asked(trees, name):
                 assert any(n.name == "report" for n in inner), f"{path}: {node.name} prints"
     # `report` is what estimators use with verbose=True.
     with_report = [p for p, t in trees.items() if "def report" in ast.unparse(t)]
-    assert with_report == ["estimators/machine/status.py"]
+    assert with_report == ["estimators/base/status.py"]

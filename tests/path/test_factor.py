@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fewlabels._core.factor import Triangle
+from fewlabels._core.path import Triangle
 
 
 def test_factor_follows_its_matrix(rng):

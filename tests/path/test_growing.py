@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from reference import kernel_matrix
 
 from fewlabels import kernels
-from fewlabels.gram.growing.border import BorderedGrowing
-from fewlabels.gram.growing.columns import make_growing
+from fewlabels.gram.growing.matrices import BorderedGrowing, make_growing
 
 KERNELS = {
     "rbf": (kernels.RBF(0.3), ("rbf", 0.3)),

@@ -9,7 +9,7 @@ from reference.problems import KINDS, random_penalty, random_point
 
 from fewlabels._core import block as core
 from fewlabels._core.block import Outcome, finish_block, solve_block
-from fewlabels._core.factor import Triangle
+from fewlabels._core.path import Triangle
 from fewlabels.problem import Penalty
 
 

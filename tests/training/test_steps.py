@@ -10,7 +10,7 @@ from fewlabels.gram import make_gram
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem.semi_supervised import SemiSupervised
 from fewlabels.solvers import Settings, solve_decomposition
-from fewlabels.training.steps import Steps
+from fewlabels.solvers.cccp import Steps
 
 
 def problems(rng, kernel, n=60):

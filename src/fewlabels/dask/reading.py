@@ -12,7 +12,7 @@ from distributed import Future
 from sklearn.utils.validation import check_array
 
 from ..estimators import SVDD
-from ..estimators.rows import check_rows
+from ..estimators.base.rows import check_rows
 from ..labels.arrays import distinct_values, with_missing
 
 _FLOAT64 = np.dtype(np.float64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from distributed import wait
 
-from ..estimators.rows import check_weight
+from ..estimators.base.rows import check_weight
 from ..rows.source import ShardedSource
 from .holder import Holder, packed, unpacked
 from .reading import labels_of, sources_of

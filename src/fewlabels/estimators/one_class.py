@@ -14,9 +14,8 @@ from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..problem.one_class import ANOMALY_COST, OneClass
 from ..solvers import Status
-from .kernel_machine import COMMON, KernelMachine, Outside
-from .machine.status import warn_of_lost_digits
-from .normal_rows import CALIBRATION, OneClassMachine
+from .base.kernel_machine import COMMON, KernelMachine, Outside
+from .base.one_class import CALIBRATION, OneClassMachine
 
 # The share of the scores' range from which a tolerance is refined, and rounding of scores.
 _SHARE, _ROUNDING = 0.5, 1e-13
@@ -163,14 +162,11 @@ class OneClassSVM(OneClassMachine):
 
     def _fit_rows(self, rows, callback):
         self._set_gamma(rows)
-        mass = rows.mass
-        formulation = self._formulation(rows.n_counting, mass)
+        formulation = self._formulation(rows.mass)
         stated = rows.stated(self._make_kernel(), formulation, resolve_n_jobs(self.n_jobs))
-        tol, rtol = self._tolerances(formulation, mass, None, None)
-        solved = self._refined(stated, tol, rtol, callback)
-        result, problem = solved.result, solved.problem
-        self._tell(result, tol, self._settle(rows, formulation, solved, stated.shift))
-        warn_of_lost_digits(problem.gram, result.a, problem.scale, tol)
+        tol = self.tol / max(1.0, formulation.unit(rows.mass))
+        solved = self._refined(stated, tol, 0.1 * self.tol, callback)
+        self._settle(rows, formulation, solved, stated.shift, tol)
 
     def _refined(self, stated, tol, rtol, callback):
         """What is solved, and further where ``tol`` is no small part of the scores' range.
@@ -192,7 +188,7 @@ class OneClassSVM(OneClassMachine):
         is_better = found.result.converged or found.result.status is Status.INTERRUPTED
         return found if is_better else solved
 
-    def _formulation(self, n, mass):
+    def _formulation(self, mass):
         nu = float(self.nu)
         if not 1e-140 < nu * mass < 1e140:
             raise ValueError(
@@ -200,9 +196,6 @@ class OneClassSVM(OneClassMachine):
                 "range; scale the weights, or raise nu."
             )
         return OneClass(nu, float(self.C_anomaly))
-
-    def _tolerances(self, formulation, mass, sample, ridge):
-        return self.tol / max(1.0, formulation.unit(mass)), 0.1 * self.tol
 
     def _solution(self, X, numbers, problem, result, shift, unit):
         """From duals that sum to one back to LIBSVM's."""

@@ -26,12 +26,13 @@ from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
-from . import positive_unlabelled
-from .kernel_machine import COMMON, KernelMachine, Outside, shown
-from .locking import consistent, fitting
-from .machine.status import warn_of_lost_digits
-from .rows import check_weight
-from .two_classes import PROBABILITY
+from .base import positive_unlabelled
+from .base.fitted_estimator import shown
+from .base.kernel_machine import COMMON, KernelMachine, Outside
+from .base.locking import consistent, fitting
+from .base.rows import check_weight
+from .base.status import warn_of_lost_digits
+from .base.two_classes import PROBABILITY
 
 CONSTRAINTS: dict = {
     **COMMON,

@@ -41,9 +41,10 @@ from ..training.positive_unlabelled.ensemble import (
 )
 from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.units import common_unit
-from . import positive_unlabelled
-from .kernel_machine import COMMON, shown
-from .locking import fitting
+from .base import positive_unlabelled
+from .base.fitted_estimator import shown
+from .base.kernel_machine import COMMON
+from .base.locking import fitting
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])

@@ -18,14 +18,14 @@ from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
 from ..training.semi_supervised.data import S3VMData
 from ..training.semi_supervised.trainer import Trainer
-from .kernel_machine import COMMON, KernelMachine, Outside
-from .locking import fitting
+from .base.kernel_machine import COMMON, KernelMachine, Outside
+from .base.locking import fitting
+from .base.two_classes import PROBABILITY
 from .semi_supervised import reading
 from .semi_supervised.calibrator import Calibrator
 from .semi_supervised.certifier import Certifier
 from .semi_supervised.updater import TrainingRecord, warn_of_training
 from .semi_supervised.updates import UpdatableS3VM
-from .two_classes import PROBABILITY
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"

@@ -16,9 +16,9 @@ from ..fitted.solution import edges_of_scores, function_of, largest_value, run_b
 from ..options.words import Message, ref
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
-from .kernel_machine import COMMON, KernelMachine, Outside, shown
-from .machine.status import warn_of_lost_digits
-from .normal_rows import CALIBRATION, OneClassMachine
+from .base.fitted_estimator import shown
+from .base.kernel_machine import COMMON, KernelMachine, Outside
+from .base.one_class import CALIBRATION, OneClassMachine
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
@@ -244,12 +244,9 @@ class SVDD(OneClassMachine):
             solved = stated.solved(self._solve_by_reference(stated.problem, callback))
             tol = self.tol
         else:
-            tol, _ = self._tolerances(formulation, None, *stated.sample())
+            tol = self._tolerance(*stated.sample())
             solved = stated.solve(self._settings(tol, 0.0, callback))
-        solution = self._settle(rows, formulation, solved, stated.shift)
-        result, problem = solved.result, solved.problem
-        self._tell(result, tol, solution)
-        warn_of_lost_digits(problem.gram, result.a, problem.scale, tol)
+        self._settle(rows, formulation, solved, stated.shift, tol)
 
     def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:
@@ -261,13 +258,13 @@ class SVDD(OneClassMachine):
             )
         super()._tell(result, tol, solution)
 
-    def _tolerances(self, formulation, mass, sample, ridge):
+    def _tolerance(self, sample, ridge):
         # In units of the gradient, from the total variance in feature space, which unlike
         # K(x, x) does not change when all rows move.
         block = sample.block(np.arange(sample.n))
         size = float(np.abs(np.diag(block)).mean())
         spread = float(np.diag(block).mean() - block.mean())
-        return max(_SHARE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300), 0.0
+        return max(_SHARE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
 
     def _formulation(self, n, mass):
         if self.slack == "squared":

@@ -23,10 +23,10 @@ from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
 from ..training.bags import BagSettings, fit_bags, trim_of
-from .kernel_machine import COMMON, KernelMachine
-from .locking import fitting
-from .normal_rows import OneClassMachine
-from .rows import fit_rows
+from .base.kernel_machine import COMMON, KernelMachine
+from .base.locking import fitting
+from .base.one_class import OneClassMachine
+from .base.rows import fit_rows
 
 # The isolation kernel in the score.
 _ISOLATION = Isolation(n_points=16)

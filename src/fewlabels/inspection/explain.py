@@ -8,7 +8,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.locking import snapshot_of
+from ..estimators.base.locking import snapshot_of
 from ..fitted import class_of
 from .explanation import Explanation
 from .shapley.encoded import sources

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ..estimators.locking import snapshot_of
+from ..estimators.base.locking import snapshot_of
 from ..io.encoding.fit import count_wordless, known_categories
 from ..io.errors import UserError
 from ..io.models.contents import no_signal

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import resolve_n_jobs
 from ..class_prior import split_labels
 from ..class_prior.finding import Prior
-from ..estimators.positive_unlabelled import fit_settings, prior_of
+from ..estimators.base.positive_unlabelled import fit_settings, prior_of
+from ..estimators.base.rows import check_rows, check_weight
 from ..estimators.pu import CONSTRAINTS, PUSVM
-from ..estimators.rows import check_rows, check_weight
 from ..fitted import class_of
 from ..gram import make_gram
 from ..kernels import kind_of, make_kernel

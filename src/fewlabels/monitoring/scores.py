@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from ..estimators.locking import snapshot_of
+from ..estimators.base.locking import snapshot_of
 
 _METHODS = ("score_samples", "decision_function", "predict_proba")
 

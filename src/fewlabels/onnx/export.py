@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.locking import snapshot_of
+from ..estimators.base.locking import snapshot_of
 from ..io.encoding.texts import TextEncoder
 from ..options.words import ref
 from .functions import MOST_BYTES

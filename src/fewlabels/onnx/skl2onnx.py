@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..estimators.locking import snapshot_of
+from ..estimators.base.locking import snapshot_of
 from ..tasks.machines import machine_class, own_machines
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers, shape_of

@@ -25,15 +25,12 @@ class Sample(NamedTuple):
         return estimator.fit(self.rows(train, train), self.y[train], **options)
 
 
-def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None, by_candidate=False):
+def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None):
     """Yields place, fold and ``evaluate(candidate, *split)``, until ``is_over``.
 
-    All candidates run on a fold before the next one, so that an early end leaves whole folds; with
-    ``by_candidate`` a candidate runs on all folds first.
+    All candidates run on a fold before the next one, so that an early end leaves whole folds.
     """
-    places, folds = range(len(candidates)), range(len(splits))
-    order = product(places, folds) if by_candidate else ((p, f) for f, p in product(folds, places))
-    for place, fold in order:
+    for fold, place in product(range(len(splits)), range(len(candidates))):
         if is_over is not None and is_over():
             return
         yield place, fold, evaluate(candidates[place], *splits[fold])

@@ -12,7 +12,7 @@ from ...kernels import centered
 from ...labels.semi_supervised import places_of
 from ...rows.shards import stacked
 from ...streams.semi_supervised import numbered
-from ..machine.status import warn_of_lost_digits
+from ..base.status import warn_of_lost_digits
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...problem.dual import curvature_missing
 from ...streams.semi_supervised import BREAKDOWNS, S3VMStream
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, unproven
-from ..machine.status import report_status, warn_of_lost_digits
+from ..base.status import report_status, warn_of_lost_digits
 
 # Strategies of ``consolidate`` that build a path, instead of training at once.
 _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}

@@ -17,9 +17,9 @@ from ...labels.semi_supervised import read_classes, read_known_labels, read_semi
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.semi_supervised.branching import PROVEN, stopped_early
-from ..locking import consistent, fitting, one_at_a_time
-from ..rows import check_weight, fit_rows
-from ..two_classes import TwoClassMachine
+from ..base.locking import consistent, fitting, one_at_a_time
+from ..base.rows import check_weight, fit_rows
+from ..base.two_classes import TwoClassMachine
 from . import reading
 from .consolidation import Consolidation, cheap_strategies, read_strategies
 from .updater import TrainingRecord, Updater

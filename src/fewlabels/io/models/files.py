@@ -16,8 +16,8 @@ Formats. Files are written in the lowest one of 5 and 6 that can hold them, and 
    (their ``kind``), taken as days since 1970;
 5. a model is its parameters and what its fit has left: values of ``fewlabels.fitted`` (the
    function with its kernel, calibration, curve) and the stream of its rows, if these are held.
-   In files of formats 1 to 4 it is single attributes, which ``estimators/earlier.py`` turns into
-   these values;
+   In files of formats 1 to 4 it is single attributes, which ``estimators/base/earlier.py`` turns
+   into these values;
 6. also ``svdd-ensemble``, models of ``fewlabels.baselines``, and ``s3vm`` of more than two
    classes; columns of texts (their ``kind``, and how many ``words`` are known), whose words travel
    in the encoder; truth values in words (their ``kind``); and, for models of one class, 0/1

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ...estimators.positive_unlabelled import prior_of
+from ...estimators.base.positive_unlabelled import prior_of
 from ...tasks.machines import task_of
 
 # Rows of the first fit, and the fewest that there have to be to try; how many times as many the

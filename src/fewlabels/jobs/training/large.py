@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ...estimators.rows import what_is_missing
+from ...estimators.base.rows import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
 from ...io.formats.extensions import TABLES, is_compressed

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ...baselines.methods import beside, decision_of, pu_methods
 from ...class_prior import estimate_prior, split_labels
-from ...estimators.positive_unlabelled import prior_of
+from ...estimators.base.positive_unlabelled import prior_of
 from ..splitters import PUKFold
 from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample

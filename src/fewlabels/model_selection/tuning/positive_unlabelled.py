@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from ...class_prior import split_labels
 from ...estimators import PUEnsemble
-from ...estimators.positive_unlabelled import fit_settings, prior_of
+from ...estimators.base.positive_unlabelled import fit_settings, prior_of
 from ...estimators.pu import PUSVM
 from ...estimators.pu_ensemble import kernels_for
 from ...kernels.width import resolve_gamma

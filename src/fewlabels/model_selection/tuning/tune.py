@@ -7,8 +7,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from ...estimators.kernel_machine import KernelMachine
-from ...estimators.rows import check_parameters, check_weight
+from ...estimators.base.kernel_machine import KernelMachine
+from ...estimators.base.rows import check_parameters, check_weight
 from ...tasks.machines import TASKS, estimators_of
 from ...tasks.one_class import ONE_CLASS
 from .feature_tables import is_for_tables, tune_table

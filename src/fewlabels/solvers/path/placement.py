@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._core import path as st
-from ..._core.factor import Triangle
+from ..._core.path import Triangle
 from ...gram.growing.stores import grown
 
 # Relative to the unit of h: when a row is at its breakpoint, and when on its segment.

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ..._core import path as st
-from ...gram.growing.border import BorderedGrowing
-from ...gram.growing.columns import make_growing
+from ...gram.growing.matrices import BorderedGrowing, make_growing
 from ...gram.growing.stores import grown
 
 # Rounding of h is relative to this.

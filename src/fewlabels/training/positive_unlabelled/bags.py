@@ -7,11 +7,11 @@ import numpy as np
 
 from ..._deadline import ENDLESS
 from ..._threads import run_in_order
-from ...gram import PrecomputedGram
+from ...gram import PrecomputedGram, row_keys
+from ...kernels.sampling import repeated
 from ...options.words import ref
 from ...problem import DualProblem, Penalty
 from ...solvers import Result, Settings, Status, solve_decomposition
-from ..row_order import repeated, row_keys
 
 # Kernel values held at a time: they stay in cache while they are used for every machine.
 _VALUES_AT_A_TIME = 2**18

@@ -5,11 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...gram import Expansion, PrecomputedGram, RowMap, equal_rows
+from ...gram import Expansion, PrecomputedGram, RowMap, equal_rows, row_keys
 from ...problem import Penalty
 from ...solvers import Result, Settings
 from ...solvers.whole import gram_over
-from ..row_order import row_keys
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _DOUBT = 1e-6

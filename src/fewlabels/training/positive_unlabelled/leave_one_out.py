@@ -8,8 +8,8 @@ is left out as far as they can (the span rule of Chapelle and Vapnik 2000).
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ...gram import row_keys
 from ...problem import Penalty
-from ..row_order import row_keys
 
 # More rows between breakpoints than this are sampled: fewer give larger corrections.
 _MOST_FREE = 1000

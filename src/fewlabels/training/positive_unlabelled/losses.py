@@ -7,11 +7,10 @@ import numpy as np
 from ...problem import DualProblem, Penalty, one_class, pu_ramp_step
 from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, double_hinge, ramp
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
-from ...solvers.cccp import solve_cccp
+from ...solvers.cccp import Steps, solve_cccp
 from ...solvers.decomposition import warm_start
 from ...solvers.papers.usmo import solve_usmo
 from ...solvers.papers.usmo_start import usmo_start
-from ..steps import Steps
 from .data import PUSolution
 
 # Rounding of the value of (4) from its dual's value, relative to the terms that cancel; as a

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...solvers.cccp import solve_cccp
+from ...solvers.cccp import Steps, solve_cccp
 from ...solvers.decomposition import warm_start
-from ..steps import Steps
 from .data import S3VMSolution
 
 # Annealing: C* grows by this factor in so many steps.

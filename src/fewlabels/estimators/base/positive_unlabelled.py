@@ -6,23 +6,23 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from .._deadline import Deadline
-from .._threads import resolve_n_jobs
-from .._warn import warn
-from ..arrays import backend_of
-from ..class_prior.finding import check_prior, counted_prior, find_prior
-from ..fitted import PUSVMFit
-from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
-from ..gram import row_products
-from ..kernels import MIXTURE, centered, kind_of
-from ..kernels.rows import shift_of
-from ..labels.marks import read_propensity
-from ..labels.positive_unlabelled import are_ambiguous, read_labels
-from ..training.positive_unlabelled.data import PUData
-from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
-from ..training.positive_unlabelled.propensity import propensity_weights
-from ..training.positive_unlabelled.rows import PURows, ShardedPURows
-from ..training.row_order import value_order
+from ..._deadline import Deadline
+from ..._threads import resolve_n_jobs
+from ..._warn import warn
+from ...arrays import backend_of
+from ...class_prior.finding import check_prior, counted_prior, find_prior
+from ...fitted import PUSVMFit
+from ...fitted.solution import ROUNDING, function_of, largest_value, run_by
+from ...gram import row_products
+from ...kernels import MIXTURE, centered, kind_of
+from ...kernels.rows import shift_of
+from ...labels.marks import read_propensity
+from ...labels.positive_unlabelled import are_ambiguous, read_labels
+from ...training.positive_unlabelled.data import PUData
+from ...training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
+from ...training.positive_unlabelled.propensity import propensity_weights
+from ...training.positive_unlabelled.rows import PURows, ShardedPURows
+from ...training.row_order import value_order
 from .rows import fit_rows
 from .two_classes import TwoClassMachine
 
@@ -171,7 +171,7 @@ class PUMachine(TwoClassMachine):
         float
             NaN, with a warning, without rows of both kinds.
         """
-        from ..metrics.default_scores import positives_auc  # slow, and predictions don't need it
+        from ...metrics.default_scores import positives_auc  # slow, and predictions don't need it
 
         decision = self._decision_in_memory(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)

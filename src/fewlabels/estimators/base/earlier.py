@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from ..fitted import (
+from ...fitted import (
     Curve,
     Function,
     Late,
@@ -19,15 +19,15 @@ from ..fitted import (
     Solution,
     TwoSidedCurve,
 )
-from ..fitted.solution import ROUNDING, Certificate, edges_of_scores
-from ..kernels import make_kernel
-from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
-from ..problem.positive_unlabelled import DoubleHinge
-from ..streams.classes import ClassStreams  # noqa: F401 - model files name it
-from ..streams.convex import ConvexStream
-from ..streams.positive_unlabelled import PUStream
-from ..streams.rows import HeldRows
-from ..streams.semi_supervised import S3VMStream
+from ...fitted.solution import ROUNDING, Certificate, edges_of_scores
+from ...kernels import make_kernel
+from ...problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
+from ...problem.positive_unlabelled import DoubleHinge
+from ...streams.classes import ClassStreams  # noqa: F401 - model files name it
+from ...streams.convex import ConvexStream
+from ...streams.positive_unlabelled import PUStream
+from ...streams.rows import HeldRows
+from ...streams.semi_supervised import S3VMStream
 
 # Attributes that machines still have, besides their parameters.
 _KEPT = (

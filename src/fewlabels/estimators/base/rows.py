@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
-from ..arrays import backend_of
-from ..gram.explicit import formed_values
-from ..kernels import Callable
-from ..kernels.base import LARGEST
-from ..labels.marks import read_anomalies
-from ..rows.memory import NOTHING_LEFT, MemorySource
-from ..rows.source import ShardedSource
+from ...arrays import backend_of
+from ...gram.explicit import formed_values
+from ...kernels import Callable
+from ...kernels.base import LARGEST
+from ...labels.marks import read_anomalies
+from ...rows.memory import NOTHING_LEFT, MemorySource
+from ...rows.source import ShardedSource
 
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
 # beyond the second become float64.
@@ -233,9 +233,9 @@ def check_parameters(estimator):
     estimator._validate_params()
 
 
-def what_is_missing(estimator, source=ShardedSource):
+def what_is_missing(estimator):
     """What a model needs its rows in memory for, in one sentence; None for nothing."""
-    return estimator._needs_memory(source)
+    return estimator._needs_memory(ShardedSource)
 
 
 def is_outside(X):

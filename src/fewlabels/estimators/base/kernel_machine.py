@@ -9,23 +9,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._threads import resolve_n_jobs
-from ..arrays import backend_of
-from ..arrays.backend import plain_rows
-from ..arrays.source import ArraySource
-from ..arrays.values import values_at
-from ..kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of, make_kernel
-from ..kernels.width import rule_for
-from ..rows.files import FileSource, file_of
-from ..rows.source import ShardedSource
-from ..solvers import Settings
+from ..._threads import resolve_n_jobs
+from ...arrays import backend_of
+from ...arrays.backend import plain_rows
+from ...arrays.source import ArraySource
+from ...arrays.values import values_at
+from ...kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of, make_kernel
+from ...kernels.width import rule_for
+from ...rows.files import FileSource, file_of
+from ...rows.source import ShardedSource
+from ...solvers import Settings
+from .fitted_estimator import FittedEstimator
 from .locking import lock_of
-from .machine.status import report_status, reporter
-from .machine.streaming import Updates
-from .machine.values import shown, shown_there
 from .rows import check_rows, check_values, fit_rows, plain_number, weight_of_all
-
-__all__ = ["COMMON", "KernelMachine", "shown", "shown_there"]
+from .status import report_status, reporter
 
 # Rows of a piece that is scored at a time.
 _SCORED = 250_000
@@ -56,7 +53,7 @@ class Outside(NamedTuple):
     arrays: bool = True  # whether arrays of other libraries are taken
 
 
-class KernelMachine(Updates):
+class KernelMachine(FittedEstimator):
     """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
     ``fit`` of an estimator asks for the ``RowSource`` (``_source``), states its problem over it,

@@ -13,16 +13,16 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._available import available_if
-from .._warn import warn
-from ..arrays import backend_of
-from ..fitted.conformal import keys_of
-from ..labels.marks import read_anomalies, read_marks
-from ..rows.memory import MemorySource
-from ..streams.convex import ConvexStream
-from ..streams.rows import HeldRows, read_indices
-from ..tasks.one_class import ONE_CLASS
-from ..training.calibration import (
+from ..._available import available_if
+from ..._warn import warn
+from ...arrays import backend_of
+from ...fitted.conformal import keys_of
+from ...labels.marks import read_anomalies, read_marks
+from ...rows.memory import MemorySource
+from ...streams.convex import ConvexStream
+from ...streams.rows import HeldRows, read_indices
+from ...tasks.one_class import ONE_CLASS
+from ...training.calibration import (
     Redraw,
     draw_held_out,
     held_out_marks,
@@ -36,8 +36,8 @@ from ..training.calibration import (
 )
 from .kernel_machine import KernelMachine
 from .locking import consistent, fitting, lock_of, one_at_a_time
-from .machine.status import warn_of_lost_digits
 from .rows import check_weight, is_outside, read_all
+from .status import warn_of_lost_digits
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -48,7 +48,7 @@ CALIBRATION = {
 class OneClassMachine(OutlierMixin, KernelMachine):
     """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
-    ``_fit_rows(rows, callback)`` ends in ``_settle`` and ``_tell``, and
+    ``_fit_rows(rows, callback)`` ends in ``_settle``, and
     ``_solution(X, numbers, problem, result, shift, unit)`` describes the result.
     """
 
@@ -129,11 +129,11 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         with self._fitted_or_not(interrupted=True):
             self._calibrated()
 
-    def _settle(self, rows, formulation, solved, shift):
-        """Keep what a fit has found, and its rows if that is possible; the ``Solution``."""
-        held_out = rows.held_out
+    def _settle(self, rows, formulation, solved, shift, tol):
+        """Keep what a fit has found, and its rows if that is possible; warn where it is rough."""
+        held_out, problem = rows.held_out, solved.problem
         result, unit = solved.result, formulation.unit(rows.mass)
-        solution = self._solution(solved.X, solved.numbers, solved.problem, result, shift, unit)
+        solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
         stream = None
         if rows.can_be_held:
             marks = {"weight": rows.spread(rows.weights)}
@@ -152,7 +152,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         if held_out is not None:
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
             self._share_held_out = float(held_out.mask[normal].mean())
-        return solution
+        self._tell(result, tol, solution)
+        warn_of_lost_digits(problem.gram, result.a, problem.scale, tol)
 
     def _hold(self, stream):
         super()._hold(stream)

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from .._available import available_if
-from .._deadline import ENDLESS, Deadline
-from ..arrays import backend_of
-from ..fitted import ClassFunctions, class_of
+from ..._available import available_if
+from ..._deadline import ENDLESS, Deadline
+from ...arrays import backend_of
+from ...fitted import ClassFunctions, class_of
 from .kernel_machine import KernelMachine
 from .locking import consistent, lock_of
 

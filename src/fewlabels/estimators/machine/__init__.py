@@ -1,1 +1,0 @@
-"""Parts of every estimator with a kernel, one for each responsibility."""
