@@ -17,10 +17,10 @@ from fewlabels.baselines.methods import (
     decision_of,
 )
 from fewlabels.inspection import explain
-from fewlabels.io.errors import UserError
 from fewlabels.io.models.files import describe, load_model, save_model, trusted_types
 from fewlabels.io.tables.schema import Schema
 from fewlabels.onnx import to_onnx
+from fewlabels.options.words import UserError
 from fewlabels.tasks.classification import CLASSIFICATION
 from fewlabels.tasks.machines import MACHINES, machine_class, task_of
 from fewlabels.tasks.one_class import ONE_CLASS

@@ -12,13 +12,13 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import SVDD
 from fewlabels.io import limits, stored, svmlight
-from fewlabels.io.errors import Interrupted, UserError
 from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
 from fewlabels.jobs.table import fit_table
 from fewlabels.jobs.training import cost, large
 from fewlabels.jobs.training.train import train_file
 from fewlabels.jobs.updating import update
+from fewlabels.options.words import Interrupted, UserError
 
 
 @pytest.fixture

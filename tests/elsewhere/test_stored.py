@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import OneClassSVM, stored_rows
 from fewlabels.io import scratch, stored, svmlight
-from fewlabels.io.errors import UserError
+from fewlabels.options.words import UserError
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from fewlabels.io.answers.file import AnswerEntry, AnswerFile, read_answers, undo_of
 from fewlabels.io.answers.rows import LabelColumn, RowKeys, fingerprint
-from fewlabels.io.errors import UserError
+from fewlabels.options.words import UserError
 
 ABOUT = {"target": "kind", "classes": ["a", "b"], "seed": "1", "data": "t.csv"}
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.io.arrays import read_arrays
-from fewlabels.io.errors import UserError
 from fewlabels.io.stored import array_pieces
 from fewlabels.io.tables.schema import Schema
+from fewlabels.options.words import UserError
 
 X = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
 Y = np.array([1, -1, 1])

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from fewlabels.io.atomic import replacing
-from fewlabels.io.errors import UserError
+from fewlabels.options.words import UserError
 
 
 def _only(folder, *names):

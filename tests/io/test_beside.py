@@ -9,10 +9,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from fewlabels import fit_table
-from fewlabels.io.errors import UserError
 from fewlabels.io.given import source_of
 from fewlabels.io.tables.columns import with_dates
 from fewlabels.io.tables.read import column_names, iterate_tables
+from fewlabels.options.words import UserError
 
 N = 120
 

@@ -12,8 +12,8 @@ import time
 import pytest
 
 from fewlabels.io import limits
-from fewlabels.io.errors import UserError
 from fewlabels.io.tables.read import column_names, read_table
+from fewlabels.options.words import UserError
 
 ENDLESS = "WITH RECURSIVE q(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM q) SELECT"
 

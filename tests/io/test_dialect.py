@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewlabels.io.errors import UserError
 from fewlabels.io.given import source_of
 from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import column_names, iterate_tables, read_table
 from fewlabels.options.flags import as_flags
+from fewlabels.options.words import UserError
 
 ROWS = [["name", "größe", "Ort, Land"], ["a", "1,5", "Köln"], ['b "x"', "2", "Paris; Lyon"]]
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from fewlabels.io.atomic import replacing
-from fewlabels.io.errors import UserError
 from fewlabels.io.given import source_of
 from fewlabels.io.paths import check_output
 from fewlabels.io.tables.target import every_row
 from fewlabels.io.tables.training import read_training
 from fewlabels.io.write import table_writer
+from fewlabels.options.words import UserError
 
 
 def test_a_link_that_leads_to_itself(tmp_path):

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from fewlabels import stored_rows
-from fewlabels.io.errors import UserError
 from fewlabels.io.folders import files_of_pattern, parquet_files
 from fewlabels.io.tables.read import read_table
+from fewlabels.options.words import UserError
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from fewlabels._extras import MissingExtra
-from fewlabels.io.errors import UserError
 from fewlabels.io.given import source_of
 from fewlabels.io.paths import check_output, input_format
 from fewlabels.io.tables.columns import numbers, text
 from fewlabels.io.tables.read import column_names, iterate_tables, read_table, remark_on
+from fewlabels.options.words import UserError
 
 N = 53
 FRAME = pd.DataFrame(

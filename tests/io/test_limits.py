@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewlabels.io import limits
-from fewlabels.io.errors import UserError
 from fewlabels.io.formats import blocks as tables
 from fewlabels.io.formats import delimited
 from fewlabels.io.models.files import load_model
 from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import column_names, iterate_tables
 from fewlabels.io.tables.training import read_training
+from fewlabels.options.words import UserError
 
 
 @pytest.fixture
@@ -322,7 +322,7 @@ def test_the_limit_of_the_process_counts(tmp_path):
                 member.write(bytes(1 << 24))
     code = (
         "import sys, resource, fewlabels.io.arrays as a\n"
-        "from fewlabels.io.errors import UserError\n"
+        "from fewlabels.options.words import UserError\n"
         "taken = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (taken + 500_000_000,) * 2)\n"
         "try: a.read_arrays(sys.argv[1], 'npz')\n"

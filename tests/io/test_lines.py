@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewlabels.io.errors import UserError
 from fewlabels.io.formats import blocks as tables
 from fewlabels.io.tables.read import iterate_tables
 from fewlabels.io.write import table_writer
+from fewlabels.options.words import UserError
 
 TYPES = {"n": pa.float64(), "kind": pa.string()}
 

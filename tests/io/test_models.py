@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from fewlabels import SVDD, tune
-from fewlabels.io.errors import UserError
 from fewlabels.io.models import files as models
 from fewlabels.io.models.files import (
     describe,
@@ -25,6 +24,7 @@ from fewlabels.io.models.files import (
     trusted_types,
 )
 from fewlabels.io.tables.schema import Column, Schema
+from fewlabels.options.words import UserError
 
 FOLDER = Path(__file__).parent / "models"
 X = np.random.default_rng(0).normal(size=(30, 2))

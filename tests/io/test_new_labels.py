@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fewlabels.io.errors import UserError
 from fewlabels.io.tables.new_labels import NewLabels
+from fewlabels.options.words import UserError
 
 CLASSES = {"machine": "s3vm", "training": {"classes": ["0", "1"], "unlabeled": "-1"}}
 POSITIVE = {"machine": "pusvm", "training": {"positive": "1", "unlabeled": "0"}}

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fewlabels.io.errors import UserError
 from fewlabels.io.formats import blocks, delimited, parquet
 from fewlabels.io.sources import Reading, Source
 from fewlabels.io.tables import read
 from fewlabels.io.tables.read import cut_into_parts, iterate_tables
+from fewlabels.options.words import UserError
 
 
 def together(files, form, rows=None):

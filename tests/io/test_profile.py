@@ -8,14 +8,13 @@ import pyarrow as pa
 import pytest
 
 from fewlabels.io.encoding.fit import fit_encoder
-from fewlabels.io.errors import UserError
 from fewlabels.io.tables import profile
 from fewlabels.io.tables.columns import are_dates, day_text, days
 from fewlabels.io.tables.notation import find_notations
 from fewlabels.io.tables.profile import is_identifier_name, judge_columns
 from fewlabels.io.tables.target import every_row, normal_rows
 from fewlabels.io.tables.training import read_training, rows_for
-from fewlabels.options.words import as_arguments
+from fewlabels.options.words import UserError, as_arguments
 
 N = 60
 RNG = np.random.default_rng(0)

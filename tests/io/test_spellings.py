@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from fewlabels import fit_table, stored_rows
-from fewlabels.io.errors import UserError, meant
 from fewlabels.io.tables.features import respelled, spellings_of
 from fewlabels.io.tables.schema import Schema
 from fewlabels.io.tables.target import every_row
 from fewlabels.io.tables.training import read_training
+from fewlabels.options.words import UserError, meant
 
 
 @pytest.fixture

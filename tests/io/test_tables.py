@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fewlabels.io.errors import UserError
 from fewlabels.io.formats import blocks as tables
 from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import iterate_tables, read_table
 from fewlabels.io.write import table_writer
+from fewlabels.options.words import UserError
 
 AWKWARD = ["plain", 'quo"te', "com,ma", "tab\there", "new\nline", "", "  spaces ", "é"]
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fewlabels.io.errors import UserError
 from fewlabels.io.tables.target import (
     count_labels,
     greater_value,
@@ -11,6 +10,7 @@ from fewlabels.io.tables.target import (
     positive_rows,
     target_text,
 )
+from fewlabels.options.words import UserError
 
 
 def _labels(*values):

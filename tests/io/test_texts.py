@@ -9,13 +9,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from fewlabels.io.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts
 from fewlabels.io.encoding.texts import CHARACTERS, WORDS, TextEncoder, unit_of
-from fewlabels.io.errors import UserError
 from fewlabels.io.given import source_of
 from fewlabels.io.tables.schema import Column, Schema
 from fewlabels.io.tables.target import every_row
 from fewlabels.io.tables.training import read_training
 from fewlabels.kernels.width import total_variance
-from fewlabels.options.words import as_arguments
+from fewlabels.options.words import UserError, as_arguments
 
 RNG = np.random.default_rng(0)
 WORDS_USED = "the pump in hall broke again after storm refund my money please now".split()

@@ -6,12 +6,11 @@ import pyarrow as pa
 import pytest
 
 from fewlabels.io.encoding.fit import fit_encoder
-from fewlabels.io.errors import UserError
 from fewlabels.io.tables.features import table_features, table_schema
 from fewlabels.io.tables.tally import Tally
 from fewlabels.io.tables.target import every_row, normal_rows, positive_rows
 from fewlabels.io.tables.training import read_training
-from fewlabels.options.words import as_arguments
+from fewlabels.options.words import UserError, as_arguments
 
 
 def _normal_rows(path, normal=None, missing="refuse", **options):

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from fewlabels import PUSVM, fit_table
 from fewlabels.cli import app
-from fewlabels.io.errors import UserError
 from fewlabels.jobs.summary import findings
 from fewlabels.jobs.training.propensities import selection_columns
+from fewlabels.options.words import UserError
 
 FAST = {"time_budget": 0, "random_state": 0, "machine": "pusvm", "report": False}
 

@@ -13,14 +13,13 @@ from fewlabels import fit_table
 from fewlabels.cli.label import _counted
 from fewlabels.io.answers.file import read_answers
 from fewlabels.io.answers.rows import cells_of
-from fewlabels.io.errors import UserError
 from fewlabels.labelling import session as sessions
 from fewlabels.labelling.finishing import Finishing, arguments_of, export_labels
 from fewlabels.labelling.learner import warm_up
 from fewlabels.labelling.models import classifier
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
-from fewlabels.options.words import as_arguments
+from fewlabels.options.words import UserError, as_arguments
 from fewlabels.querying import Central, Random, Uncertain
 
 from .conftest import Person

@@ -10,11 +10,11 @@ import typer.main
 
 from fewlabels import fit_table
 from fewlabels.cli import app
-from fewlabels.io.errors import UserError
 from fewlabels.kernels import KERNELS
 from fewlabels.options.fit import ENCODING, FIT, FitOptions
 from fewlabels.options.flags import as_flags, flags
 from fewlabels.options.option import ANYWHERE, DETAILED, PYTHON, refuse_unknown
+from fewlabels.options.words import UserError
 from fewlabels.tasks.machines import MACHINES, machine_class, machines_with
 
 FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}

@@ -5,11 +5,12 @@ import pickle
 import pytest
 
 from fewlabels._warn import warn
-from fewlabels.io.errors import Interrupted, UserError
 from fewlabels.jobs.observer import listening
 from fewlabels.options.flags import as_flags
 from fewlabels.options.words import (
+    Interrupted,
     Message,
+    UserError,
     as_arguments,
     named_in,
     ref,

@@ -10,8 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._extras import MissingExtra
-from ..io.errors import UserError
-from ..options.words import template
+from ..options.words import UserError, template
 from .terminal.show import guard, say
 
 OK = 0

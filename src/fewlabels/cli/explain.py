@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from .. import jobs
-from ..io.errors import UserError, quoted
 from ..jobs.words import number
 from ..options.option import LIMITS
+from ..options.words import UserError, quoted
 from .options import (
     READING,
     Model,

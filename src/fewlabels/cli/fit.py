@@ -6,10 +6,10 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import jobs
-from ..io.errors import UserError
 from ..jobs.summary import answer, details
 from ..options.fit import FIT
 from ..options.option import OUTPUT, PYTHON, TIME
+from ..options.words import UserError
 from .errors import NOT_CONVERGED
 from .options import (
     OptionGroup,

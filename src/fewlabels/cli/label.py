@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ..io.errors import UserError, plural, quoted
 from ..labelling import Ask, Kernel
 from ..options.option import OUTPUT, PARAMETERS
+from ..options.words import UserError, plural, quoted
 from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .terminal.show import say
 

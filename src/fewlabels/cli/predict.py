@@ -7,9 +7,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import jobs
-from ..io.errors import quoted
 from ..jobs.words import number, percent, share
 from ..options.option import OUTPUT
+from ..options.words import quoted
 from .options import (
     CLUSTER,
     READING,

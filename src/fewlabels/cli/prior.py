@@ -7,11 +7,11 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import jobs
-from ..io.errors import quoted
 from ..io.models.contents import RANDOM_SAMPLE
 from ..jobs.words import interval, mark, number, percent
 from ..options.fit import ENCODING
 from ..options.option import LIMITS
+from ..options.words import quoted
 from .options import (
     READING,
     OptionGroup,

@@ -6,7 +6,7 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 
-from ..io.errors import UserError
+from ..options.words import UserError
 from .errors import give_up_output
 
 # What stands for standard input or output.

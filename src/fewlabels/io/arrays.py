@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..options.words import UserError, listing, plural
 from . import svmlight
-from .errors import UserError, listing, plural
 from .limits import check_room, writing
 
 # What learning takes for a byte of an svmlight file, an entry of which has four at least, and for

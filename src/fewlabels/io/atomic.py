@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from .errors import UserError
+from ..options.words import UserError
 
 # Seconds.
 _JUST_MADE = 5.0

@@ -4,7 +4,7 @@ import glob
 from itertools import takewhile
 from pathlib import Path
 
-from .errors import UserError
+from ..options.words import UserError
 
 _PARQUET = frozenset({".parquet"})
 

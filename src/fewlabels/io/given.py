@@ -2,9 +2,8 @@
 
 import os
 
-from ..options.words import ref
+from ..options.words import UserError, ref
 from .answers.rows import LabelColumn
-from .errors import UserError
 from .formats.beside import Beside
 from .sources import InMemory, Reading, as_source
 

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
 
-from ..options.words import ref
-from .errors import UserError
+from ..options.words import UserError, ref
 
 VARIABLE = "FEWLABELS_MEMORY"
 SECONDS = "FEWLABELS_SECONDS"

@@ -5,8 +5,7 @@ import tempfile
 from glob import has_magic
 from pathlib import Path
 
-from ..options.words import ref
-from .errors import UserError, quoted
+from ..options.words import UserError, quoted, ref
 from .formats.extensions import (
     ENCODED,
     INPUTS,

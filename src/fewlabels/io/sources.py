@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..options.reading import ReadingOptions
-from ..options.words import ref
-from .errors import UserError
+from ..options.words import UserError, ref
 from .formats.dialect import find_dialect
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}

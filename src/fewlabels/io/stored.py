@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..options.words import UserError, listing, meant, quoted
 from . import svmlight
 from .arrays import ArrayData, as_sparse, read_arrays, release
-from .errors import UserError, listing, meant, quoted
 from .folders import files_below
 from .limits import writing
 from .scratch import temporary_folder

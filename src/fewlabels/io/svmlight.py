@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from .errors import UserError
+from ..options.words import UserError
 
 # Bytes of text that are read at a time.
 _BYTES = 32_000_000

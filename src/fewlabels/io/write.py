@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from .errors import UserError, quoted
+from ..options.words import UserError, quoted
 from .formats.extensions import SEPARATORS
 from .tables.columns import is_text, plain
 

@@ -8,7 +8,7 @@ the progress. What cannot be done raises a :class:`UserError` that says why.
 from importlib import import_module
 
 from .._extras import require
-from ..io.errors import UserError
+from ..options.words import UserError
 from .observer import Observer
 
 # Imported on first use, since every job takes other libraries.

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..io.encoding.fit import feature_names
-from ..io.errors import UserError
 from ..io.given import source_of
 from ..io.sources import InMemory
 from ..io.tables.chunks import iterate_chunks
@@ -19,6 +18,7 @@ from ..io.tables.tally import Tally
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
 from ..options.option import names_of
+from ..options.words import UserError
 from .observer import Observer
 from .training.texts import encode
 

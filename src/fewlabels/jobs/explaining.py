@@ -9,14 +9,13 @@ import scipy.sparse as sp
 from ..inspection import explain as explain_model
 from ..inspection.words import word_changes
 from ..io.encoding.texts import spans
-from ..io.errors import UserError, listing, plural, quoted
 from ..io.given import source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.schema import REFUSE
 from ..io.tables.tally import Tally
 from ..io.tables.target import value_key
 from ..options.fit import check
-from ..options.words import ref
+from ..options.words import UserError, listing, plural, quoted, ref
 from .observer import job
 from .scorer import Scorer
 from .tasks import finite

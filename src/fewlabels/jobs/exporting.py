@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from ..io.atomic import replacing
-from ..io.errors import UserError, listing, quoted
 from ..io.models.files import damaged_model
 from ..io.paths import check_output
+from ..options.words import UserError, listing, quoted
 from .observer import job
 from .scorer import Scorer
 

@@ -5,8 +5,7 @@ import functools
 import warnings
 from pathlib import Path
 
-from ..io.errors import Interrupted
-from ..options.words import as_arguments, with_settings
+from ..options.words import Interrupted, as_arguments, with_settings
 
 
 class Observer:

@@ -6,13 +6,12 @@ import numpy as np
 
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from ..class_prior.finding import doubts
-from ..io.errors import UserError, listing, plural, quoted
 from ..io.given import source_of
 from ..io.tables.training import read_training
 from ..options.fit import ENCODING
 from ..options.option import Option, Range, declared
 from ..options.reading import ReadingOptions
-from ..options.words import ref
+from ..options.words import UserError, listing, plural, quoted, ref
 from ..training.row_order import value_order
 from .observer import job, listening
 from .tasks import finite, positive_unlabelled

@@ -9,10 +9,9 @@ from sklearn.pipeline import Pipeline
 
 from ..estimators.base.locking import snapshot_of
 from ..io.encoding.fit import count_wordless, known_categories
-from ..io.errors import UserError
 from ..io.models.contents import no_signal
 from ..io.models.files import damaged_model, load_model
-from ..options.words import ref
+from ..options.words import UserError, ref
 from ..tasks.machines import task_of
 from .answers import ClassAnswer
 from .tasks import steps_of

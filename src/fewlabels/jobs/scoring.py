@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from ..io.atomic import replacing
 from ..io.background import behind
-from ..io.errors import UserError, listing
 from ..io.formats.extensions import is_compressed
 from ..io.given import source_of
 from ..io.models.contents import cautions, no_signal, reminders
@@ -20,7 +19,7 @@ from ..io.tables.tally import Tally
 from ..io.write import table_writer
 from ..options.fit import check
 from ..options.reading import ClusterOptions
-from ..options.words import ref
+from ..options.words import UserError, listing, ref
 from .cluster.files import cluster_of, files_of, parts_of
 from .cluster.scoring import PiecesOfFiles
 from .observer import interruptible, job

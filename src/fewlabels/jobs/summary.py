@@ -4,9 +4,8 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
-from ..io.errors import quoted
 from ..io.models.contents import RANDOM_SAMPLE, assumption, cautions
-from ..options.words import ref
+from ..options.words import quoted, ref
 from . import words
 
 # A fit that takes so many times the time budget says what took so long.

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..io.encoding.fit import known_categories, text_encoders
-from ..io.errors import UserError, plural, quoted
 from ..io.given import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.paths import input_format
@@ -17,7 +16,7 @@ from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, Unseen, filled_words, unseen_words
 from ..io.tables.target import value_key
-from ..options.words import ref
+from ..options.words import UserError, plural, quoted, ref
 from ..tasks.machines import MACHINES
 from .observer import interruptible, job, listening
 from .training.figures import figures_of, silenced

@@ -1,6 +1,6 @@
 """Figures as lines of text have them, in the terminal and where a notebook prints a fit."""
 
-from ..io.errors import quoted
+from ..options.words import quoted
 
 
 def number(value):

@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 
 from ..io.atomic import replacing
-from ..io.errors import UserError
 from ..io.formats.extensions import is_compressed
 from ..io.paths import check_output, output_format
 from ..io.sources import InMemory
 from ..io.write import table_writer
 from ..options.flags import flags
+from ..options.words import UserError
 
 _NOT_CONVERGED = 3  # the model is written all the same
 _COLUMNS = ("drop", "keep", "text", "categorical")

@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import get_args, get_type_hints
 
-from ..io.errors import UserError
+from ..options.words import UserError
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", NoneType: "null"}
 

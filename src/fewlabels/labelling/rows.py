@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
-from ..io.errors import UserError, listing
 from ..io.formats.extensions import TABLES
 from ..io.paths import input_format
 from ..io.sources import InMemory
@@ -18,7 +17,7 @@ from ..io.tables.read import read_table
 from ..io.tables.schema import is_beside
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
-from ..options.words import ref, template
+from ..options.words import UserError, listing, ref, template
 
 # What a card shows of a cell, and which files it shows as pictures.
 _LONGEST_CELL = 20_000

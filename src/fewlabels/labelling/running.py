@@ -5,8 +5,7 @@ import socket
 import sys
 import threading
 
-from ..io.errors import UserError
-from ..options.words import ref
+from ..options.words import UserError, ref
 from .finishing import Finishing
 from .server import check_extra, make_app, new_token
 

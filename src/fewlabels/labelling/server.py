@@ -6,9 +6,8 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 from .._extras import require
-from ..io.errors import UserError
 from ..options.flags import as_flags
-from ..options.words import as_arguments
+from ..options.words import UserError, as_arguments
 from .finishing import Finishing
 from .overview import overview
 from .requests import (

@@ -12,10 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
-from ..io.errors import UserError, listing
 from ..io.given import source_of
 from ..io.sources import InMemory
-from ..options.words import ref
+from ..options.words import UserError, listing, ref
 from ..querying import Central, Diverse, Mixed, Positives, Random, Typical, Uncertain
 from . import Ask
 from .learner import UNKNOWN, Learner, warm_up

@@ -8,7 +8,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .words import UserError, quote, ref
+from .words import UserError, quoted, ref
 
 # Groups of options in the help, in its order; those in DETAILED appear with --help-all only.
 ROWS = "Rows and columns"
@@ -179,8 +179,8 @@ def refuse_unknown(schema, given):
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            hint = f"is {quote(close[0])} meant?" if close else f"there are {', '.join(known)}."
-            raise UserError(f"Unknown option {quote(name)}; {hint}")
+            hint = f"is {quoted(close[0])} meant?" if close else f"there are {', '.join(known)}."
+            raise UserError(f"Unknown option {quoted(name)}; {hint}")
 
 
 def names_of(names):

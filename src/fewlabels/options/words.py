@@ -1,14 +1,16 @@
-"""Messages that name options: a flag on the command line, an argument in Python.
+"""Messages: their words, the options that they name, and the exceptions that carry them.
 
-Whoever writes a message names an option with :func:`ref`, and doesn't know where the message will
-be read. Whoever shows it renders it, with :func:`as_arguments` or with ``as_flags``
-(``options/flags.py``). Until then the option stands in the text between two characters that no
-other text has. A :class:`UserError` carries such a message.
+An option is a flag on the command line and an argument in Python. Whoever writes a message names
+it with :func:`ref`, and doesn't know where the message will be read. Whoever shows it renders it,
+with :func:`as_arguments` or with ``as_flags`` (``options/flags.py``). Until then the option stands
+in the text between two characters that no other text has. A :class:`UserError` carries such a
+message.
 """
 
 import dataclasses
 import unicodedata
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import NamedTuple
 
 _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
@@ -61,7 +63,7 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
         Part of a message.
     """
     if text is not None:
-        flag = argument = quote(text)
+        flag = argument = quoted(text)
     elif some is not None:
         if isinstance(some, tuple):
             flag, argument = some
@@ -78,19 +80,13 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
         first = ref(name, value[0])
         return " or ".join([first, *value[1:]])
     elif isinstance(value, list):
-        flag = " ".join(quote(one) for one in value)
-        argument = f"[{', '.join(quote(one) for one in value)}]"
+        flag = " ".join(quoted(one) for one in value)
+        argument = f"[{', '.join(quoted(one) for one in value)}]"
     elif isinstance(value, str):
         flag, argument = value, f"'{value}'"
     else:
         flag = argument = f"{value:g}" if isinstance(value, float) else str(value)
     return _written(Reference(name, flag, argument))
-
-
-def quote(name, most=100):
-    """A name or cell in quotes, cut where it is long."""
-    name = str(name)
-    return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
 
 
 def as_arguments(message):
@@ -151,6 +147,48 @@ def _written(reference):
     return f"{_START}{_BETWEEN.join(reference)}{_END}"
 
 
+def quoted(name, most=100):
+    """A name or cell in quotes, cut where it is long."""
+    name = str(name)
+    return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
+
+
+def listing(names, limit=8):
+    """Quote names, only the first few: a wide table must not flood the terminal."""
+    names = list(names)
+    shown = ", ".join(map(quoted, names[:limit]))
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def meant(name, names):
+    """A question that names the one of some names that is most like another; "" if none is."""
+    folded = {}
+    for known in names:
+        folded.setdefault(" ".join(known.split()).casefold(), known)
+    close = get_close_matches(" ".join(str(name).split()).casefold(), folded, n=1)
+    return f" (is {quoted(folded[close[0]])} meant?)" if close else ""
+
+
+def plural(count, noun):
+    """``1 row``, ``2 rows``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
+
+
+def printable(text):
+    r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
+    text = str(text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        one.encode("unicode_escape").decode()
+        if one in _TURNING or unicodedata.category(one) in _STEERING
+        else one
+        for one in text
+    )
+
+
 class Message(str):
     """A message of the library in Python's words; ``template`` is for other readers."""
 
@@ -188,14 +226,8 @@ class UserError(Exception):
         return named_in(self)
 
 
-def printable(text):
-    r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
-    text = str(text)
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        one.encode("unicode_escape").decode()
-        if one in _TURNING or unicodedata.category(one) in _STEERING
-        else one
-        for one in text
-    )
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a sentence on what it left behind."""
+
+    def __init__(self, message=""):
+        super().__init__(Message(message))

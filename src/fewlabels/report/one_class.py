@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
-from ..options.words import ref
+from ..options.words import UserError, ref
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted
 from .evidence.intervals import threshold_interval

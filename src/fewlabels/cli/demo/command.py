@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from ... import jobs
-from ...io.errors import UserError
 from ...jobs.words import gap, number
 from ...options.flags import flags
+from ...options.words import UserError
 from ..terminal.progress import Quiet
 from ..terminal.show import say
 

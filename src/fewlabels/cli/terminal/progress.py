@@ -8,9 +8,9 @@ import math
 import sys
 import time
 
-from ...io.errors import printable
 from ...jobs.observer import Observer
 from ...options.flags import as_flags
+from ...options.words import printable
 from .interrupts import going_on
 from .show import say
 

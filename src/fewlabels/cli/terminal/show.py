@@ -8,8 +8,8 @@ import warnings
 
 import typer
 
-from ...io.errors import printable
 from ...options.flags import as_flags
+from ...options.words import printable
 
 
 def say(*lines, err=False):

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ...options.words import ref
-from ..errors import UserError
+from ...options.words import UserError, ref
 
 _APPLICATION = 0x66776C62  # "fwlb"
 _VERSION = 1

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from ..errors import UserError
+from ...options.words import UserError
 from ..tables.columns import is_supported, text
 from .file import read_answers
 

@@ -4,9 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels.width import total_variance
-from ...options.words import ref
+from ...options.words import UserError, ref
 from ...training.units import common_unit
-from ..errors import UserError
 from ..tables.columns import blank
 from ..tables.schema import IMPUTE
 from .rare import RareCategories, RareColumns

@@ -3,9 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from ...options.words import ref
+from ...options.words import UserError, plural, ref
 from ..arrays import read_arrays
-from ..errors import UserError, plural
 from ..paths import input_format
 from ..sources import InMemory, as_source
 from ..tables.schema import beside_name

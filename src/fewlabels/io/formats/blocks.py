@@ -5,7 +5,7 @@ import contextlib
 import gzip
 import os
 
-from ..errors import UserError
+from ...options.words import UserError
 from .extensions import is_compressed
 
 # Text is read in blocks of this size; a longer row makes its block longer.

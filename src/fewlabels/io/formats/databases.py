@@ -1,6 +1,6 @@
 """What databases of all kinds have in common: tables with names."""
 
-from ..errors import UserError, listing
+from ...options.words import UserError, listing
 
 
 def table_of(source, known):

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from ...options.words import ref
-from ..errors import UserError
+from ...options.words import UserError, ref
 from ..tables.columns import MISSING
 from .blocks import blocks, is_cut_anywhere, located_blocks
 from .dialect import separator_words, separators_in

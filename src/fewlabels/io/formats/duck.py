@@ -5,7 +5,7 @@ import contextlib
 import pyarrow as pa
 
 from ..._extras import require
-from ..errors import UserError
+from ...options.words import UserError
 from ..limits import Patient, allowed_bytes, check_room
 from .databases import quoted, share_read, table_of
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ..._extras import require
-from ..errors import UserError, listing, quoted
+from ...options.words import UserError, listing, quoted
 from ..limits import check_room
 from .databases import table_of
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from ..errors import UserError
+from ...options.words import UserError
 from ..limits import check_room
 from .blocks import blocks
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ..errors import UserError
+from ...options.words import UserError
 from ..limits import Patient
 from .databases import quoted, share_read, table_of
 

@@ -44,9 +44,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..._extras import require
+from ...options.words import UserError, listing
 from ...tasks.machines import MACHINES, machine_class, task_of
 from ..atomic import replacing
-from ..errors import UserError, listing
 from ..limits import check_room
 from ..paths import existing_file
 from ..tables.schema import IMPUTE, Schema

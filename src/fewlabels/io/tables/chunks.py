@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ...options.words import UserError, listing, meant, plural, quoted
 from ..arrays import as_sparse
-from ..errors import UserError, listing, meant, plural, quoted
 from ..formats.extensions import SEPARATORS, TABLES, WITH_HEADER
 from ..paths import input_format
 from ..sources import as_fitted

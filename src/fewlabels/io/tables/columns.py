@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from ...options.words import ref
-from ..errors import UserError, quoted
+from ...options.words import UserError, quoted, ref
 
 # pandas' list of what stands for a missing number, and "?" of the UCI files.
 MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")

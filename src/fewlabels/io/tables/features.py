@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ...options.words import ref
-from ..errors import UserError, listing, meant, plural, quoted
+from ...options.words import UserError, listing, meant, plural, quoted, ref
 from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
 from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people

@@ -4,9 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from ...options.words import ref
+from ...options.words import UserError, listing, quoted, ref
 from ...tasks.machines import task_of
-from ..errors import UserError, listing, quoted
 from .columns import blank
 from .target import key_of_target
 

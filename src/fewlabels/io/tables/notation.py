@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UserError, quoted
+from ...options.words import UserError, quoted
 from .columns import has_codes, is_text, number_counts, plain, trimmed
 
 _CURRENCY = r"[$£€¥₹₽₩]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD)"

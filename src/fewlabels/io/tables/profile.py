@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from ...options.words import ref
+from ...options.words import quoted, ref
 from ..encoding.texts import is_unspaced
-from ..errors import quoted
 from .columns import (
     are_dates,
     day_text,

@@ -9,9 +9,8 @@ from importlib import import_module
 
 import pyarrow as pa
 
-from ...options.words import ref
+from ...options.words import UserError, listing, ref
 from ..answers.rows import LabelColumn
-from ..errors import UserError, listing
 from ..formats.beside import Beside
 from ..limits import check_room
 from ..sources import InMemory, Source, as_source

@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from ...options.words import ref
-from ..errors import UserError, plural, quoted
+from ...options.words import UserError, plural, quoted, ref
 
 # Unknown categories of a column that a message names, and that are counted one by one.
 _NAMED, _HELD = 5, 1000

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...options.words import ref
-from ..errors import UserError, listing, plural, quoted
+from ...options.words import UserError, listing, plural, quoted, ref
 from .columns import blank, number_text
 
 # How a class that is not the one sought is usually written.

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ...options.words import ref
+from ...options.words import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
-from ..errors import UserError, listing, meant, plural, quoted
 from ..formats.extensions import SEPARATORS, TABLES
 from ..limits import check_room
 from ..paths import input_format

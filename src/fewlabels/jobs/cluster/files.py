@@ -7,12 +7,11 @@ from itertools import groupby
 
 from ..._extras import require
 from ..._threads import resolve_n_jobs
-from ...io.errors import UserError, listing
 from ...io.folders import files_of_pattern, parquet_files
 from ...io.paths import input_format
 from ...io.sources import InMemory
 from ...io.tables.read import CUT, cut_into_parts
-from ...options.words import ref
+from ...options.words import UserError, listing, ref
 
 # What files may be, each of which is read by one worker.
 _FORMS = ("parquet", "csv", "tsv", "jsonl")

@@ -5,9 +5,9 @@ from copy import copy
 
 import pyarrow as pa
 
-from ...io.errors import UserError
 from ...io.tables.chunks import input_columns
 from ...io.tables.tally import Tally
+from ...options.words import UserError
 from ..observer import Observer
 from ..pieces import Counts, ScoredPieces
 from .files import told_by_workers

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ...io.errors import plural
 from ...io.paths import input_format
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
-from ...options.words import ref
+from ...options.words import plural, ref
 from ..observer import interruptible
 from ..training.choice import SearchPlan
 from ..training.figures import count_answers

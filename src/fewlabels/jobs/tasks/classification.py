@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from sklearn.base import BaseEstimator
 
-from ...io.errors import UserError, listing, quoted
 from ...io.tables import target as rows_of
 from ...io.tables.columns import number_text
-from ...options.words import ref
+from ...options.words import UserError, listing, quoted, ref
 from ...tasks.classification import CLASSIFICATION
 from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..answers import Answer, ClassAnswer

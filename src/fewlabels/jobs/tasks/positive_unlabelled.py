@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ...io.errors import UserError
 from ...io.tables import target as rows_of
-from ...options.words import ref
+from ...options.words import UserError, ref
 from ..answers import Answer
 from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
 

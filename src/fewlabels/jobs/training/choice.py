@@ -9,11 +9,10 @@ import numpy as np
 
 from ...gram import row_keys
 from ...io.answers.file import read_answers
-from ...io.errors import UserError, listing, quoted
 from ...io.tables.target import greater_value
 from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ...options.option import refuse_unknown
-from ...options.words import ref
+from ...options.words import UserError, listing, quoted, ref
 from ...tasks.machines import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
 from ..tasks import Choice, steps_of
 from ..tasks.one_class import FEWEST

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...io.errors import UserError, quoted
 from ...io.tables.training import rows_for
-from ...options.words import ref, template
+from ...options.words import UserError, quoted, ref, template
 from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ..observer import listening
 from ..tasks import Choice

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._deadline import Deadline
-from ...io.errors import UserError, plural
-from ...options.words import ref, template
+from ...options.words import UserError, plural, ref, template
 from ..observer import Observer, interruptible, listening
 from .budget import short_of_time
 from .choice import CHOSEN

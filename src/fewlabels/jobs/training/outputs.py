@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from ...io.errors import Interrupted, UserError
 from ...io.models.files import is_model
 from ...io.paths import check_output
-from ...options.words import ref
+from ...options.words import Interrupted, UserError, ref
 from ..observer import listening
 
 

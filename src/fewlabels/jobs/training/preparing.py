@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...io.errors import UserError, listing
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
 from ...io.tables.training import TableRows, TrainingFile, read_training
 from ...options.fit import TARGET_FPR
-from ...options.words import ref
+from ...options.words import UserError, listing, ref
 from ...tasks.machines import added_columns, machine_class, task_of
 from ..tasks import Choice, steps_of
 from ..tasks.one_class import OF_BAGS

@@ -4,8 +4,7 @@ import warnings
 
 import numpy as np
 
-from ...io.errors import UserError, listing, quoted
-from ...options.words import ref
+from ...options.words import UserError, listing, quoted, ref
 from ...tasks.machines import TASKS, machines_for
 
 

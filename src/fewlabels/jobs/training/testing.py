@@ -7,8 +7,7 @@ import math
 import time
 from dataclasses import replace
 
-from ...io.errors import quoted
-from ...options.words import ref
+from ...options.words import quoted, ref
 from ..tasks import Choice
 from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
 from .budget import short_of_time

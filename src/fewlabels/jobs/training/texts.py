@@ -4,10 +4,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...io.encoding.fit import fit_encoder, text_encoders, unit_of, weigh_by_labels, weigh_texts
-from ...io.errors import UserError, quoted
 from ...io.tables.schema import Schema
 from ...io.tables.training import TableRows, TrainingFile
-from ...options.words import ref
+from ...options.words import UserError, quoted, ref
 
 
 class Encoded(NamedTuple):

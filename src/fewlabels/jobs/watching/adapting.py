@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...io.errors import UserError
 from ...io.models.files import load_model, save_model
 from ...monitoring.ranks import uniform_numbers
-from ...options.words import ref
+from ...options.words import UserError, ref
 from ..updating import without_rows
 
 _HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...io.atomic import replacing
-from ...io.errors import UserError
+from ...options.words import UserError
 
 
 class JsonLines:

@@ -6,13 +6,12 @@ from collections import deque
 from itertools import chain
 from pathlib import Path
 
-from ...io.errors import UserError
 from ...io.given import source_of
 from ...io.scratch import temporary_folder
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.schema import IMPUTE
 from ...io.tables.tally import Tally
-from ...options.words import ref
+from ...options.words import UserError, ref
 from .state import WatchProgress
 
 # What is read from standard input at once, and the seconds to wait for more.

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from pandas.util import hash_pandas_object
 
-from ...io.errors import UserError
 from ...monitoring.rows import Kept
-from ...options.words import ref
+from ...options.words import UserError, ref
 
 # An odd multiplier (the golden ratio of 2^64), so that no power of it is zero modulo 2^64.
 _MULTIPLIER, _MODULUS = 0x9E3779B97F4A7C15, 1 << 64

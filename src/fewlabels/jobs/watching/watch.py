@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...io.errors import UserError
 from ...io.given import source_of
 from ...io.models.files import load_model
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
-from ...options.words import ref
+from ...options.words import UserError, ref
 from ..observer import job
 from .adapting import Follower, check_follows, loaded, read_window
 from .outputs import JsonLines, closing, records, write_prometheus
