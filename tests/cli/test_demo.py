@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from fewlabels.cli.demo.timing import moved_images, side_by_side
+from fewlabels.cli.demo.run import moved_images, side_by_side
 from fewlabels.io.models.files import load_model
 
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from fewlabels import TableEncoder, fit_table
-from fewlabels.io.encoding.truth import TruthColumns
-from fewlabels.io.tables.truth import are_truth_values, truth_of
+from fewlabels.io.encoding.truth import TruthColumns, are_truth_values, truth_of
 from fewlabels.jobs import score, update
 
 PAIRS = [

@@ -53,13 +53,8 @@ class OptionGroup(tuple):
             yield inspect.Parameter(name, kind, default=None, annotation=annotation)
 
     def of(self, given):
-        """Take the options out of everything that was given, checked."""
-        values = {name: given.pop(name) for name in self}
-        return {
-            name: FIT[name].checked(name, value.value if isinstance(value, Enum) else value)
-            for name, value in values.items()
-            if value is not None and value != []
-        }
+        """Take the options out of everything that was given; jobs check their values."""
+        return _given({name: given.pop(name) for name in self})
 
 
 def _type_of(name, option):
@@ -183,10 +178,14 @@ def _filled(group, given):
 
 def values_of(group):
     """Values of a group of options, as far as there are any."""
+    return _given(group._asdict())
+
+
+def _given(values):
     return {
         name: value.value if isinstance(value, Enum) else value
-        for name, value in group._asdict().items()
-        if value is not None
+        for name, value in values.items()
+        if value is not None and value != []
     }
 
 

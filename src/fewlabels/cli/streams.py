@@ -6,6 +6,7 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 
+from ..io.scratch import temporary_folder
 from ..options.words import UserError
 from .errors import give_up_output
 
@@ -34,8 +35,6 @@ def input_file(data, form):
     if data != STREAM:
         yield data, None
         return
-    from ..io.scratch import temporary_folder  # takes time to import
-
     with temporary_folder() as folder:
         held = folder / "input"
         with open(held, "wb") as file:
@@ -83,8 +82,6 @@ def output_file(out, form):
     if out != STREAM:
         yield out
         return
-    from ..io.scratch import temporary_folder  # takes time to import
-
     with temporary_folder() as folder:
         path = folder / f"standard-output.{form}"
         yield path

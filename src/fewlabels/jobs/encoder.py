@@ -20,7 +20,7 @@ from ..io.tables.training import read_training
 from ..options.option import names_of
 from ..options.words import UserError
 from .observer import Observer
-from .training.texts import encode
+from .training.encoding import encode
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

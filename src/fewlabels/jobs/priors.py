@@ -16,7 +16,7 @@ from ..training.row_order import value_order
 from .observer import job, listening
 from .tasks import finite, positive_unlabelled
 from .training.choice import options_of
-from .training.texts import encode
+from .training.encoding import encode
 
 _CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
 # Options of a fit that say which rows a prior is estimated from.

@@ -118,7 +118,7 @@ def score_file(
         Counts and seconds.
     """
     started = time.perf_counter()
-    check(n_jobs=n_jobs)
+    check(n_jobs=n_jobs, workers=workers)
     data = source_of(data, **reading)
     form = form or output_format(out)
     on_cluster = ClusterOptions(scheduler=scheduler, workers=workers).on_cluster

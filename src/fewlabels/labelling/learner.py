@@ -18,8 +18,6 @@ _FEW_ANSWERS, _SHARE = 8, 0.25
 # The same for answers that the machine expected to be others: it may be at a poor minimum, where
 # updates keep it.
 _FEW_SURPRISES, _SURPRISED = 2, 0.1
-# Random rows from which the classes' shares are taken from these and no longer from all labels.
-_ENOUGH = 8
 _LEFT_OUT, _FOLDS = 150, 5
 # Share of positives that a PUSVM takes until this many are known, from which it can be estimated.
 _PRIOR, _FEW_POSITIVES = 0.1, 10

@@ -1,4 +1,4 @@
-"""What all estimators of the class prior share: input, subsampling, the result's range."""
+"""What estimators of the class prior share: input, subsampling, scaling, the result's range."""
 
 import re
 from numbers import Integral
@@ -6,7 +6,9 @@ from textwrap import indent
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -192,3 +194,18 @@ def _sample(rows, most, rng):
     if most is None or len(rows) <= most:
         return rows
     return np.sort(rng.choice(rows, size=int(most), replace=False))
+
+
+def on_one_scale(X):
+    """Dense columns with mean 0 and deviation 1; sparse ones divided by their largest value."""
+    if sp.issparse(X):
+        return MaxAbsScaler().fit_transform(X).astype(np.float64)
+    return StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
+
+
+def typical_width(distances):
+    """Square root of the median squared distance; 1 where rows do not differ."""
+    median = float(np.median(distances))
+    if median <= 0.0:
+        median = float(np.mean(distances))
+    return np.sqrt(median) if median > 0.0 else 1.0

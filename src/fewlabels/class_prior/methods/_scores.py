@@ -12,8 +12,7 @@ from sklearn.preprocessing import Normalizer
 
 from ..._threads import one_blas_thread, resolve_n_jobs
 from ...training.cross_fitting import Sample, left_out_scores
-from .._rows import on_one_scale
-from ._base import PriorEstimator
+from ._base import PriorEstimator, on_one_scale
 
 # The default pair of models. Sizes at which more changes the estimates little.
 _TREES = 150

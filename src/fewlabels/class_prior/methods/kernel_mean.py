@@ -6,8 +6,7 @@ from sklearn.metrics import euclidean_distances
 from ...gram import PrecomputedGram
 from ...problem import DualProblem, Penalty
 from ...solvers import solve_decomposition
-from .._rows import on_one_scale, typical_width
-from ._base import PriorEstimator
+from ._base import PriorEstimator, on_one_scale, typical_width
 
 _WIDTHS = np.geomspace(0.1, 10.0, 5)
 # The largest lambda looked at; the prior is at most 1 - 1/10. Where the search ends.

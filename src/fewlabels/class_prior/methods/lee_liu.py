@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from .._rows import on_one_scale
-from ._base import PriorEstimator
+from ._base import PriorEstimator, on_one_scale
 from .best_bin import tail_shares
 
 _STRENGTHS = np.geomspace(1e-4, 10.0, 6)

@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 from sklearn.utils._param_validation import Interval
 
-from .._rows import on_one_scale, typical_width
-from ._base import PriorEstimator
+from ._base import PriorEstimator, on_one_scale, typical_width
 
 _WIDTHS = np.geomspace(0.1, 10.0, 9)
 _PENALTIES = np.geomspace(1e-3, 10.0, 5)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from ...io.atomic import replacing
 
@@ -31,8 +32,6 @@ class Split:
 
 def split_data(name, digit):
     """Two thirds of the normal rows to learn from, all other rows to score."""
-    from sklearn.datasets import load_breast_cancer, load_digits
-
     if name == "digits":
         data = load_digits(as_frame=True)
         classes = data.target.astype(str).to_numpy()

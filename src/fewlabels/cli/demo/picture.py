@@ -1,5 +1,10 @@
 """The picture of the demo: scores of both kinds of rows, and ROC curves."""
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from ...inspection.histogram import bin_edges, draw
 from ...io.atomic import replacing
 
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
@@ -7,9 +12,6 @@ _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 def save_picture(path, split, scores):
     """Draw the scores of the test rows by model; the first model's as a histogram."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     # No pyplot: it looks for a screen and keeps global state.
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
@@ -22,8 +24,6 @@ def save_picture(path, split, scores):
 
 
 def _histogram(axes, values, split, title):
-    from ...inspection.histogram import bin_edges, draw
-
     edges = bin_edges([values], 49)
     for chosen, colour, name in (
         (~split.is_normal, _OTHER, "all other rows"),
@@ -49,8 +49,6 @@ def _histogram(axes, values, split, title):
 
 
 def _roc(axes, is_normal, scores):
-    from sklearn.metrics import roc_auc_score, roc_curve
-
     styles = [("-", "#2a6f97", 2.4), ("-", "#e9a23b", 2.4), (":", "black", 1.6)]
     for (title, values), (line, colour, width) in zip(scores.items(), styles, strict=False):
         missed, accepted, _ = roc_curve(is_normal, values)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from ...options.words import UserError, listing, meant, plural, quoted, ref
+from ..encoding.truth import are_truth_values
 from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
 from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
 from .tally import usable
-from .truth import are_truth_values
 
 # Ways to write a value that a note shows.
 _SHOWN = 3

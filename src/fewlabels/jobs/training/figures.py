@@ -10,8 +10,8 @@ from ...tasks.machines import task_of
 from ..tasks import finite, scored, steps_of
 from ..tasks.one_class import of_every_bag
 from .choice import CHOSEN
+from .encoding import text_facts
 from .testing import tests_facts
-from .texts import text_facts
 
 
 def described(prepared, fitted, options, observer, tests):

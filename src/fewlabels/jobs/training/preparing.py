@@ -24,8 +24,8 @@ from .choice import (
     with_target_fpr,
 )
 from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
+from .encoding import encode
 from .propensities import check_takes_propensities
-from .texts import encode
 
 # Why an ensemble has no trees.
 _FASTER = "Gaussian kernels only, because trees would take too much of the time budget"

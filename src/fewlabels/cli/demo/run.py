@@ -1,0 +1,191 @@
+"""What the demo does: two models of one class, scikit-learn's model, a picture and a timing."""
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import OneClassSVM
+
+from ... import jobs
+from ...io.atomic import replacing
+from ...io.models.files import load_model
+from ...jobs.words import gap, number
+from ...options.flags import flags
+from ...tasks.machines import machine_class
+from ..terminal.progress import Quiet
+from ..terminal.show import say
+from .data import split_data, write_split
+from .picture import save_picture
+
+NU = 0.1
+# Seconds that settings may be looked for.
+BUDGET = 10.0
+_PEER = "scikit-learn OneClassSVM"
+
+
+def run(output, data, digit, quick):
+    """Run the demo on a data set, with its files in the folder ``output``."""
+    split = split_data(data, digit)
+    train_file, test_file = write_split(split, output)
+    say(split.story)
+    say(f"  training:    {len(split.train):,} rows, {train_file}")
+    say(
+        f"  scored:      {len(split.test):,} rows, {int(split.is_normal.sum()):,} of them normal, "
+        f"{test_file}",
+        "",
+    )
+    machines = [
+        ("fewlabels SVDD", "svdd", {}, output / "svdd.html"),
+        ("fewlabels OneClassSVM", "one-class", {"nu": NU}, None),
+    ]
+    results = {}
+    for title, machine, parameters, report in machines:
+        results[title] = _ours(machine, parameters, report, split, output, train_file, test_file)
+    results[_PEER] = _peer(split, output)
+    say()
+    _print_table(results)
+    picture = output / "demo.png"
+    scores = {title: found.pop("scores") for title, found in results.items()}
+    save_picture(picture, split, scores)
+    figures = dict(results)
+    if not quick:
+        rows = moved_images()
+        say(
+            "",
+            f"The same at a larger size: the 1,797 images and their copies moved by one pixel, "
+            f"{len(rows):,} x {rows.shape[1]}, nu = 0.5",
+        )
+        figures["larger"] = side_by_side(rows)
+    with replacing(output / "figures.json") as temporary:
+        temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    say(
+        "",
+        f"Picture: {picture}   Report: {output / 'svdd.html'}   Model: "
+        f"{output / 'svdd.skops'}   Figures: {output / 'figures.json'}",
+    )
+
+
+def _ours(machine, parameters, report, split, output, train_file, test_file):
+    """Fit and predict through files, printing the commands that would do the same.
+
+    With a report, settings are chosen as well; all rows are known to be normal.
+    """
+    model = output / f"{machine}.skops"
+    scored = output / f"{machine}-scores.csv"
+    words = "".join(f" {flags(name)[0]} {value}" for name, value in parameters.items())
+    chosen = {"time_budget": BUDGET, "clean": True, "baselines": True}
+    effort = f" --clean --time-budget {BUDGET:g} --report {report}"
+    if report is None:
+        chosen, effort = {"time_budget": 0.0}, " --time-budget 0 --no-report"
+    scale = "" if split.scale else " --no-scale"
+    command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
+    say(f"$ {command}")
+    summary = jobs.train_file(
+        train_file,
+        model,
+        report=report,
+        command=command,
+        force=True,
+        observer=Quiet(),
+        machine=machine,
+        scale=split.scale,
+        **parameters,
+        **chosen,
+    )
+    say(f"$ fewlabels predict {model} {test_file} -o {scored}")
+    jobs.score_file(model, test_file, scored, observer=Quiet())
+    training = summary["training"]
+    kept = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
+    quality = _quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal)
+    return {**quality, **{name: training[name] for name in kept}}
+
+
+def _peer(split, output):
+    """scikit-learn's model on the rows as our model sees them."""
+    pipeline, _, _ = load_model(output / "one-class.skops")
+    rows = pipeline[:-1].transform(split.train)
+    started = time.perf_counter()
+    machine = OneClassSVM(nu=NU).fit(rows)
+    seconds = time.perf_counter() - started
+    # f(x_i) + rho = (K a)_i, so the dual objective needs no kernel matrix of our own.
+    inner = machine.score_samples(rows[machine.support_])
+    scores = machine.decision_function(pipeline[:-1].transform(split.test))
+    return {
+        **_quality(scores, split.is_normal),
+        "support_vectors": len(machine.support_),
+        "radius": None,
+        "objective": float(0.5 * np.sum(machine.dual_coef_ * inner)),
+        "duality_gap": None,
+        "seconds": seconds,
+    }
+
+
+def _quality(scores, is_normal):
+    return {
+        "scores": scores,
+        "auc": float(roc_auc_score(is_normal, scores)),
+        "normal_rejected": float((scores[is_normal] < 0).mean()),
+        "others_rejected": float((scores[~is_normal] < 0).mean()),
+    }
+
+
+def _print_table(results):
+    def percent(value):
+        return f"{100 * value:.1f} %"
+
+    rows = [
+        ("AUC", "auc", "{:.4f}".format),
+        ("normal rows rejected", "normal_rejected", percent),
+        ("other rows rejected", "others_rejected", percent),
+        ("support vectors", "support_vectors", str),
+        ("radius", "radius", number),
+        ("objective", "objective", "{:.6g}".format),
+        ("duality gap", "duality_gap", gap),
+        ("seconds to fit", "seconds", "{:.4f}".format),
+    ]
+    widths = [max(14, len(title)) for title in results]
+    heads = "  ".join(f"{title:>{w}}" for title, w in zip(results, widths, strict=True))
+    say(f"{'':<22}{heads}")
+    for name, key, form in rows:
+        cells = ["-" if found[key] is None else form(found[key]) for found in results.values()]
+        line = "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
+        say(f"{name:<22}{line}")
+
+
+def moved_images():
+    """All digits and their copies moved by one pixel in the eight directions."""
+    images = load_digits().images
+    moves = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
+    return np.concatenate(
+        [np.roll(images, move, axis=(1, 2)).reshape(len(images), -1) for move in moves]
+    )
+
+
+def side_by_side(rows, nu=0.5):
+    """Fit and score with both libraries, printing as they finish; figures by library."""
+    ours = machine_class("one-class")
+    found = {}
+    say(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
+    for title, machine in (("fewlabels", ours(nu=nu)), ("scikit-learn", OneClassSVM(nu=nu))):
+        started = time.perf_counter()
+        machine.fit(rows)
+        fitted = time.perf_counter()
+        inner = machine.score_samples(rows)
+        scored = time.perf_counter()
+        objective = float(0.5 * np.sum(machine.dual_coef_ * inner[machine.support_]))
+        gap = getattr(machine, "duality_gap_", None)
+        found[title] = {
+            "fit_seconds": fitted - started,
+            "score_seconds": scored - fitted,
+            "objective": objective,
+            "duality_gap": gap,
+        }
+        shown = "-" if gap is None else f"{gap:.3g}"
+        say(
+            f"{title:<22}{fitted - started:>10.2f}{scored - fitted:>10.2f}{objective:>14.7g}"
+            f"{shown:>13}"
+        )
+    return found
