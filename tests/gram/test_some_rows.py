@@ -5,7 +5,7 @@ import pytest
 
 from fewlabels import PUEnsemble
 from fewlabels.gram import BorderedGram, CachedGram, SumGram, make_gram
-from fewlabels.kernels import RBF
+from fewlabels.kernels import RBF, Linear
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -52,6 +52,16 @@ def test_partitions_understand_each_other(kind, around, rng):
     for ends in ((0, 20), (20, gram.n)):
         found = gram.part(*ends).values_of(gram.gather(every))
         assert np.abs(found - K[:, slice(*ends)]).max() <= 1e-15
+
+
+def test_a_sample_of_a_sum_with_a_negative_weight(rng):
+    """As of a manifold kernel with a landmark for every row, from 3072 rows on."""
+    X, rows = rng.normal(size=(N, 3)), np.arange(5, N)
+    members = [make_gram(kernel, X, dtype=np.float64) for kernel in (RBF(0.5), Linear())]
+    gram = SumGram(members, [2.0, -0.01], is_inner_product=True)
+    some = gram.some(rows)
+    np.testing.assert_allclose(some.whole(), gram.whole()[np.ix_(rows, rows)], atol=1e-15)
+    assert some.is_inner_product
 
 
 def test_a_sample_without_equal_rows_of_rows_with_some(rng):

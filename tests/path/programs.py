@@ -168,7 +168,7 @@ class Program:
         X, label = self.fresh_rows(n)
         rows, symmetric = self.penalties(X, label)
         total = self.total(len(self.X) + n)
-        block = bool(self.rng.random() < 0.6) or len(self.X) < self.smallest()
+        block = bool(self.rng.random() < 0.6)
         self.log.append(f"add {n} {'block' if block else 'singly'}")
         target = self.target if self.balance and not len(self.X) else None
         arguments = dict(block=block, total=total, target=target)

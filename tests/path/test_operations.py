@@ -73,6 +73,25 @@ def test_kinks_move_away_from_ends(seed):
         assert path.violation() < 1e-10
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_join_one_by_one_on_the_way_to_any_total(seed):
+    """Also where the first rows can't reach their share of the total."""
+    rng = np.random.default_rng(seed)
+    n, n_before = 8, rng.integers(0, 5)
+    X, low, up = rng.normal(size=(n, 2)), -rng.random(n), rng.random(n)
+    fixed = rng.random(n) < 0.3
+    low, up = np.where(fixed, 0.2, low), np.where(fixed, 0.2, up)
+    rows = RowPenalties.convex(Penalty.linear(low, up, rng.normal(size=n), n))
+    total = rng.uniform(low.sum(), up.sum())
+    path = PathFollower(KERNEL)
+    if n_before:
+        ends = low[:n_before].sum(), up[:n_before].sum()
+        path.add(X[:n_before], rows.take(np.arange(n_before)), total=rng.uniform(*ends))
+    path.add(X[n_before:], rows.take(np.arange(n_before, n)), block=False, total=total)
+    assert path.a.sum() == pytest.approx(total, abs=1e-12)
+    assert kkt_residual(kernel_matrix(JUDGE, X), rows.penalty.arrays(), path.a) < 1e-10
+
+
 def test_rows_keep_their_order(rng):
     X, y = blobs(rng, 120)
     path = PathFollower(KERNEL)

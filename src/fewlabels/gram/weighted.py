@@ -79,13 +79,10 @@ class SumGram(GramOperator):
         return Columns(np.asarray(indices), tuple(m.gather(indices) for m in self.members))
 
     def values_of(self, columns):
-        parts = [m.values_of(own) for m, own in zip(self.members, columns.values, strict=True)]
+        total = np.zeros((len(columns), self.n), self.dtype)
         weights = self.weight.astype(self.dtype)
-        total = np.empty((len(columns), self.n), self.dtype)
-        for place, row in enumerate(total):  # a column at a time, which stays in cache
-            np.multiply(parts[0][place], weights[0], out=row)
-            for part, weight in zip(parts[1:], weights[1:], strict=True):
-                row += weight * part[place]
+        for member, own, weight in zip(self.members, columns.values, weights, strict=True):
+            _add_each(total, weight, member.values_of(own))
         return total
 
     def block_of(self, columns):
@@ -106,7 +103,7 @@ class SumGram(GramOperator):
         return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
     def some(self, indices):
-        return SumGram([member.some(indices) for member in self.members], self.weight)
+        return self._of([member.some(indices) for member in self.members])
 
     def refined(self):
         refined = [member.refined() for member in self.members]
@@ -114,3 +111,9 @@ class SumGram(GramOperator):
             return None
         members = [new or old for new, old in zip(refined, self.members, strict=True)]
         return self._of(members)
+
+
+def _add_each(total, weight, values):
+    """Add weighted values a column at a time, which stays in cache."""
+    for row, column in zip(total, values, strict=True):
+        row += weight * column

@@ -200,6 +200,9 @@ class PathFollower:
     def add(self, X, rows, *, block=True, total=None, target=None, max_steps=None):
         """Add rows: all at once, or one after the other if not ``block``.
 
+        In the latter case the total and the target go a share of their way with every row, the
+        total as far as the rows so far can reach it.
+
         Parameters
         ----------
         X : ndarray or CSR array of shape (b, d)
@@ -217,10 +220,9 @@ class PathFollower:
         if block or n <= 1:
             operations = [(append, X, rows, total, target)]
         else:
-            # The total and the target move along, a share with every row.
-            clock = self.engine.clock
-            totals = _shares(clock.total_target, total, n)
-            targets = _shares(target if clock.target is None else clock.target, target, n)
+            now = self.engine.clock.target
+            targets = _shares(target if now is None else now, target, n)
+            totals = self._totals(total, rows)
             operations = [
                 (append, X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
             ]
@@ -378,24 +380,38 @@ class PathFollower:
             raise ValueError("the same row is named twice; name every row once.")
         return numbers
 
-    def _check_reachable(self, total, added=None, gone=None):
-        """Refuse what has no solution, before anything changes."""
-        state, clock = self._state, self.engine.clock
-        if state.bordered and (
-            self.engine.virtual.n_mean or (added is not None and added.symmetric.any())
-        ):
-            return  # the virtual row takes up any sum
-        if total is None and gone is None and added is not None:
-            if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
-                return  # the new rows may stay at zero
-        total = clock.total_target if total is None else float(total)
+    def _totals(self, total, rows):
+        """The total after each of some rows that are added one after the other."""
+        totals, intervals = _shares(self.engine.clock.total_target, total, len(rows)), None
+        if total is not None:
+            intervals = self._intervals(added=rows)
+        if intervals is not None:
+            low, up = (np.cumsum(ends)[-len(rows) :] for ends in intervals)
+            totals[:-1] = np.clip(totals, low, up)[:-1].tolist()
+        return totals
+
+    def _intervals(self, added=None, gone=None):
+        """Intervals of the variables after this; None where the virtual row takes up any sum."""
+        state, virtual = self._state, self.engine.virtual
+        if state.bordered and (virtual.n_mean or (added is not None and added.symmetric.any())):
+            return None
         first = self._penalty_line()
         kept = state.present if gone is None else state.without(gone)
         low, up = state.F[first, kept], state.F[first + st.N_ENDS - 1, kept]
         if added is not None:
             low = np.append(low, added.penalty.lower)
             up = np.append(up, added.penalty.upper)
-        _refuse_unreachable(low, up, total)
+        return low, up
+
+    def _check_reachable(self, total, added=None, gone=None):
+        """Refuse what has no solution, before anything changes."""
+        if total is None and gone is None and added is not None:
+            if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
+                return  # the new rows may stay at zero
+        intervals = self._intervals(added, gone)
+        if intervals is not None:
+            now = self.engine.clock.total_target
+            _refuse_unreachable(*intervals, now if total is None else float(total))
 
 
 def _refuse_unreachable(low, up, total):
