@@ -174,7 +174,8 @@ def test_memory_of_rows_that_have_gone_is_freed(rng):
         stream.add(X[i : i + 2], label[i : i + 2])
         if i >= 100:
             stream.remove(8 + rng.choice(len(stream) - 8, 2, replace=False))
-        stream.run()
+        stream.paths[0].run()
+        stream.settle()
     assert len(stream) == 100 and stream.places.max() < 2 * len(stream) + 70
 
 

@@ -80,12 +80,6 @@ class BoundedPUStream(SavedStream):
         if self.on_path is None:
             self.on_path = self._present()
 
-    def _spread(self, a):
-        """Numbers of the rows on the path, at all places."""
-        spread = np.zeros(self.rows.n_places)
-        spread[self.on_path] = a
-        return spread
-
     def _data(self, places):
         rows, factor = self.rows, self.rows.get("factor")
         positive = rows["positive"][places]
@@ -123,7 +117,7 @@ class BoundedPUStream(SavedStream):
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
         self.stated, self.on_path, self._gradient = stated, places, result.gradient
-        self._start = self._spread(result.a), result.multiplier
+        self._start = self.rows.spread(self.on_path, result.a), result.multiplier
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
         self.done = result.status in (Status.CONVERGED, Status.STALLED)
         self.history.append({**entry, "finished": self.done})
@@ -132,7 +126,7 @@ class BoundedPUStream(SavedStream):
         moved = self.rows.compact()
         if moved is not None:
             self.on_path = moved[self.on_path]
-            self._start = self._spread(result.a), result.multiplier
+            self._start = self.rows.spread(self.on_path, result.a), result.multiplier
         return self.done
 
     def solution(self):
@@ -154,18 +148,7 @@ class BoundedPUStream(SavedStream):
 
     def trained(self):
         """``PURows`` with the weights of the solution, and it as a ``PUSolution``."""
-        rows, places = self.rows, self._places()
-        data, alive = self._data(places), rows.alive
-        numbers = np.where(alive, np.cumsum(alive) - 1, -1)
+        places = self._places()
+        data = self._data(places)
         found, data = bounded_solution(*self._solution(data), data, self.stated)
-        others = np.setdiff1d(rows.places, places, assume_unique=True)
-        return PURows(
-            data=data,
-            X=rows.rows(places),
-            numbers=numbers[places],
-            n=len(self),
-            shift=self.shift,
-            others=numbers[others],
-            X_others=rows.rows(others),
-            others_positive=rows["positive"][others],
-        ), found
+        return PURows.of_held(self.rows, places, data, self.shift), found

@@ -16,8 +16,7 @@ from ..solvers import Status
 from ..solvers.path import PathFollower
 from ..solvers.run import certify
 from .afresh import solved_afresh
-from .anomalies import AnomalyMarks
-from .rows import SavedStream, caught_up, weight_in_training
+from .rows import AnomalyMarks, SavedStream, caught_up, weight_in_training
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _ON_AT_FIRST = 1e-9
@@ -413,7 +412,7 @@ class ConvexStream(SavedStream):
         self._gradient = result.gradient
         self.on_path, self.mass, self.stale = places, self._mass_of(places), False
         self._start = (
-            self._spread(result.a) * self.formulation.unit(self.mass),
+            self.rows.spread(places, result.a) * self.formulation.unit(self.mass),
             self.formulation.path_multiplier(result.multiplier, self.mass),
         )
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
@@ -427,7 +426,7 @@ class ConvexStream(SavedStream):
 
         It is short for support vectors that become anomalies. Elsewhere it has many steps.
         """
-        return not np.all(anomaly) or np.any(self._spread(self._variables())[places] == 0.0)
+        return not np.all(anomaly) or np.any(self._all_variables()[places] == 0.0)
 
     def _begin_again(self):
         """After an exception: let another path begin where this one ended."""
@@ -437,7 +436,7 @@ class ConvexStream(SavedStream):
         self._steps_before, self._history_before = self.n_steps, self.history
         if len(path):
             self._notice()
-            self._start = self._spread(self._variables()), path.multiplier
+            self._start = self._all_variables(), path.multiplier
         self.path = None
 
     def _variables(self):
@@ -452,11 +451,9 @@ class ConvexStream(SavedStream):
             return penalties.penalty.shared_out(a, Copies(of, first))
         return a[of]
 
-    def _spread(self, a):
-        """Numbers of the rows on the path, at all places."""
-        spread = np.zeros(self.rows.n_places)
-        spread[self.on_path] = a
-        return spread
+    def _all_variables(self):
+        """The variables at all places."""
+        return self.rows.spread(self.on_path, self._variables())
 
     # Of the start and of all paths since.
 
@@ -491,8 +488,3 @@ class ConvexStream(SavedStream):
         if not self.done:
             result.objective, result.duality_gap = np.nan, np.inf
         return problem, result
-
-    def numbers(self, places):
-        """What users call the rows at some places; -1 for those that are leaving."""
-        alive = self.rows.alive
-        return np.where(alive, np.cumsum(alive) - 1, -1)[places]

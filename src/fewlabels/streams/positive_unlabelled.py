@@ -155,17 +155,7 @@ class PUStream(ConvexStream):
         )
         data.similarity = rows["similarity"][self.on_path]
         data.similarity_positive = rows["similarity"][positives]
-        others = np.setdiff1d(rows.places, places, assume_unique=True)
-        return PURows(
-            data=data,
-            X=rows.rows(places),
-            numbers=self.numbers(places),
-            n=len(self),
-            shift=self.shift,
-            others=self.numbers(others),
-            X_others=rows.rows(others),
-            others_positive=rows["positive"][others],
-        )
+        return PURows.of_held(rows, places, data, self.shift)
 
     def trained(self):
         """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""

@@ -267,14 +267,6 @@ class S3VMStream(PlainState):
 
     # -- the paths ------------------------------------------------------------------------------
 
-    def run(self, max_steps=None):
-        """Let all paths catch up; whether they have, within ``max_steps``."""
-        last = self.n_steps + (max_steps or 0)
-        for path in self.paths:
-            path.run(None if max_steps is None else max(0, last - self.n_steps))
-        self.settle()
-        return self.done
-
     def begin_paths(self):
         """Begin the paths whose start is known, where that is possible."""
         for path in self.paths:

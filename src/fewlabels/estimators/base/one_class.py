@@ -166,7 +166,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def _describe(self):
         stream = self._stream
         problem, result = stream.solution()
-        rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
+        rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
         unit = stream.formulation.unit(stream.mass)
         # A path has no tolerance.
         warn_of_lost_digits(problem.gram, result.a, problem.scale, 0.0)

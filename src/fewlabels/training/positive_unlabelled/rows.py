@@ -58,6 +58,21 @@ class PURows(SomeRows):
     held: dict | None = None
     propensity: np.ndarray | None = None
 
+    @classmethod
+    def of_held(cls, held, places, data, shift):
+        """Of ``HeldRows``, where ``data`` are of the rows at some places and no others count."""
+        others = np.setdiff1d(held.places, places, assume_unique=True)
+        return cls(
+            data=data,
+            X=held.rows(places),
+            numbers=held.numbers(places),
+            n=len(held),
+            shift=shift,
+            others=held.numbers(others),
+            X_others=held.rows(others),
+            others_positive=held["positive"][others],
+        )
+
     @property
     def weight_positive(self):
         """Of the positive rows together."""
