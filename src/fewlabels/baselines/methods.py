@@ -231,20 +231,20 @@ def _methods(known, seed):
     ]
 
 
-def beside(machine, methods, **settings):
+def beside(model, methods, **settings):
     """The methods to compare: the model first, then others than itself.
 
     A simple method is compared with the task's usual estimator too, which gets the ``settings``.
     """
-    machine = clone(machine)
-    if not hasattr(machine, "method"):
-        machine.set_params(verbose=False)
-        return [ComparedMethod(type(machine).__name__, machine), *methods]
-    others = [method for method in methods if method.machine != machine.method]
-    usual = machine.task.usual
+    model = clone(model)
+    if not hasattr(model, "method"):
+        model.set_params(verbose=False)
+        return [ComparedMethod(type(model).__name__, model), *methods]
+    others = [method for method in methods if method.machine != model.method]
+    usual = model.task.usual
     rival = machine_class(usual)(**settings)
     ours = ComparedMethod(type(rival).__name__, rival, machine=usual)
-    return [ComparedMethod(machine.title, machine), ours, *others]
+    return [ComparedMethod(model.title, model), ours, *others]
 
 
 def one_class_methods(seed):

@@ -293,22 +293,22 @@ def warm_up(X, kernel, columns):
         some.drivers(0, columns)
 
 
-def followed(machine, since):
+def followed(model, since):
     """The model once it was told answers, one after the other."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row, code in since:
-            machine.relabel([row], None if code == UNKNOWN else [code])
-    return Learnt.of(machine)
+            model.relabel([row], None if code == UNKNOWN else [code])
+    return Learnt.of(model)
 
 
 def replayed(anchor, since):
     """A pickled model that was told answers."""
-    machine = pickle.loads(anchor)
+    model = pickle.loads(anchor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        machine.resume()  # the path begins, which takes its time
-    return followed(machine, since)
+        model.resume()  # the path begins, which takes its time
+    return followed(model, since)
 
 
 def left_out(X, codes, kernel, shares, rows):

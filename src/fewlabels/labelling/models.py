@@ -34,15 +34,15 @@ def ignores_unlabelled(kernel):
     return kernel == "trees"
 
 
-def doubts_of(machine):
+def doubts_of(model):
     """Decisions for all rows of a fitted S3VM that follow from its labels alone.
 
     Unlabelled rows push the boundary of an S3VM to where rows are rare. So rows near it are rare
     as well, and their labels say little about the others.
     """
-    if machine.C_star == 0:
-        return machine.training_decisions_
-    X, label = machine.training_rows_.X, machine.training_rows_.label
+    if model.C_star == 0:
+        return model.training_decisions_
+    X, label = model.training_rows_.X, model.training_rows_.label
     known = np.flatnonzero(label)
-    alone = S3VM(kernel=machine.kernel, gamma=machine.gamma_, unlabeled=0, n_jobs=1, **_ALONE)
+    alone = S3VM(kernel=model.kernel, gamma=model.gamma_, unlabeled=0, n_jobs=1, **_ALONE)
     return alone.fit(X[known], label[known]).decision_function(X)

@@ -6,7 +6,6 @@ from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..kernels import centered
 from ..solvers import Status, solve_decomposition
-from ..solvers.run import certify
 from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.losses import bounded_problem, bounded_solution
 from ..training.positive_unlabelled.rows import PURows
@@ -140,11 +139,7 @@ class BoundedPUStream(SavedStream):
         problem, places = bounded_problem(data, self.stated), self._places()
         a = problem.penalty.rounded(self._start[0][places])
         gradient = problem.gradient(a) if self._gradient is None else self._gradient
-        status = Status.CONVERGED if self.done else Status.MAX_ITER
-        result = certify(problem, a, gradient, status, self.n_steps, self.history)
-        if not self.done:
-            result.objective, result.duality_gap = np.nan, np.inf
-        return problem, result
+        return problem, self.certified(problem, a, gradient)
 
     def trained(self):
         """``PURows`` with the weights of the solution, and it as a ``PUSolution``."""

@@ -12,9 +12,7 @@ from ..kernels import centered
 from ..problem import RowPenalties
 from ..problem.dual import curvature_missing
 from ..problem.penalty import group_sums
-from ..solvers import Status
 from ..solvers.path import PathFollower
-from ..solvers.run import certify
 from .afresh import solved_afresh
 from .rows import AnomalyMarks, SavedStream, caught_up, weight_in_training
 
@@ -483,8 +481,4 @@ class ConvexStream(SavedStream):
             gradient = self._gradient
         else:
             gradient = problem.gradient(a)
-        status = Status.CONVERGED if self.done else Status.MAX_ITER
-        result = certify(problem, a, gradient, status, self.n_steps, self.history)
-        if not self.done:
-            result.objective, result.duality_gap = np.nan, np.inf
-        return problem, result
+        return problem, self.certified(problem, a, gradient)

@@ -9,6 +9,8 @@ from .._deadline import ENDLESS
 from .._threads import one_blas_thread
 from ..gram.equal_rows import row_keys
 from ..gram.growing.stores import grown
+from ..solvers import Status
+from ..solvers.run import certify
 
 # Rows that are gone are removed from all arrays when they are this share, and so many.
 _GONE_SHARE, _FEW = 0.25, 64
@@ -306,6 +308,14 @@ class SavedStream(PlainState):
             "version": self.version,
             "done": self.done,
         }
+
+    def certified(self, problem, a, gradient):
+        """The Result of a problem at its variables; uncertified while rows are on their way."""
+        status = Status.CONVERGED if self.done else Status.MAX_ITER
+        result = certify(problem, a, gradient, status, self.n_steps, self.history)
+        if not self.done:
+            result.objective, result.duality_gap = np.nan, np.inf
+        return result
 
     def __setstate__(self, state):
         rows = dict(state["rows"])

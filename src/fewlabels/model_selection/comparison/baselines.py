@@ -104,29 +104,27 @@ def compare_with_baselines(
     search = Search(time_budget, progress, random_state)
     rng = check_random_state(search.seed)
     is_pipeline = isinstance(estimator, Pipeline)
-    machine = estimator[-1] if is_pipeline else estimator
+    model = estimator[-1] if is_pipeline else estimator
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
-    _check(machine, X, y, known_other)
+    _check(model, X, y, known_other)
     X = _as_rows(X, steps, "X")
     rows = ComparedRows(X, y, steps)
     if known_other is not None:
         known_other = _as_rows(known_other, steps, "known_other")
-    compare = machine.task.part(__package__).compare
-    measured = compare(
-        machine, rows, search, rng, known_other=known_other, class_names=class_names
-    )
+    compare = model.task.part(__package__).compare
+    measured = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
     return measured.result(search)
 
 
-def _check(machine, X, y, known_other):
-    name = type(machine).__name__
-    task = getattr(machine, "task", None)
+def _check(model, X, y, known_other):
+    name = type(model).__name__
+    task = getattr(model, "task", None)
     if not isinstance(task, Task):
         raise ValueError(
             f"compare_with_baselines accepts {estimators_of(*TASKS)}, the estimators in "
             f"fewlabels.baselines, and pipelines that end in one of them; got {name}."
         )
-    if getattr(machine, "kernel", None) == "precomputed":
+    if getattr(model, "kernel", None) == "precomputed":
         raise ValueError(
             "baselines need rows, and kernel='precomputed' has only kernel values; pass rows and "
             "a kernel or a callable."

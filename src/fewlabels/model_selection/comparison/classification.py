@@ -26,10 +26,10 @@ _CALLED, _APART = 500, 0.1
 _NAMED = 5
 
 
-def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
+def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores of ours and of the baselines."""
-    measured = Measured(machine.task, f"{machine.task.score} on held-out labelled rows")
-    label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
+    measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
+    label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
     kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
@@ -56,13 +56,13 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     )
     held = np.where(alone, np.nan, coded)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, held[kept])]
-    if isinstance(getattr(machine, "balance", None), Mapping):
-        balance = numbered_shares(machine.balance, classes, np.arange(float(len(classes))))
-        machine = clone(machine).set_params(balance=balance)
-    ratio = getattr(machine, "class_ratio", None)
+    if isinstance(getattr(model, "balance", None), Mapping):
+        balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
+        model = clone(model).set_params(balance=balance)
+    ratio = getattr(model, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
-        machine = clone(machine).set_params(class_ratio=read_ratio(ratio, classes))
-    methods = beside(machine, few_label_methods(rng.randint(2**31 - 1)))
+        model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
+    methods = beside(model, few_label_methods(rng.randint(2**31 - 1)))
 
     def evaluate(method, fold, train, test):
         known = ~np.isnan(coded[train])

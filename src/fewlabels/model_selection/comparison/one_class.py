@@ -15,7 +15,7 @@ from .measured import Measured
 from .run import ENOUGH, MOST_ROWS, folds_in_words, run
 
 _FOLDS, _REPEATS = 5, 2
-# The rate asked for where the machine has none.
+# The rate asked for where the model has none.
 _TARGET_FPR = 0.05
 _SIDES = ("left", "right")
 # Without known anomalies the comparison ends when so many rows were held out, or all of them.
@@ -25,13 +25,13 @@ _COUNTED = "enough rows were held out to count false alarms and to compare ranks
 _SHOWN = 20
 
 
-def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
+def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
-    measure = f"{machine.task.score}, held-out rows against known anomalies"
+    measure = f"{model.task.score}, held-out rows against known anomalies"
     if known_other is None:
         measure = "none: without known anomalies detectors cannot be ranked"
-    measured = Measured(machine.task, measure, is_ranked=known_other is not None)
-    trim = trim_of(machine)
+    measured = Measured(model.task, measure, is_ranked=known_other is not None)
+    trim = trim_of(model)
     n = rows.X.shape[0]
     kept, sampled = np.arange(n), ""
     if n > MOST_ROWS:
@@ -45,8 +45,8 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
         splits += [(kept[a], kept[b]) for a, b in folds.split(kept)]
-    methods = beside(machine, one_class_methods(seed))
-    asked = getattr(machine, "target_fpr", None) or _TARGET_FPR
+    methods = beside(model, one_class_methods(seed))
+    asked = getattr(model, "target_fpr", None) or _TARGET_FPR
 
     def evaluate(method, fold, train, test):
         others = () if known_other is None else (known_other,)

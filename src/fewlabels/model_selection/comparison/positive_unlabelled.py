@@ -18,12 +18,12 @@ _FOLDS, _REPEATS = 5, 4
 _MOST_POSITIVE = 1500
 
 
-def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
+def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     """``Measured`` scores of ours and of the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
-    measured = Measured(machine.task, f"{machine.task.score}, {rows_compared}")
-    positive, classes = split_labels(rows.y, machine.pos_label)
-    prior = _prior_of(machine, rows, positive, classes)
+    measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
+    positive, classes = split_labels(rows.y, model.pos_label)
+    prior = _prior_of(model, rows, positive, classes)
     kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
     fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
     if fewest < 2:
@@ -35,7 +35,7 @@ def compare(machine, rows, search, rng, *, known_other=None, class_names=None):
     )
     mark = positive.astype(int)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, mark[kept])]
-    methods = beside(machine, pu_methods(rng.randint(2**31 - 1)), prior=prior)
+    methods = beside(model, pu_methods(rng.randint(2**31 - 1)), prior=prior)
 
     def evaluate(method, fold, train, test):
         encoded, held = rows.encoded(fold, train, test)
@@ -105,16 +105,16 @@ def placements(decision, is_positive):
     return found
 
 
-def _prior_of(machine, rows, positive, classes):
+def _prior_of(model, rows, positive, classes):
     """The prior given, or a fitted model's, or estimated once."""
-    if isinstance(machine.prior, Real):
-        return float(machine.prior)
-    if hasattr(machine, "prior_"):
-        return float(machine.prior_)
+    if isinstance(model.prior, Real):
+        return float(model.prior)
+    if hasattr(model, "prior_"):
+        return float(model.prior_)
     X = rows.X
     if rows.steps is not None:
         X = clone(rows.steps).fit_transform(X, rows.y)
-    if hasattr(machine, "method"):
+    if hasattr(model, "method"):
         return estimate_prior(X, positive).prior
     labels = classes[positive.astype(np.intp)]
-    return prior_of(clone(machine), X, labels)[0].prior
+    return prior_of(clone(model), X, labels)[0].prior

@@ -182,7 +182,7 @@ class TuningResult:
         return ax
 
 
-def trim_of(machine):
+def trim_of(model):
     """Share of the rows that ``tune`` left out of a model's training, if it did."""
-    found = getattr(machine, "tuning_", None)
+    found = getattr(model, "tuning_", None)
     return 0.0 if found is None else found.trim

@@ -218,7 +218,7 @@ def _apart(search, call):
     return found, search, told
 
 
-def kernel_values(machine):
+def kernel_values(model):
     """Kernel values that a fit evaluated, as far as its history tells."""
-    entries = [entry for entry in machine.history_ if "kernel_values" in entry]
+    entries = [entry for entry in model.history_ if "kernel_values" in entry]
     return int(entries[-1]["kernel_values"]) if entries else 0

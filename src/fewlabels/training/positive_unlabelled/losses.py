@@ -76,17 +76,22 @@ def bounded_solution(problem, result, data, stated):
     size = 2.0 * stated.lam * stated.weight_positive / stated.prior
     # The weights that the variables of positive rows stand for.
     used = -result.a[data.positive] * size
-    found = PUSolution(
+    found = solution_over_all(problem, result, data, stated.lam)
+    return found, data.weighed(used / data.given_weight_positive)
+
+
+def solution_over_all(problem, result, data, lam):
+    """A PUSolution from a Result of the problem of a ``DoubleHingeOverAll``."""
+    return PUSolution(
         coef=-result.a,
         f=-result.gradient[data.unlabeled],
         penalty=problem.penalty.take(data.unlabeled),
         bias=result.multiplier,
-        objective=-2.0 * stated.lam * (result.objective - result.duality_gap),
-        gap=float(np.maximum(0.0, 2.0 * stated.lam * problem.supported_gap(result))),
+        objective=2.0 * lam * (result.duality_gap - result.objective),
+        gap=float(np.maximum(0.0, 2.0 * lam * problem.supported_gap(result))),
         result=result,
-        gram=data.gram_all,
+        gram=problem.gram,
     )
-    return found, data.weighed(used / data.given_weight_positive)
 
 
 def double_hinge_solution(problem, result, data, lam):

@@ -16,8 +16,8 @@ from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, weig
 from ...rows.shards import sampled, weights_of
 from ...rows.spec import ProblemSpec, solve_sharded
 from ...solvers.engine.messages import SpreadOf
-from .data import PUData, PUSolution
-from .losses import solve_bounded, solve_double_hinge, solve_ramp
+from .data import PUData
+from .losses import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
 from .scores import quantile_cut
 
 # Rows of either kind that the prior is estimated from, or checked with.
@@ -192,18 +192,8 @@ class ShardedPURows:
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
         solved = solve_sharded(self.source, self.spec.stating(formulation), settings.engine)
-        result, problem = solved.result, solved.problem
         data, X = self._data(solved.numbers)
-        found = PUSolution(
-            coef=-result.a,
-            f=-result.gradient[data.unlabeled],
-            penalty=problem.penalty.take(data.unlabeled),
-            bias=result.multiplier,
-            objective=2.0 * lam * (result.duality_gap - result.objective),
-            gap=float(np.maximum(0.0, 2.0 * lam * problem.supported_gap(result))),
-            result=result,
-            gram=problem.gram,
-        )
+        found = solution_over_all(solved.problem, solved.result, data, lam)
         rows = {"data": data, "X": X, "numbers": solved.numbers, "shift": self.spec.shift}
         return found, SupportRows(all_rows=solved.all_rows, **rows), None
 
