@@ -361,7 +361,8 @@ class S3VM(UpdatableS3VM):
         problems, shift = self._problems(), rows.shift(self._make_kernel())
         stream: Any = None
         if self.solver == "path" or (rows.kept is None and rows.can_be_held):
-            reading.refuse_what_has_no_path(self.kernel, rows.kept is not None)
+            reading.refuse_matrix(self.kernel)
+            reading.refuse_left_out(rows.kept)
             stream = self._make_stream(problems, rows, label, shift)
         if self.solver == "path":
             self._open_stream("fit", stream)

@@ -314,14 +314,11 @@ class ClassPath:
     def fresh(self, kernel=None):
         """The same rows without a path, perhaps under another kernel."""
         now = self._now
-        state = PathState(
-            0,
+        state = PathState.at_rest(
             now.machine,
             now.kernel if kernel is None else kernel,
             now.rows,
             now.shift,
-            followed=np.full(now.rows.n_places, ABSENT),
-            n_rebuilt=len(now.rows),
             steps=self.n_steps,
             flips=self.n_flips,
             iterations=now.iterations,
@@ -332,15 +329,7 @@ class ClassPath:
     def beginning(self, rows, machine):
         """A path over other rows, that has not begun."""
         now = self._now
-        state = PathState(
-            1,
-            machine,
-            now.kernel,
-            rows,
-            now.shift,
-            followed=np.full(rows.n_places, ABSENT),
-            n_rebuilt=len(rows),
-        )
+        state = PathState.at_rest(machine, now.kernel, rows, now.shift, version=1)
         return ClassPath(self.options, state)
 
     def against(self, rows, machine):
@@ -411,15 +400,14 @@ class ClassPath:
         """The path that was ``saved``, over its rows."""
         start, parameters = saved["start"], saved["parameters"]
         machine = SemiSupervised(*(parameters[name] for name in ("C", "C_star", "balance")))
-        state = PathState(
-            saved["version"],
+        state = PathState.at_rest(
             machine,
             saved["kernel"],
             rows,
             shift,
+            version=saved["version"],
             start=None if start is None else begin.Start(**{**start, "sign": start["sign"] * 1.0}),
             done=saved["done"],
-            followed=np.full(rows.n_places, ABSENT),
             steps=saved["steps"],
             flips=saved["flips"],
             iterations=saved["iterations"],

@@ -14,7 +14,7 @@ from ..fitted import TrainingRows
 from ..labels.semi_supervised import sides
 from .class_path import ClassPath, PathOptions
 from .rows import HeldRows, PlainState, labelled_rows
-from .state import ABSENT, NONE, PathState, both_classes
+from .state import NONE, PathState, both_classes
 
 # What rounding may do to a path.
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
@@ -54,18 +54,7 @@ class S3VMStream(PlainState):
         self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs)
         held = labelled_rows(X, label, weight)
         paths = tuple(
-            ClassPath(
-                self.options,
-                PathState(
-                    0,
-                    machine,
-                    kernel,
-                    view,
-                    shift,
-                    n_rebuilt=len(view),
-                    followed=np.full(view.n_places, ABSENT),
-                ),
-            )
+            ClassPath(self.options, PathState.at_rest(machine, kernel, view, shift))
             for machine, view in zip(machines, _views(held, len(machines)), strict=True)
         )
         self._now = _Now(0, held, paths)
@@ -201,8 +190,11 @@ class S3VMStream(PlainState):
 
     def _change(self, held, n_changed):
         """Rows have changed; the paths will follow."""
-        views = zip(self.paths, _views(held, len(self.paths)), strict=True)
-        paths = tuple(path.over(view, n_changed) for path, view in views)
+        self._replace(held, lambda path, view: path.over(view, n_changed))
+
+    def _replace(self, held, over):
+        """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
+        paths = tuple(map(over, self.paths, _views(held, len(self.paths))))
         self._now = self._now._replace(held=held, paths=paths)
 
     def _check_labels(self, label, what):
@@ -232,9 +224,7 @@ class S3VMStream(PlainState):
         """Give all rows more columns, of zeros: the functions stay the same."""
         held = self.held.copy()
         held.widen(n_columns)
-        views = zip(self.paths, _views(held, len(self.paths)), strict=True)
-        paths = tuple(path.widened(view, n_columns) for path, view in views)
-        self._now = self._now._replace(held=held, paths=paths)
+        self._replace(held, lambda path, view: path.widened(view, n_columns))
 
     def with_classes(self, names, before, machine):
         """Another stream of the same rows, at rest, with those classes that are new in ``names``.
@@ -281,9 +271,7 @@ class S3VMStream(PlainState):
         held = self.held.copy()
         place = held.compact()
         if place is not None:
-            views = zip(self.paths, _views(held, len(self.paths)), strict=True)
-            paths = tuple(path.renumbered(view, place) for path, view in views)
-            self._now = self._now._replace(held=held, paths=paths)
+            self._replace(held, lambda path, view: path.renumbered(view, place))
 
     def mark_rebuilt(self, consolidated=False):
         """Count changes from now on."""

@@ -71,6 +71,13 @@ class PathState(NamedTuple):
     iterations: int = 0  # of batch trainings
     history: tuple = ()
 
+    @classmethod
+    def at_rest(cls, machine, kernel, rows, shift, *, version=0, **known):
+        """Over rows that no path follows so far."""
+        known = {"n_rebuilt": len(rows), **known}
+        followed = np.full(rows.n_places, ABSENT)
+        return cls(version, machine, kernel, rows, shift, followed=followed, **known)
+
     def wanted(self):
         """Labels at all places that a path has to follow; ``ABSENT`` where no row is."""
         rows = self.rows

@@ -98,14 +98,18 @@ def read_costs(C, C_star):
             raise ValueError(f"{name}={value!r} is not a cost; pass a number {allowed}.")
 
 
-def refuse_what_has_no_path(kernel, some_left_out):
-    """Refuse rows that a path cannot hold."""
+def refuse_matrix(kernel):
+    """Refuse a matrix of kernel values, which a path cannot hold."""
     if kernel == "precomputed":
         raise ValueError(
             "kernel='precomputed' can't be updated, because the kernel values of new rows are "
             "missing; pass rows and a kernel or a callable, or use solver='cccp'."
         )
-    if some_left_out:
+
+
+def refuse_left_out(kept):
+    """Refuse rows of which only some are ``kept``: a path holds them all. None for all."""
+    if kept is not None:
         raise ValueError(
             "rows with sample_weight <= 0 can't be used in updates; drop them from X."
         )

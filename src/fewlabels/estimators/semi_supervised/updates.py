@@ -268,21 +268,21 @@ class UpdatableS3VM(TwoClassMachine):
     def _ready_stream(self):
         """The stream, its paths begun if that is possible."""
         self._check_is_fitted()
-        reading.refuse_what_has_no_path(self.kernel, self._kept is not None)
+        reading.refuse_left_out(self._kept)
         stream = super()._ready_stream()
         stream.begin_paths()
         return stream
 
     def _read_new(self, X, y, sample_weight, classes):
         rows = self._rows_to_score(X)
-        weight, left_out = check_weight(sample_weight, rows)
+        weight, kept = check_weight(sample_weight, rows)
         label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
-        reading.refuse_what_has_no_path(self.kernel, left_out is not None)
+        reading.refuse_left_out(kept)
         return {"X": rows, "label": label, "weight": weight}
 
     def _begin(self, X, y, classes, sample_weight):
         """The first rows of a stream."""
-        reading.refuse_what_has_no_path(self.kernel, False)
+        reading.refuse_matrix(self.kernel)
         label = None
         if classes is not None:
             classes = read_classes(classes, self.unlabeled)
@@ -296,7 +296,7 @@ class UpdatableS3VM(TwoClassMachine):
             label, classes = reading.read_labels(y, self.unlabeled)
         rows = fit_rows(self, X, sample_weight)
         self._set_gamma(rows)
-        reading.refuse_what_has_no_path(self.kernel, rows.kept is not None)
+        reading.refuse_left_out(rows.kept)
         if label is None:
             label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
         check_consistent_length(rows.X, label)
