@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.io.arrays import read_arrays
+from fewlabels.io.sources import as_source
 from fewlabels.io.stored import array_pieces
 from fewlabels.io.tables.schema import Schema
 from fewlabels.options.words import UserError
@@ -18,16 +19,16 @@ def test_npz_and_npy(tmp_path):
     np.savez(tmp_path / "a.npz", X=X, y=Y, shape=np.zeros(2))
     np.savez(tmp_path / "b.npz", rows=X)
     np.save(tmp_path / "c.npy", X.astype(np.float32))
-    data = read_arrays(tmp_path / "a.npz", "npz")
+    data = read_arrays(tmp_path / "a.npz")
     np.testing.assert_array_equal(data.X, X)
     assert list(data.labels) == ["y"]
-    np.testing.assert_array_equal(read_arrays(tmp_path / "b.npz", "npz").X, X)
-    assert read_arrays(tmp_path / "c.npy", "npy").X.dtype == np.float32
+    np.testing.assert_array_equal(read_arrays(tmp_path / "b.npz").X, X)
+    assert read_arrays(tmp_path / "c.npy").X.dtype == np.float32
 
 
 def test_sparse_npz(tmp_path):
     sp.save_npz(tmp_path / "a.npz", sp.csc_array(X))
-    data = read_arrays(tmp_path / "a.npz", "npz")
+    data = read_arrays(tmp_path / "a.npz")
     assert data.is_sparse
     np.testing.assert_array_equal(data.X.toarray(), X)
 
@@ -39,7 +40,7 @@ def test_a_sparse_npz_that_points_outside_is_not_used(tmp_path, form):
     parts = {"data": [1.0], "indices": [9], "indptr": ends}
     np.savez(path, format=form.encode(), shape=[4, 4], **parts)
     with pytest.raises(UserError, match=r"sparse matrix in .* is invalid .*save_npz"):
-        read_arrays(path, "npz")
+        read_arrays(path)
 
 
 @pytest.mark.parametrize("zero_based", [True, False])
@@ -47,14 +48,14 @@ def test_svmlight_counts_columns_as_in_training(tmp_path, zero_based):
     path, later = tmp_path / "a.svmlight", tmp_path / "b.svmlight"
     first = X[:, [1, 0, 2]] if zero_based else X
     dump_svmlight_file(first, Y, str(path), zero_based=zero_based)
-    data = read_arrays(path, "svmlight")
+    data = read_arrays(path)
     assert data.zero_based is zero_based
     np.testing.assert_array_equal(data.X.toarray(), first)
     np.testing.assert_array_equal(data.labels["y"], Y)
     # A later file that happens to use neither the first nor the last column.
     dump_svmlight_file(np.array([[0.0, 7.0, 0.0]]), [1], str(later), zero_based=zero_based)
     schema = Schema("sparse", 3, zero_based=zero_based)
-    ((data, share),) = array_pieces(later, "svmlight", 10, schema)
+    ((data, share),) = array_pieces(as_source(later), 10, schema)
     assert share == 1.0
     np.testing.assert_array_equal(data.X.toarray(), [[0, 7, 0]])
 
@@ -80,6 +81,5 @@ def test_svmlight_counts_columns_as_in_training(tmp_path, zero_based):
 def test_unusable_files(tmp_path, name, write, message):
     path = tmp_path / name
     write(path)
-    form = {"npy": "npy", "npz": "npz", "svm": "svmlight"}[path.suffix[1:]]
     with pytest.raises(UserError, match=message):
-        read_arrays(path, form)
+        read_arrays(path)

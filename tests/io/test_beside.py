@@ -41,8 +41,8 @@ def folder(tmp_path):
 def test_pieces_have_their_rows_of_numbers(folder):
     source = source_of(folder / "d.csv", features=folder / "e.npy")
     names = [f"features[{k}]" for k in range(6)]
-    assert column_names(source, "csv")[-6:] == names
-    pieces = [piece for piece, _, _ in iterate_tables(source, "csv", 7)]
+    assert column_names(source)[-6:] == names
+    pieces = [piece for piece, _, _ in iterate_tables(source, 7)]
     found = pa.concat_tables(pieces).select(names).to_pandas().to_numpy()
     np.testing.assert_array_equal(found, np.load(folder / "e.npy"))
 
@@ -59,7 +59,7 @@ def test_pieces_have_their_rows_of_numbers(folder):
 def test_numbers_that_do_not_fit(folder, name, message):
     source = source_of(folder / "d.csv", features=folder / name)
     with pytest.raises(UserError, match=message):
-        list(iterate_tables(source, "csv"))
+        list(iterate_tables(source))
 
 
 def fit(folder, **options):

@@ -58,8 +58,8 @@ def test_views_of_duckdb_read_no_other_file(tmp_path, secret, query):
     path = write_duckdb(tmp_path / "d.duckdb", v=query.format(secret))
     for read in (column_names, read_table):
         with pytest.raises(UserError, match="a view that reads other files, which is not allowed"):
-            read(f"{path}::v", "duckdb")
-    assert read_table(f"{path}::t", "duckdb").num_rows == 50
+            read(f"{path}::v")
+    assert read_table(f"{path}::t").num_rows == 50
 
 
 def test_views_of_duckdb_read_no_variables(tmp_path):
@@ -70,7 +70,7 @@ def test_views_of_duckdb_read_no_variables(tmp_path):
         connection.execute("CREATE TABLE known (a INTEGER); CREATE VIEW v AS SELECT * FROM known")
         connection.execute("DROP TABLE known")
     with pytest.raises(UserError, match=r"d.duckdb::v can't be read"):
-        read_table(f"{path}::v", "duckdb")
+        read_table(f"{path}::v")
 
 
 def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
@@ -106,7 +106,7 @@ def test_sqlite_is_opened_for_nothing_else(tmp_path):
                 connection.execute(query).fetchall()
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (50,)
     with pytest.raises(UserError, match=r"d.db::v can't be read: .*load_extension"):
-        read_table(f"{path}::v", "sqlite")
+        read_table(f"{path}::v")
     assert os.listdir(tmp_path) == ["d.db"]
 
 
@@ -118,8 +118,8 @@ def test_tables_of_sqlite_that_are_indexes(tmp_path):
         connection.execute("CREATE VIRTUAL TABLE boxes USING rtree(id, x0, x1)")
         connection.execute("INSERT INTO boxes VALUES (1, 0, 1), (2, 0.5, 2)")
         connection.commit()
-    assert read_table(f"{path}::words", "sqlite").to_pydict() == {"text": ["one two", "three"]}
-    assert read_table(f"{path}::boxes", "sqlite").num_rows == 2
+    assert read_table(f"{path}::words").to_pydict() == {"text": ["one two", "three"]}
+    assert read_table(f"{path}::boxes").num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_views_that_never_end(tmp_path, monkeypatch, write, name, query):
     monkeypatch.setenv(limits.SECONDS, "0.3")
     started, threads = time.monotonic(), threading.active_count()
     with pytest.raises(UserError, match=r"returned no rows for 0.3 s.* set FEWLABELS_SECONDS"):
-        read_table(f"{path}::v", "duckdb" if name.endswith("duckdb") else "sqlite")
+        read_table(f"{path}::v")
     assert time.monotonic() - started < 10
     assert threading.active_count() <= threads + 2
 
@@ -148,10 +148,9 @@ def test_ctrl_c_ends_a_view_that_never_does(tmp_path, write, name):
     path = write(tmp_path / name, v=f"{ENDLESS} x FROM q")
     code = (
         "import sys\n"
-        "from fewlabels.io.paths import input_format\n"
         "from fewlabels.io.tables.read import read_table\n"
         "print('reading', flush=True)\n"
-        "read_table(sys.argv[1], input_format(sys.argv[1]))\n"
+        "read_table(sys.argv[1])\n"
     )
     command = [sys.executable, "-c", code, f"{path}::v"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -176,7 +175,7 @@ def test_a_view_of_random_length(tmp_path):
     )
     with pytest.raises(UserError, match=r"returns more rows than the .* that it counts"):
         for _ in range(40):
-            read_table(f"{path}::v", "sqlite")
+            read_table(f"{path}::v")
 
 
 def test_seconds_that_are_none(tmp_path, monkeypatch):
@@ -184,4 +183,4 @@ def test_seconds_that_are_none(tmp_path, monkeypatch):
     for text in ("soon", "-1", "inf", "0"):
         monkeypatch.setenv(limits.SECONDS, text)
         with pytest.raises(UserError, match=f"FEWLABELS_SECONDS={text} is not a number of sec"):
-            read_table(path, "sqlite")
+            read_table(path)

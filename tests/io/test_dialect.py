@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewlabels.io.given import source_of
-from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import column_names, iterate_tables, read_table
 from fewlabels.options.flags import as_flags
 from fewlabels.options.words import UserError
@@ -26,9 +25,8 @@ def written(path, rows=ROWS, encoding="utf-8", **how):
 
 
 def cells(source):
-    form = input_format(source)
-    table = read_table(source, form)
-    pieces = [piece for piece, _, _ in iterate_tables(source, form, 1)]
+    table = read_table(source)
+    pieces = [piece for piece, _, _ in iterate_tables(source, 1)]
     assert sum(piece.num_rows for piece in pieces) == table.num_rows
     assert all(piece.column_names == table.column_names for piece in pieces)
     return [table.column_names, *(list(row.values()) for row in table.to_pylist())]
@@ -70,7 +68,7 @@ def test_what_is_said_is_done(tmp_path):
     path = written(tmp_path / "t.csv", delimiter=";")
     assert cells(source_of(path, sep=";", encoding="utf-8")) == ROWS
     with pytest.raises(UserError, match="semicolons, not as set with sep; omit"):
-        column_names(source_of(path, sep="|"), "csv")
+        column_names(source_of(path, sep="|"))
     assert source_of(path, sep="tab").reading.sep == "\t"
     path = written(tmp_path / "r.csv", [["ж", "б"], ["1", "ж"]], "cp1251", delimiter="/")
     assert cells(source_of(path, sep="/", encoding="cp1251")) == [["ж", "б"], ["1", "ж"]]
@@ -97,7 +95,7 @@ def test_damaged_text_is_no_other_encoding(tmp_path):
     path.write_bytes("a,b\n1,grün\n2,schön\n".encode() + b"3,\xff\n")
     assert source_of(path).dialect.encoding == "utf-8"
     with pytest.raises(UserError, match="its text is not UTF-8; save it as UTF-8, or pass"):
-        read_table(path, "csv")
+        read_table(path)
 
 
 WORDS = st.text(alphabet="ab1,;|\t\"'. é\n", max_size=6)
@@ -129,6 +127,6 @@ def test_lines_of_blanks_are_no_rows(tmp_path, sep, end):
     path = tmp_path / "d.csv"
     lines = ["a,b", " ", "1,x", "   ", '2,"y', "  ", 'z"', "3,w", " "]
     path.write_bytes(end.join(lines).replace(",", sep).encode() + end.encode())
-    table = read_table(path, "csv")
+    table = read_table(path)
     assert table.column("a").to_pylist() == ["1", "2", "3"]
     assert table.column("b").to_pylist() == ["x", f"y{end}  {end}z", "w"]

@@ -27,7 +27,7 @@ OUT = "links to .*own.parquet, which is outside the folder; move the file into t
 def test_a_link_that_leads_out_of_a_folder_is_refused(folder):
     os.symlink(folder.parent / "own.parquet", folder / "more" / "3.parquet")
     with pytest.raises(UserError, match=OUT):
-        read_table(folder, "folder")
+        read_table(folder)
     with pytest.raises(UserError, match=OUT), stored_rows(folder):
         pass
     for pattern in ("**/*.parquet", "more/*.parquet", "*/3.parquet"):
@@ -45,7 +45,7 @@ def test_links_within_a_folder_and_to_it_are_followed(folder):
     os.symlink(".1.data", folder / "1.parquet")
     os.symlink(folder, folder.parent / "link")
     os.symlink("nowhere", folder / "gone.parquet")
-    assert read_table(folder.parent / "link", "folder").num_rows == 4
+    assert read_table(folder.parent / "link").num_rows == 4
     assert len(files_of_pattern(folder.parent / "link" / "*" / "*.parquet")) == 1
     with stored_rows(folder) as (X, _):
         assert X.shape == (4, 1)

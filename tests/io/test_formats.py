@@ -12,7 +12,8 @@ import pytest
 
 from fewlabels._extras import MissingExtra
 from fewlabels.io.given import source_of
-from fewlabels.io.paths import check_output, input_format
+from fewlabels.io.paths import check_output
+from fewlabels.io.sources import input_format
 from fewlabels.io.tables.columns import numbers, text
 from fewlabels.io.tables.read import column_names, iterate_tables, read_table, remark_on
 from fewlabels.options.words import UserError
@@ -76,9 +77,8 @@ WRITERS = [write_excel, write_lines, write_sqlite, write_duckdb, write_folder]
 @pytest.mark.parametrize("write", WRITERS)
 def test_the_same_cells_in_every_format(tmp_path, write):
     source = source_of(write(tmp_path))
-    form = input_format(source)
-    table = read_table(source, form)
-    names = column_names(source, form)
+    table = read_table(source)
+    names = column_names(source)
     assert names[: FRAME.shape[1]] == list(FRAME.columns)
     for name in ("size, cm", "n", "gap"):
         values, bad = numbers(table.column(name))
@@ -88,7 +88,7 @@ def test_the_same_cells_in_every_format(tmp_path, write):
     assert text(table.column("kind")).tolist() == FRAME["kind"].tolist()
     words = {"True": True, "False": False, "1": True, "0": False}  # SQLite has no truth values
     assert [words[value] for value in text(table.column("ok"))] == FRAME["ok"].tolist()
-    pieces, _, shares = zip(*iterate_tables(source, form, 10), strict=True)
+    pieces, _, shares = zip(*iterate_tables(source, 10), strict=True)
     assert max(piece.num_rows for piece in pieces) <= 10
     assert [row for piece in pieces for row in piece.to_pylist()] == table.to_pylist()
     assert all(a <= b for a, b in itertools.pairwise(shares))
@@ -98,7 +98,7 @@ def test_the_same_cells_in_every_format(tmp_path, write):
 def test_a_folder_names_a_column(tmp_path):
     source = source_of(write_folder(tmp_path))
     assert input_format(source) == "folder"
-    table = read_table(source, "folder")
+    table = read_table(source)
     assert table.column("part").to_pylist() == [k for k in range(4) for _ in range(13 + (k < 1))]
     with pytest.raises(UserError, match="is in a folder that is an input; choose another"):
         check_output(tmp_path / "d" / "scores.parquet", inputs=[source])
@@ -111,28 +111,28 @@ def test_files_of_a_folder_with_other_columns(tmp_path):
     (tmp_path / "d").mkdir()
     pd.DataFrame({"a": [1, 2]}).to_parquet(tmp_path / "d" / "1.parquet")
     pd.DataFrame({"b": ["x"], "a": [0.5]}).to_parquet(tmp_path / "d" / "2.parquet")
-    table = read_table(tmp_path / "d", "folder")
+    table = read_table(tmp_path / "d")
     assert table.to_pydict() == {"a": [1.0, 2.0, 0.5], "b": [None, None, "x"]}
     pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "d" / "3.parquet")
     with pytest.raises(UserError, match=r"d can't be read: .*(a|type)"):
-        read_table(tmp_path / "d", "folder")
+        read_table(tmp_path / "d")
 
 
 def test_sheets(tmp_path):
     path = write_excel(tmp_path)
     first = source_of(path)
-    assert remark_on(first, "xlsx") == (
+    assert remark_on(first) == (
         f"reading the sheet 'rows' of {path}; select another with {path}::more rows ('more rows')"
     )
     other = source_of(f"{path}::more rows")
     assert str(other) == f"{path}::more rows"
-    assert remark_on(other, "xlsx") == ""
-    assert read_table(other, "xlsx").num_rows == 2  # with empty rows before it
+    assert remark_on(other) == ""
+    assert read_table(other).num_rows == 2  # with empty rows before it
     with pytest.raises(UserError, match="has no table 'x'; it has 'rows', 'more rows'"):
-        read_table(f"{path}::x", "xlsx")
+        read_table(f"{path}::x")
     bare = source_of(path, header=False)
-    assert column_names(bare, "xlsx")[:2] == ["column_1", "column_2"]
-    assert read_table(bare, "xlsx").num_rows == N + 1
+    assert column_names(bare)[:2] == ["column_1", "column_2"]
+    assert read_table(bare).num_rows == N + 1
 
 
 def test_cells_of_sheets(tmp_path):
@@ -148,23 +148,23 @@ def test_cells_of_sheets(tmp_path):
     ):
         book.active.append(row)
     book.save(tmp_path / "d.xlsx")
-    assert read_table(tmp_path / "d.xlsx", "xlsx").to_pydict() == {
+    assert read_table(tmp_path / "d.xlsx").to_pydict() == {
         "number": [1.0, 2.5, None], "when": [when, None, when], "mixed": ["a", "3", "4.5"],
         "error": [2.5, None, 1.0], "5": ["x", "y", None],
     }  # fmt: skip
     (tmp_path / "no.xlsx").write_bytes(b"PK\3\4")
     with pytest.raises(UserError, match=r"no.xlsx can't be read: it isn't an .xlsx file"):
-        read_table(tmp_path / "no.xlsx", "xlsx")
+        read_table(tmp_path / "no.xlsx")
     openpyxl.Workbook().save(tmp_path / "empty.xlsx")
     with pytest.raises(UserError, match="has no rows; it needs a row of column names"):
-        read_table(tmp_path / "empty.xlsx", "xlsx")
+        read_table(tmp_path / "empty.xlsx")
 
 
 def test_a_sheet_that_is_too_large(tmp_path, monkeypatch):
     path = write_excel(tmp_path)
     monkeypatch.setenv("FEWLABELS_MEMORY", "10K")
     with pytest.raises(UserError, match=r"of memory \(its sheets\), but 0.01 MB are"):
-        read_table(source_of(path), "xlsx")
+        read_table(source_of(path))
 
 
 @pytest.mark.parametrize(
@@ -180,21 +180,21 @@ def test_a_sheet_that_is_too_large(tmp_path, monkeypatch):
 def test_broken_lines(tmp_path, lines, message):
     (tmp_path / "d.jsonl").write_text(lines)
     with pytest.raises(UserError, match=message):
-        read_table(tmp_path / "d.jsonl", "jsonl")
+        read_table(tmp_path / "d.jsonl")
 
 
 def test_values_of_lines(tmp_path):
     rows = [{"n": "007", "big": 12345678901234567890}, {}, {"late": {"x": [1, None]}, "n": 1.50},
             {"n": float("nan"), "late": True}]  # fmt: skip
     (tmp_path / "d.ndjson").write_text("\n\n".join(map(json.dumps, rows)), encoding="utf-8-sig")
-    assert read_table(tmp_path / "d.ndjson", "jsonl").to_pydict() == {
+    assert read_table(tmp_path / "d.ndjson").to_pydict() == {
         "n": ["007", None, "1.5", "NaN"], "big": ["12345678901234567890", None, None, None],
         "late": [None, None, '{"x": ["1", null]}', "True"],
     }  # fmt: skip
     (tmp_path / "d.jsonl").write_bytes(b'{"a": "\xff"}\n')
     with pytest.raises(UserError, match="text is not UTF-8"):
-        read_table(tmp_path / "d.jsonl", "jsonl")
-    read = read_table(source_of(tmp_path / "d.jsonl", encoding="latin-1"), "jsonl")
+        read_table(tmp_path / "d.jsonl")
+    read = read_table(source_of(tmp_path / "d.jsonl", encoding="latin-1"))
     assert read.to_pydict() == {"a": ["ÿ"]}
 
 
@@ -202,9 +202,9 @@ def test_many_small_blocks(tmp_path, monkeypatch):
     from fewlabels.io.formats import blocks
 
     path = write_lines(tmp_path)
-    whole = read_table(source_of(path), "jsonl")
+    whole = read_table(source_of(path))
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 11)
-    assert read_table(source_of(path), "jsonl").to_pydict() == whole.to_pydict()
+    assert read_table(source_of(path)).to_pydict() == whole.to_pydict()
 
 
 def test_tables_of_a_database(tmp_path):
@@ -217,15 +217,15 @@ def test_tables_of_a_database(tmp_path):
     with pytest.raises(
         UserError, match=r"d.db has 2 tables, 'a \"view', 'rows'; choose one, as in"
     ):
-        read_table(path, "sqlite")
-    found = read_table(f'{path}::a "view', "sqlite")
+        read_table(path)
+    found = read_table(f'{path}::a "view')
     assert found.slice(3, 1).to_pylist() == [{"n": "3", "m": None, "b": "2 bytes"}]
     (tmp_path / "no.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(UserError, match=r"no.sqlite can't be read: file is not a database"):
-        read_table(tmp_path / "no.sqlite", "sqlite")
+        read_table(tmp_path / "no.sqlite")
     sqlite3.connect(tmp_path / "none.db").execute("VACUUM").connection.close()
     with pytest.raises(UserError, match=r"none.db has no tables"):
-        read_table(tmp_path / "none.db", "sqlite")
+        read_table(tmp_path / "none.db")
 
 
 def test_schemas_of_duckdb(tmp_path):
@@ -234,14 +234,14 @@ def test_schemas_of_duckdb(tmp_path):
 
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE SCHEMA other; CREATE TABLE other.x AS SELECT 1.50 AS price")
-    assert read_table(f"{path}::other.x", "duckdb").num_rows == 1
+    assert read_table(f"{path}::other.x").num_rows == 1
     with pytest.raises(UserError, match=r"2 tables, 'rows', 'other.x'; choose one"):
-        read_table(path, "duckdb")
+        read_table(path)
     path.rename(tmp_path / "d.db")
     assert input_format(tmp_path / "d.db") == "duckdb"
     (tmp_path / "no.duckdb").write_bytes(b"no database" * 1000)
     with pytest.raises(UserError, match=r"no.duckdb can't be read: "):
-        read_table(tmp_path / "no.duckdb", "duckdb")
+        read_table(tmp_path / "no.duckdb")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_packages_that_are_not_installed(tmp_path, monkeypatch, write, package):
     with pytest.raises(
         MissingExtra, match=rf"reading .* needs {package}, .* pip install .*\[{extra}\]"
     ):
-        read_table(source_of(path), input_format(path))
+        read_table(source_of(path))
 
 
 @pytest.mark.parametrize(

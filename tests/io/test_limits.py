@@ -21,7 +21,6 @@ from fewlabels.io import limits
 from fewlabels.io.formats import blocks as tables
 from fewlabels.io.formats import delimited
 from fewlabels.io.models.files import load_model
-from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import column_names, iterate_tables
 from fewlabels.io.tables.training import read_training
 from fewlabels.options.words import UserError
@@ -120,7 +119,7 @@ def test_long_texts_that_parquet_holds_once(tmp_path, allowed, folder):
     allowed("300M")
     _refused(tmp_path if folder else path, r"8 GB of memory \(the whole table")
     given = tmp_path if folder else path
-    tables = iterate_tables(given, input_format(given), 1 << 16)
+    tables = iterate_tables(given, 1 << 16)
     sizes, n_rows = [], 0
     for part, _, _ in tables:
         sizes.append(part.nbytes)
@@ -258,7 +257,7 @@ def test_columns_by_the_hundred_thousand(tmp_path, allowed):
     _refused(path, r"100000 columns; a .npz or .svmlight matrix needs less")
     path.write_text(f"{','.join(f'c{k}' for k in range(300_000))}\n")
     allowed("100G")
-    assert len(column_names(path, "csv")) == 300_000
+    assert len(column_names(path)) == 300_000
 
 
 def test_many_columns_are_parsed_some_at_a_time(tmp_path, monkeypatch):
@@ -267,7 +266,7 @@ def test_many_columns_are_parsed_some_at_a_time(tmp_path, monkeypatch):
     rows = [[f"c{k}" for k in range(23)], *([f"{j}.{k}" for k in range(23)] for j in range(30))]
     path.write_text("\n".join(",".join(row) for row in rows) + "\n")
     types = {f"c{k}": pa.float64() for k in (20, 3, 11, 7)}
-    expected = [next(iterate_tables(path, "csv", None, some))[0] for some in (None, types)]
+    expected = [next(iterate_tables(path, None, some))[0] for some in (None, types)]
 
     def counted(data, reading, syntax, convert):
         most.append(len(convert.include_columns))
@@ -275,7 +274,7 @@ def test_many_columns_are_parsed_some_at_a_time(tmp_path, monkeypatch):
 
     monkeypatch.setattr(delimited, "_COLUMNS_AT_ONCE", 3)
     monkeypatch.setattr(delimited.pacsv, "read_csv", counted)
-    found = [next(iterate_tables(path, "csv", None, some))[0] for some in (None, types)]
+    found = [next(iterate_tables(path, None, some))[0] for some in (None, types)]
     assert found == expected and found[0].num_columns == 23 and max(most) == 3
 
 
@@ -325,7 +324,7 @@ def test_the_limit_of_the_process_counts(tmp_path):
         "from fewlabels.options.words import UserError\n"
         "taken = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (taken + 500_000_000,) * 2)\n"
-        "try: a.read_arrays(sys.argv[1], 'npz')\n"
+        "try: a.read_arrays(sys.argv[1])\n"
         "except UserError as e: print(e)\n"
     )
     done = subprocess.run(
@@ -353,5 +352,5 @@ def test_texts_of_duckdb_are_counted_before_they_are_fetched(tmp_path, allowed):
         _refused(f"{path}::{view}", r"4\d\d MB of memory \(texts of rows read at a time\)", 2e7)
     assert read_training(f"{path}::one").n_rows == 3000
     allowed("2G")
-    pieces = [piece.num_rows for piece, *_ in iterate_tables(f"{path}::v", "duckdb")]
+    pieces = [piece.num_rows for piece, *_ in iterate_tables(f"{path}::v")]
     assert sum(pieces) == 3000 and max(pieces) < 1000

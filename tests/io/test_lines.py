@@ -18,7 +18,7 @@ TYPES = {"n": pa.float64(), "kind": pa.string()}
 
 
 def read(path, rows=10**6, types=TYPES):
-    return list(iterate_tables(path, "csv", rows, types))
+    return list(iterate_tables(path, rows, types))
 
 
 def content(lines):

@@ -20,7 +20,7 @@ if form == "stored":
     with stored_rows(path, folder=path.parent) as (X, y):
         n = len(X)
 else:
-    n = sum(table.num_rows for table, _, _ in iterate_tables(as_source(path), form, 65_536))
+    n = sum(table.num_rows for table, _, _ in iterate_tables(as_source(path), 65_536))
 print(n, pa.default_memory_pool().max_memory())
 """
 

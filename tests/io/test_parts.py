@@ -13,13 +13,13 @@ from fewlabels.io.tables.read import cut_into_parts, iterate_tables
 from fewlabels.options.words import UserError
 
 
-def together(files, form, rows=None):
-    tables = [table for file in files for table, _, _ in iterate_tables(file, form, rows)]
+def together(files, rows=None):
+    tables = [table for file in files for table, _, _ in iterate_tables(file, rows)]
     return pa.concat_tables(tables)
 
 
-def shares(file, form, rows):
-    return [share for _, _, share in iterate_tables(file, form, rows)]
+def shares(file, rows):
+    return [share for _, _, share in iterate_tables(file, rows)]
 
 
 TEXTS = {
@@ -37,7 +37,7 @@ TEXTS = {
 def test_text(tmp_path, name, header, monkeypatch):
     file = Source(tmp_path / "table.csv", "", Reading(header=header))
     file.path.write_text(TEXTS[name], encoding="utf-8", newline="")
-    whole = together([file], "csv")
+    whole = together([file])
     for n_bytes in (1, 64, 300):
         for block in (1 << 24, 500):
             monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
@@ -45,7 +45,7 @@ def test_text(tmp_path, name, header, monkeypatch):
             parts = [Source(file.path, "", file.reading, part) for part in ends]
             assert ends[0][0] == 0 and ends[-1][1] == file.path.stat().st_size
             assert len(parts) > 1 or name == "one long row"
-            assert together(parts, "csv").equals(whole)
+            assert together(parts).equals(whole)
     assert delimited.parts(file, 1 << 20) == [None]
 
 
@@ -61,7 +61,7 @@ def test_parquet(tmp_path, group):
     file = Source(tmp_path / "table.parquet")
     frame = pd.DataFrame({"a": np.arange(500), "b": [f"x{k % 7}" for k in range(500)]})
     frame.to_parquet(file.path, row_group_size=group)
-    whole = together([file], "parquet", 1000)
+    whole = together([file], 1000)
     for n_rows in (1, 10, 63, 64, 130, 499):
         ends = parquet.parts(file, n_rows)
         assert max(b - a for a, b in ends) <= n_rows
@@ -69,8 +69,8 @@ def test_parquet(tmp_path, group):
         if n_rows > 20:
             parts = [Source(file.path, part=part) for part in ends]
             for rows in (1000, 11):
-                assert together(parts, "parquet", rows).equals(whole)
-            assert shares(parts[-1], "parquet", 11)[-1] == 1.0
+                assert together(parts, rows).equals(whole)
+            assert shares(parts[-1], 11)[-1] == 1.0
     # Groups are not taken apart where that can be avoided.
     if group == 64:
         assert all(a % 64 == 0 for a, _ in parquet.parts(file, 130))
@@ -83,11 +83,10 @@ def test_as_many_as_asked_for_within_bounds(tmp_path, monkeypatch):
         pq.write_table(pa.table({"a": np.arange(n)}), file.path)
     monkeypatch.setitem(read._PARTS, "parquet", (10, 300))
     sizes = [
-        [f.part and f.part[1] - f.part[0] for f in cut_into_parts(files, "parquet", n)]
-        for n in (1, 10, 1000)
+        [f.part and f.part[1] - f.part[0] for f in cut_into_parts(files, n)] for n in (1, 10, 1000)
     ]
     assert sizes[0] == [300, 300, 300, None] and sizes[1] == [100] * 9 + [None]
     assert set(sizes[2]) == {10} and len(sizes[2]) == 100
     files[1].path.write_bytes(b"PAR1 and no more")
     with pytest.raises(UserError, match=r"1\.parquet can't be read: it isn't a Parquet file"):
-        cut_into_parts(files, "parquet", 4)
+        cut_into_parts(files, 4)

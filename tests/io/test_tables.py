@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewlabels.io.formats import blocks as tables
-from fewlabels.io.paths import input_format
+from fewlabels.io.sources import input_format
 from fewlabels.io.tables.read import iterate_tables, read_table
 from fewlabels.io.write import table_writer
 from fewlabels.options.words import UserError
@@ -31,7 +31,7 @@ def test_text_files_round_trip(tmp_path, form):
         rows = list(csv.reader(file, delimiter="," if form == "csv" else "\t"))
     assert rows[0] == ["text", "number", 'na"me']
     assert [row[0] for row in rows[1:]] == AWKWARD
-    back = read_table(path, form)
+    back = read_table(path)
     assert back.column("text").to_pylist() == AWKWARD
     numbers = [float(value) for value in back.column("number").to_pylist()]
     assert numbers == _table().column("number").to_pylist()
@@ -49,7 +49,7 @@ def test_parquet_round_trip(tmp_path):
     with table_writer(path, "parquet") as append:
         append(_table().slice(0, 5))
         append(_table().slice(5))
-    assert read_table(path, "parquet") == _table()
+    assert read_table(path) == _table()
 
 
 def test_nested_values_cannot_become_text(tmp_path):
@@ -67,11 +67,11 @@ def test_pieces_make_up_the_whole(tmp_path, form, monkeypatch):
     table = pa.table({"a": [f"{i:06d}" for i in range(1000)], "b": [f"x{i}" for i in range(1000)]})
     with table_writer(path, form) as append:
         append(table)
-    pieces, _, shares = zip(*iterate_tables(path, form, rows=17), strict=True)
+    pieces, _, shares = zip(*iterate_tables(path, rows=17), strict=True)
     assert list(shares) == sorted(shares) and shares[-1] == 1.0
     assert max(piece.num_rows for piece in pieces) == 17
     assert pa.concat_tables(pieces).to_pydict() == table.to_pydict()
-    assert read_table(path, form).to_pydict() == table.to_pydict()
+    assert read_table(path).to_pydict() == table.to_pydict()
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 16, 1000])
@@ -87,7 +87,7 @@ def test_blocks_end_where_rows_end(tmp_path, monkeypatch, size, mark):
         )
     for end in ("", mark, 2 * mark):  # with and without a last line break
         path.write_bytes(path.read_bytes().rstrip(b"\r\n") + end.encode())
-        back = read_table(path, "csv")
+        back = read_table(path)
         assert back.column_names == ['first "\n" name', "b"]
         assert [list(row.values()) for row in back.to_pylist()] == rows
 
@@ -96,20 +96,20 @@ def test_stray_quotes_within_cells(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_BYTES", 40)
     rows = [f'{i},5" pipe' for i in range(31)]
     (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
-    back = read_table(tmp_path / "t.csv", "csv").to_pylist()
+    back = read_table(tmp_path / "t.csv").to_pylist()
     assert [f"{row['a']},{row['b']}" for row in back] == rows
 
 
 def test_cells_stay_as_they_were_written(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,x\n007,1.50\n,NA\n")
-    assert read_table(path, "csv").to_pydict() == {"id": ["007", ""], "x": ["1.50", "NA"]}
+    assert read_table(path).to_pydict() == {"id": ["007", ""], "x": ["1.50", "NA"]}
 
 
 def test_byte_order_mark_is_ignored(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,x\n1,2\n", encoding="utf-8-sig")
-    assert read_table(path, "csv").column_names == ["id", "x"]
+    assert read_table(path).column_names == ["id", "x"]
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_unusable_text_files(tmp_path, content, message):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(UserError, match=message):
-        read_table(path, "csv")
+        read_table(path)
     with pytest.raises(UserError, match=message):
-        list(iterate_tables(path, "csv", 10))
+        list(iterate_tables(path, 10))
 
 
 def test_truncated_parquet(tmp_path):
@@ -139,7 +139,7 @@ def test_truncated_parquet(tmp_path):
     pq.write_table(_table(), path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(UserError, match="it isn't a Parquet file, or it is truncated"):
-        read_table(path, "parquet")
+        read_table(path)
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "tsv.gz"])
@@ -148,15 +148,14 @@ def test_compressed(tmp_path, ending):
     rows = [["a", "b"], ["1", "x"], ["2", "y"]]
     text = "\n".join(("," if "csv" in ending else "\t").join(row) for row in rows)
     path.write_bytes(gzip.compress(text.encode()))
-    form = input_format(path)
-    assert read_table(path, form).to_pydict() == {"a": ["1", "2"], "b": ["x", "y"]}
-    assert [piece.num_rows for piece, _, _ in iterate_tables(path, form, 1)] == [1, 1]
+    assert read_table(path).to_pydict() == {"a": ["1", "2"], "b": ["x", "y"]}
+    assert [piece.num_rows for piece, _, _ in iterate_tables(path, 1)] == [1, 1]
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(UserError, match="truncated or damaged"):
-        read_table(path, form)
+        read_table(path)
     path.write_text(text)
     with pytest.raises(UserError, match="can't be read: Not a gzipped file"):
-        read_table(path, form)
+        read_table(path)
     (tmp_path / "t.npy.gz").write_bytes(b"x")
     with pytest.raises(UserError, match=r"Unknown extension '\.npy\.gz' of .*; .* \.csv\.gz or"):
         input_format(tmp_path / "t.npy.gz")

@@ -14,6 +14,7 @@ import numpy as np
 from ..options.words import UserError, listing, plural
 from . import svmlight
 from .limits import check_room, writing
+from .sources import as_source
 
 # What learning takes for a byte of an svmlight file, an entry of which has four at least, and for
 # a number: as it is read, encoded and prepared for a kernel.
@@ -41,18 +42,20 @@ class ArrayData:
         return not isinstance(self.X, np.ndarray)
 
 
-def read_arrays(path, form, *, place=None):
-    """Read a matrix of a format that :func:`fewlabels.io.paths.input_format` has told.
+def read_arrays(path, *, place=None):
+    """Read a matrix: a file of one of these formats, or one in memory.
 
     Arrays of an npz file are unpacked into the folder ``place``, if given, and mapped. How an
     svmlight file counts its columns is found out.
     """
-    if form == "svmlight":
+    path = as_source(path)
+    if path.form == "svmlight":
         data = _read_svmlight(path)
-    elif form == "matrix" and isinstance(path.content, ArrayData):
+    elif path.form == "matrix" and isinstance(path.content, ArrayData):
         data = path.content
     else:
-        X, labels = (path.content, {}) if form == "matrix" else _read_numpy(path, form, place)
+        in_memory = path.form == "matrix"
+        X, labels = (path.content, {}) if in_memory else _read_numpy(path, place)
         data = ArrayData(X if isinstance(X, np.ndarray) else _sound(X, path), labels)
     X = data.X
     if X.ndim != 2:
@@ -75,17 +78,17 @@ def read_arrays(path, form, *, place=None):
     return data
 
 
-def memory_of(path, form):
+def memory_of(path):
     """About how many bytes learning from a matrix takes; 0 for one that is in memory already."""
-    if form == "svmlight":
+    if path.form == "svmlight":
         return _PER_BYTE * os.path.getsize(path)
-    if form == "npz":
+    if path.form == "npz":
         with contextlib.suppress(*_BROKEN):  # reading it says what is wrong
             return _PER_CELL * _unpacked(path)[1]
         return 0
-    if form == "matrix" and not isinstance(path.content, np.memmap):
+    if path.form == "matrix" and not isinstance(path.content, np.memmap):
         return 0
-    return _PER_CELL * read_arrays(path, form).X.size
+    return _PER_CELL * read_arrays(path).X.size
 
 
 def _sound(X, path):
@@ -101,8 +104,8 @@ def _sound(X, path):
         ) from error
 
 
-def _read_numpy(path, form, place):
-    path = os.fspath(path)
+def _read_numpy(source, place):
+    path, form = os.fspath(source), source.form
     try:
         if form == "npy":
             return np.load(path, mmap_mode="r", allow_pickle=False), {}

@@ -1,75 +1,20 @@
-"""Which files can be read and written, decided before any work is done."""
+"""Which files can be written, decided before any work is done."""
 
 import os
 import tempfile
-from glob import has_magic
 from pathlib import Path
 
-from ..options.words import UserError, quoted, ref
+from ..options.words import UserError, quoted
 from .formats.extensions import (
-    ENCODED,
-    INPUTS,
-    OF_TABLES,
     OUTPUTS,
-    SEPARATORS,
-    TABLES,
-    WITH_HEADER,
     extensions,
     format_of,
 )
-from .sources import InMemory, as_source
 
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
 # longer name at first; a report is named like its model, with an extension.
 _LONGEST_NAME = 200
 _LONGEST_PATH = 4000
-
-
-def input_format(path):
-    """Format of a data file that exists and is not empty, or of rows in memory."""
-    if isinstance(path, InMemory):
-        return path.form
-    source = as_source(path)
-    path = source.path
-    if path.is_dir() and any(path.rglob("*.parquet")):
-        _check_fits(source, "folder")
-        return "folder"
-    if has_magic(str(path)) and not path.exists():
-        raise UserError(
-            f"{path} is a pattern, which needs a cluster ({ref('workers', some='N')}); pass one "
-            "file, or a folder of Parquet files."
-        )
-    existing_file(path, "data")
-    name, suffix = format_of(path, INPUTS)
-    if name is None:
-        raise UserError(
-            f"Unknown extension {quoted(suffix)} of {path}; data can be {extensions(INPUTS)}."
-        )
-    if path.stat().st_size == 0:
-        table = name in TABLES
-        needs = "a row of column names and rows of data" if table else "rows of numbers"
-        raise UserError(f"{path} is empty; it needs {needs}.")
-    _check_fits(source, name)
-    if name == "sqlite":
-        with open(path, "rb") as file:
-            name = "duckdb" if file.read(12)[8:] == b"DUCK" else name
-    return name
-
-
-def _check_fits(source, form):
-    """Refuse what says how a file is read where it says nothing."""
-    reading = source.reading
-    for option, given, allowed in (
-        (f"::{source.table}", source.table, OF_TABLES),
-        (ref("sep"), reading.sep, SEPARATORS),
-        (ref("encoding"), reading.encoding, ENCODED),
-        (ref("header", False), reading.header is False, WITH_HEADER),
-        (ref("decimal"), reading.decimal, TABLES),
-        (ref("features"), reading.features is not None, TABLES),
-        (ref("labels"), reading.labels is not None, TABLES),
-    ):
-        if given and form not in allowed:
-            raise UserError(f"{option} has no effect on {source.path}; omit it.")
 
 
 def output_format(path):
@@ -81,19 +26,6 @@ def output_format(path):
             f"{extensions(OUTPUTS)}."
         )
     return name
-
-
-def existing_file(path, what):
-    """Refuse a path that is no readable file."""
-    path = Path(path)
-    if not path.exists():
-        raise UserError(f"The {what} file {path} does not exist; check the name and the folder.")
-    if path.is_dir():
-        raise UserError(f"{path} is a folder; pass the {what} file in it.")
-    if not path.is_file():
-        raise UserError(f"{path} is a pipe or a device; save its content to a {what} file.")
-    if not os.access(path, os.R_OK):
-        raise UserError(f"The {what} file {path} can't be read; check its permissions.")
 
 
 def check_output(path, inputs=()):

@@ -3,12 +3,23 @@
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 from ..options.reading import ReadingOptions
-from ..options.words import UserError, ref
+from ..options.words import UserError, quoted, ref
 from .formats.dialect import find_dialect
+from .formats.extensions import (
+    ENCODED,
+    INPUTS,
+    OF_TABLES,
+    SEPARATORS,
+    TABLES,
+    WITH_HEADER,
+    extensions,
+    format_of,
+)
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
@@ -78,28 +89,37 @@ class Source(os.PathLike):
         return self if self.part is None else replace(self, part=None)
 
     @cached_property
+    def form(self):
+        """The format of the file, which has to exist and to hold something."""
+        path = self.path
+        if path.is_dir() and any(path.rglob("*.parquet")):
+            _check_fits(self, "folder")
+            return "folder"
+        if has_magic(str(path)) and not path.exists():
+            raise UserError(
+                f"{path} is a pattern, which needs a cluster ({ref('workers', some='N')}); pass "
+                "one file, or a folder of Parquet files."
+            )
+        existing_file(path, "data")
+        name, suffix = format_of(path, INPUTS)
+        if name is None:
+            raise UserError(
+                f"Unknown extension {quoted(suffix)} of {path}; data can be {extensions(INPUTS)}."
+            )
+        if path.stat().st_size == 0:
+            table = name in TABLES
+            needs = "a row of column names and rows of data" if table else "rows of numbers"
+            raise UserError(f"{path} is empty; it needs {needs}.")
+        _check_fits(self, name)
+        if name == "sqlite":
+            with open(path, "rb") as file:
+                name = "duckdb" if file.read(12)[8:] == b"DUCK" else name
+        return name
+
+    @cached_property
     def dialect(self):
         """How the delimited text of the file is written."""
         return find_dialect(self)
-
-
-def as_fitted(path, header):
-    """A source that is read as the training file was where nobody says how: with names or not."""
-    if isinstance(path, os.PathLike | str):
-        path = as_source(path)
-    if not isinstance(path, Source) or path.reading.header is not None or header:
-        return path
-    return replace(path, reading=replace(path.reading, header=False))
-
-
-def as_source(path, reading=_BY_LOOKING):
-    """A path, or FILE::TABLE, as a source; a source stays what it is."""
-    if isinstance(path, Source):
-        return path
-    file, mark, table = os.fspath(path).rpartition("::")
-    if not mark or not file or os.path.exists(path):
-        return Source(Path(path), "", reading)
-    return Source(Path(file), table, reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,3 +141,47 @@ class InMemory:
     def pieces(self, names, rows, types):
         """The table as a whole."""
         yield self.content, None, 1.0
+
+
+def as_source(path, reading=_BY_LOOKING):
+    """A path, or FILE::TABLE, as a source; a source or rows in memory stay what they are."""
+    if isinstance(path, Source | InMemory):
+        return path
+    file, mark, table = os.fspath(path).rpartition("::")
+    if not mark or not file or os.path.exists(path):
+        return Source(Path(path), "", reading)
+    return Source(Path(file), table, reading)
+
+
+def input_format(path):
+    """The format of rows in memory, or of a file, which has to exist and to hold something."""
+    return as_source(path).form
+
+
+def existing_file(path, what):
+    """Refuse a path that is no readable file."""
+    path = Path(path)
+    if not path.exists():
+        raise UserError(f"The {what} file {path} does not exist; check the name and the folder.")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; pass the {what} file in it.")
+    if not path.is_file():
+        raise UserError(f"{path} is a pipe or a device; save its content to a {what} file.")
+    if not os.access(path, os.R_OK):
+        raise UserError(f"The {what} file {path} can't be read; check its permissions.")
+
+
+def _check_fits(source, form):
+    """Refuse what says how a file is read where it says nothing."""
+    reading = source.reading
+    for option, given, allowed in (
+        (f"::{source.table}", source.table, OF_TABLES),
+        (ref("sep"), reading.sep, SEPARATORS),
+        (ref("encoding"), reading.encoding, ENCODED),
+        (ref("header", False), reading.header is False, WITH_HEADER),
+        (ref("decimal"), reading.decimal, TABLES),
+        (ref("features"), reading.features is not None, TABLES),
+        (ref("labels"), reading.labels is not None, TABLES),
+    ):
+        if given and form not in allowed:
+            raise UserError(f"{option} has no effect on {source.path}; omit it.")

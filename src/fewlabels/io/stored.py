@@ -242,19 +242,19 @@ def _from_svmlight(path, place):
     return ArrayData(rows.mapped(), {"y": np.concatenate(labels)}, not first)
 
 
-def mapped_arrays(path, form, place):
+def mapped_arrays(path, place):
     """``ArrayData`` of a file, its rows mapped; perhaps from files made in a folder."""
-    if form == "svmlight":
+    if path.form == "svmlight":
         return _from_svmlight(path, place)
-    return read_arrays(path, form, place=place)
+    return read_arrays(path, place=place)
 
 
-def array_pieces(path, form, rows, schema):
+def array_pieces(path, rows, schema):
     """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
 
     The columns of an svmlight file are counted as a ``schema`` says.
     """
-    if form == "svmlight":
+    if path.form == "svmlight":
         done = 0
         for X, y, share in svmlight.pieces(path):
             X = svmlight.shifted(X, schema.n_columns, schema.zero_based, path)
@@ -266,9 +266,9 @@ def array_pieces(path, form, rows, schema):
         return
     with contextlib.ExitStack() as stack:
         place = None
-        if form == "npz" and os.path.getsize(path) > _LARGE:
+        if path.form == "npz" and os.path.getsize(path) > _LARGE:
             place = stack.enter_context(temporary_folder())
-        data = read_arrays(path, form, place=place)
+        data = read_arrays(path, place=place)
         n_rows = data.X.shape[0]
         for part in _parts(n_rows, rows):
             labels = {name: values[part] for name, values in data.labels.items()}

@@ -13,7 +13,6 @@ from ..io.tables.chunks import iterate_chunks
 from ..io.tables.columns import blank, is_text, numbers
 from ..io.tables.tally import Unseen
 from ..io.tables.target import key_of_target
-from ..io.tables.training import is_delimited
 from ..tasks.machines import task_of
 
 
@@ -130,9 +129,11 @@ class ScoredPieces:
 
 def written_as(data, form):
     """Whether rows of delimited text are in a file as they would be written in this format."""
-    if not is_delimited(data):
-        return False
-    return data.dialect.header and data.dialect.sep == SEPARATORS.get(form)
+    return (
+        data.form in SEPARATORS
+        and data.dialect.header
+        and data.dialect.sep == SEPARATORS.get(form)
+    )
 
 
 def rows_with(chunk, arrays, columns, schema, form):

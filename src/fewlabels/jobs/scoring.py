@@ -13,7 +13,8 @@ from ..io.background import behind
 from ..io.formats.extensions import is_compressed
 from ..io.given import source_of
 from ..io.models.contents import cautions, no_signal, reminders
-from ..io.paths import check_output, input_format, output_format
+from ..io.paths import check_output, output_format
+from ..io.sources import input_format
 from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
 from ..io.write import table_writer

@@ -11,7 +11,7 @@ import numpy as np
 from ..io.encoding.fit import known_categories, text_encoders
 from ..io.given import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
-from ..io.paths import input_format
+from ..io.sources import input_format
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, Unseen, filled_words, unseen_words

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.formats.extensions import TABLES
-from ..io.paths import input_format
 from ..io.sources import InMemory
 from ..io.tables.columns import without
 from ..io.tables.read import read_table
@@ -41,13 +40,13 @@ class SessionRows:
     """
 
     def __init__(self, source, target, seed, *, drop=(), keep=(), text=(), categorical=()):
-        if input_format(source) not in TABLES:
+        if source.form not in TABLES:
             raise UserError(
                 f"{source} is a matrix of numbers, which people can't label by looking at it; "
                 "pass a table (.csv, .parquet, ... or a data frame)."
             )
         self.source, self.seed = source, seed
-        table = read_table(source, input_format(source))
+        table = read_table(source)
         beside = [name for name in table.column_names if is_beside(name)]
         # Numbers beside the table are learnt from, but are no cells of its rows.
         self.table = without(table, beside)

@@ -5,7 +5,6 @@ import pyarrow as pa
 
 from ...options.words import UserError, plural, ref
 from ..arrays import read_arrays
-from ..paths import input_format
 from ..sources import InMemory, as_source
 from ..tables.schema import beside_name
 
@@ -21,14 +20,14 @@ class Beside:
         self._name = "the array of features" if isinstance(features, np.ndarray) else str(features)
         self._table, self._done = table, 0
         if isinstance(source, np.ndarray):
-            self._X = read_arrays(InMemory("matrix", source), "matrix").X
-        elif input_format(source) != "npy":
+            self._X = read_arrays(InMemory("matrix", source)).X
+        elif source.form != "npy":
             raise UserError(
                 f"{ref('features')} needs an .npy file, and {features} isn't one; save it with "
                 "numpy.save."
             )
         else:
-            self._X = read_arrays(source, "npy").X
+            self._X = read_arrays(source).X
 
     @property
     def names(self):

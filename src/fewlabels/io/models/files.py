@@ -48,7 +48,7 @@ from ...options.words import UserError, listing
 from ...tasks.machines import MACHINES, machine_class, task_of
 from ..atomic import replacing
 from ..limits import check_room
-from ..paths import existing_file
+from ..sources import existing_file
 from ..tables.schema import IMPUTE, Schema
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 6

@@ -1,6 +1,7 @@
 """From a file to pieces of rows that a model can score."""
 
 import contextlib
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,7 @@ import pyarrow as pa
 from ...options.words import UserError, listing, meant, plural, quoted
 from ..arrays import as_sparse
 from ..formats.extensions import SEPARATORS, TABLES, WITH_HEADER
-from ..paths import input_format
-from ..sources import as_fitted
+from ..sources import as_source
 from ..stored import array_pieces
 from .columns import text, with_dates, without
 from .features import array_features, check_columns, table_features
@@ -51,48 +51,50 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they are in the file.
     """
-    path, form = _as_fitted(path, schema)
+    path = _as_fitted(path, schema)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         width += _OF_TEXT * len(schema.names("text"))
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
-    if form not in TABLES:
-        return _array_chunks(path, form, schema, tally, rows, (target, target_needed))
-    lines = lines and form in SEPARATORS
-    return _table_chunks(path, form, schema, tally, rows, (target, target_needed), lines)
+    if path.form not in TABLES:
+        return _array_chunks(path, schema, tally, rows, (target, target_needed))
+    lines = lines and path.form in SEPARATORS
+    return _table_chunks(path, schema, tally, rows, (target, target_needed), lines)
 
 
 def input_columns(path, schema):
     """Names of the columns of a table, none for a matrix."""
-    path, form = _as_fitted(path, schema)
-    names = column_names(path, form) if form in TABLES else []
+    path = _as_fitted(path, schema)
+    names = column_names(path) if path.form in TABLES else []
     return [name for name in names if not is_beside(name)]
 
 
 def _as_fitted(path, schema):
-    """A file that is read with names or without, as the training file was, and its format."""
-    form = input_format(path)
-    return as_fitted(path, schema.header or form not in WITH_HEADER), form
+    """A file that is read with names or without, as the training file was."""
+    source = as_source(path)
+    if schema.header or source.form not in WITH_HEADER or source.reading.header is not None:
+        return source
+    return replace(source, reading=replace(source.reading, header=False))
 
 
-def _table_chunks(path, form, schema, tally, rows, target, lines=False):
+def _table_chunks(path, schema, tally, rows, target, lines=False):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
             f"names, but {path} is a table; pass a .npy, .npz or .svmlight file."
         )
-    names = column_names(path, form)
+    names = column_names(path)
     check_columns(names, schema, path)
     target = _found(*target, names, path)
-    notations = _look(path, form, schema, tally)
+    notations = _look(path, schema, tally)
     types = None
     if lines:
         plain = {name for name in schema.names("number") if name not in notations}
         types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
         types |= {} if target is None else {target: pa.string()}
     # Where a part of other text begins is known in bytes: its rows are counted from there.
-    done = path.part[0] if form == "parquet" and path.part else 0
-    for table, lines, share in iterate_tables(path, form, rows, types):
+    done = path.part[0] if path.form == "parquet" and path.part else 0
+    for table, lines, share in iterate_tables(path, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         parts = with_dates(table, schema.dates, path)
         features, complete = table_features(
@@ -104,13 +106,13 @@ def _table_chunks(path, form, schema, tally, rows, target, lines=False):
         done += table.num_rows
 
 
-def _look(path, form, schema, tally):
+def _look(path, schema, tally):
     """How the numbers of a file are written that are not plain, by column, from its first rows.
 
     What there is to say of it is left in the tally.
     """
-    whole = path if form == "frame" else path.whole
-    with contextlib.closing(iterate_tables(whole, form, _ROWS)) as tables:
+    whole = path if path.form == "frame" else path.whole
+    with contextlib.closing(iterate_tables(whole, _ROWS)) as tables:
         start = next(tables, (pa.table({}),))[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
     notations = table_notations(path, start, known.keys() & set(start.column_names), known)
@@ -119,7 +121,7 @@ def _look(path, form, schema, tally):
         for name, fitted in known.items()
         if check_unit(name, fitted.unit, notations.get(name, Notation()), path)
     ]
-    remarks = [remark_on(path, form), notation_words(notations)]
+    remarks = [remark_on(path), notation_words(notations)]
     if bare:
         verb = "has" if len(bare) == 1 else "have"
         remarks.append(f"{listing(bare)} of {path} {verb} no unit; assuming the model's unit")
@@ -127,14 +129,14 @@ def _look(path, form, schema, tally):
     return notations
 
 
-def _array_chunks(path, form, schema, tally, rows, target):
+def _array_chunks(path, schema, tally, rows, target):
     if schema.layout == "table":
         raise UserError(
             f"The model was fitted to a table with named columns, but {path} has no column "
             "names; pass a .csv, .tsv or .parquet file."
         )
     done = 0
-    with contextlib.closing(array_pieces(path, form, rows, schema)) as pieces:
+    with contextlib.closing(array_pieces(path, rows, schema)) as pieces:
         for data, share in pieces:
             X = data.X
             if X.shape[1] != schema.n_columns:

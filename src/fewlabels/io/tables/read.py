@@ -41,15 +41,16 @@ _COPIES = 4
 _TELLING = 1 << 24
 
 
-def _reader(path, form):
-    if form == "frame":
-        return InMemory, path
-    return import_module(f"...formats.{_READERS[form]}", __name__), as_source(path)
+def _reader(path):
+    source = as_source(path)
+    if source.form == "frame":
+        return InMemory, source
+    return import_module(f"...formats.{_READERS[source.form]}", __name__), source
 
 
-def column_names(path, form):
+def column_names(path):
     """Names of the columns; duplicates are refused."""
-    reader, source = _reader(path, form)
+    reader, source = _reader(path)
     with readable(path):
         names = reader.names(source)
     for beside in _beside(source):
@@ -65,16 +66,16 @@ def column_names(path, form):
     return names
 
 
-def remark_on(path, form):
+def remark_on(path):
     """What to say of how a file was read, "" for nothing."""
-    reader, source = _reader(path, form)
+    reader, source = _reader(path)
     with readable(path):
         return reader.remark(source) if hasattr(reader, "remark") else ""
 
 
-def cut_into_parts(files, form, n_parts):
+def cut_into_parts(files, n_parts):
     """Files of one of the formats ``CUT`` as parts of them, about so many in all."""
-    reader, (least, most) = _reader(files[0], form)[0], _PARTS[form]
+    reader, (least, most) = _reader(files[0])[0], _PARTS[files[0].form]
     sizes, found = 0, []
     for file in files:
         with readable(file):
@@ -86,11 +87,11 @@ def cut_into_parts(files, form, n_parts):
     return found
 
 
-def read_table(path, form):
+def read_table(path):
     """Read the whole table; cells of delimited text stay text."""
-    path = _reader(path, form)[1]
+    path = as_source(path)
     tables, total = [], 0
-    for table, _, share in iterate_tables(path, form, None if form == "frame" else 1 << 20):
+    for table, _, share in iterate_tables(path, None if path.form == "frame" else 1 << 20):
         total += table.nbytes
         # What is to come is guessed from what was read, once that is enough to tell.
         expected = total / max(share, 1e-3) if total > _TELLING else total
@@ -99,7 +100,7 @@ def read_table(path, form):
     return pa.concat_tables(tables)
 
 
-def iterate_tables(path, form, rows=None, types=None):
+def iterate_tables(path, rows=None, types=None):
     """Pieces of at most ``rows`` rows, their lines, and how much of the file was read (0 to 1).
 
     Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
@@ -107,10 +108,10 @@ def iterate_tables(path, form, rows=None, types=None):
     None (and all columns text) where it takes a parser to say where a row ends. All columns are
     text, too, where a cell does not fit its type.
     """
-    reader, path = _reader(path, form)
+    reader, path = _reader(path)
     with readable(path):
         names = reader.names(path)
-    column_names(path, form)
+    column_names(path)
     besides = _beside(path)
     if besides:
         own = set(names)

@@ -14,7 +14,6 @@ from ...options.words import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
 from ..formats.extensions import SEPARATORS, TABLES
 from ..limits import check_room
-from ..paths import input_format
 from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
@@ -57,7 +56,7 @@ class TrainingFile:
     plain, by column; ``unhelpful`` are columns without which labels are predicted better.
     """
 
-    path: Path
+    path: Source | InMemory
     content: pa.Table | ArrayData
     values: np.ndarray | None
     target: str | None
@@ -90,8 +89,7 @@ class TrainingFile:
     @property
     def remarks(self):
         """What a look at the file found of how it is written."""
-        form = input_format(self.path)
-        read = remark_on(self.path, form) if form in TABLES else ""
+        read = remark_on(self.path) if self.path.form in TABLES else ""
         return [text for text in (read, notation_words(self.notations)) if text]
 
     @cached_property
@@ -156,13 +154,12 @@ def read_training(
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
     arguments are as in :func:`fewlabels.fit_table`.
     """
-    form = input_format(path)
-    path = path if isinstance(path, InMemory) else as_source(path)
+    path = as_source(path)
     notations, numbers = {}, None
-    if form in TABLES:
+    if path.form in TABLES:
         _check_asked({"drop": drop, "categorical": categorical, "text": text}, target)
         others = [*categorical, *keep, *text, *dates]
-        content, values, numbers = _read_table(path, form, target, drop, others, aside)
+        content, values, numbers = _read_table(path, target, drop, others, aside)
         content = with_dates(content, dates, path)
         keep = [*keep, *map(days_of, dates)]
         names = set(content.column_names) - {*categorical, *text}
@@ -175,7 +172,7 @@ def read_training(
             ".tsv or .parquet)."
         )
     else:
-        content, values = _read_arrays(path, form, target)
+        content, values = _read_arrays(path, target)
     return TrainingFile(
         path,
         content,
@@ -192,17 +189,12 @@ def read_training(
     )
 
 
-def is_delimited(path):
-    """Whether rows come from a file of delimited text."""
-    return isinstance(path, Source) and input_format(path) in SEPARATORS
-
-
 def table_notations(path, table, names, known=None):
     """How the numbers of some columns of a table are written, where not plainly, by name."""
     decimal, likely = None, "."
     if isinstance(path, Source):
         decimal = path.reading.decimal
-        likely = "," if is_delimited(path) and path.dialect.sep == ";" else "."
+        likely = "," if path.form in SEPARATORS and path.dialect.sep == ";" else "."
     return find_notations(
         table, [n for n in table.column_names if n in names], decimal, known, likely
     )
@@ -235,8 +227,8 @@ def _check_asked(asked, target):
             )
 
 
-def _read_table(path, form, target, drop, others, aside=None):
-    table = read_table(path, form)
+def _read_table(path, target, drop, others, aside=None):
+    table = read_table(path)
     asked = [*drop, *others, *(name for name in (target, aside) if name is not None)]
     known = set(table.column_names)
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
@@ -265,8 +257,8 @@ def _numbers(table, name, path):
         ) from None
 
 
-def _read_arrays(path, form, target):
-    data = read_arrays(path, form)
+def _read_arrays(path, target):
+    data = read_arrays(path)
     if target is None:
         return data, None
     if target not in data.labels:

@@ -4,11 +4,11 @@ import contextlib
 import glob
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 
 from ..._extras import require
 from ..._threads import resolve_n_jobs
 from ...io.folders import files_of_pattern, parquet_files
-from ...io.paths import input_format
 from ...io.sources import InMemory
 from ...io.tables.read import CUT, cut_into_parts
 from ...options.words import UserError, listing, ref
@@ -44,7 +44,7 @@ def files_of(data):
                 f"omit {ref('scheduler')} and {ref('workers')}."
             )
     files = [replace(data, path=file.resolve()) for file in sorted(found)] or [data]
-    others = [str(file) for file in files if input_format(file) not in _FORMS]
+    others = [str(file) for file in files if file.form not in _FORMS]
     if others:
         raise UserError(
             f"{listing(others, 3)}: a cluster reads .parquet, .csv, .tsv and .jsonl files; omit "
@@ -57,9 +57,9 @@ def parts_of(files, client):
     """The files, large ones in parts, so that all workers have some."""
     found = []
     n_parts = _OF_WORKER * len(client.nthreads())
-    for form, some in groupby(files, input_format):
+    for form, some in groupby(files, attrgetter("form")):
         alike = list(some)
-        found += cut_into_parts(alike, form, n_parts) if form in CUT else alike
+        found += cut_into_parts(alike, n_parts) if form in CUT else alike
     return found
 
 

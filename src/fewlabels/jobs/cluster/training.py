@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ...io.paths import input_format
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
@@ -116,7 +115,7 @@ class _OnCluster:
 def draw(file, seed, target, mark):
     """What is drawn from a file, and how often each value of the target occurs in it."""
     drawn, values = Drawn(target, mark, seed), Counter()
-    with contextlib.closing(iterate_tables(file, input_format(file), _ROWS)) as pieces:
+    with contextlib.closing(iterate_tables(file, _ROWS)) as pieces:
         for table, _, _ in pieces:
             drawn.add(table)
             if target in table.column_names:

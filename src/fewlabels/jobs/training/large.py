@@ -16,7 +16,6 @@ from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
 from ...io.formats.extensions import TABLES, is_compressed
 from ...io.limits import free_memory, size_of, writing
-from ...io.paths import input_format
 from ...io.scratch import temporary_folder
 from ...io.sources import InMemory
 from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
@@ -53,18 +52,17 @@ _LOST = 1e-6
 def does_not_fit(data, options):
     """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
     beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
-    form = input_format(data)
-    if beside or (form in TABLES and form not in _MOST):
+    if beside or (data.form in TABLES and data.form not in _MOST):
         return False
     allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
-    if form not in TABLES:
-        return memory_of(data, form) > allowed
+    if data.form not in TABLES:
+        return memory_of(data) > allowed
     path = data.path
     files = parquet_files(path) if path.is_dir() else [path]
-    most = _MOST[form] * (100 if is_compressed(path) else 1)
+    most = _MOST[data.form] * (100 if is_compressed(path) else 1)
     if most * sum(file.stat().st_size for file in files) <= allowed:
         return False
-    with contextlib.closing(iterate_tables(data, form, _ROWS)) as pieces:
+    with contextlib.closing(iterate_tables(data, _ROWS)) as pieces:
         table, _, share = next(pieces)
     n_rows = table.num_rows / max(share, 1e-12)
     return _PER_CELL * n_rows * table.num_columns > allowed
@@ -231,23 +229,22 @@ class _OnDisk:
 
     def __init__(self, data, options, run, place):
         self.file, self.options, self.run, self._place = data, options, run, place
-        self._form = input_format(data)
-        self.why = f"the {'table does' if self._form in TABLES else 'rows do'} not fit in memory"
+        self.why = f"the {'table does' if data.form in TABLES else 'rows do'} not fit in memory"
         if options.memory is not None:
             self.why += f" ({ref('memory', options.memory)})"
         run.observer.step(f"drawing a sample of the rows, because {self.why}")
         self._source = data
-        if self._form not in TABLES:
-            self._source = InMemory("matrix", mapped_arrays(data, self._form, place))
+        if data.form not in TABLES:
+            self._source = InMemory("matrix", mapped_arrays(data, place))
 
     def draw(self):
         """Rows drawn at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
-        if self._form not in TABLES:
+        if self._source.form not in TABLES:
             return DrawnFromArrays(self._source.content, *asked)
         drawn = Drawn(*asked)
-        with contextlib.closing(iterate_tables(self._source, self._form, _ROWS)) as pieces:
+        with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share, what="looked at")

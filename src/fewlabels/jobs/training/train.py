@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from ...io.given import source_of
 from ...io.models.contents import no_signal
 from ...io.models.files import save_model
-from ...io.paths import input_format
+from ...io.sources import input_format
 from ...tasks.machines import machine_class
 from ..cluster.files import files_of
 from ..cluster.training import train_on_cluster
