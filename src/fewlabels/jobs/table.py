@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..io.given import source_of
 from ..io.models.contents import cautions
 from ..io.models.files import load_model, save_model
 from ..io.tables.profile import ColumnProfile
@@ -225,7 +226,8 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     """
     asked = options_of(options)
     observer = asked.observer or Observer()
-    training = learn(data, asked, Run(observer, reported=asked.report))
+    source = source_of(data, **asked.reading)
+    training = learn(source, asked, Run(observer, reported=asked.report))
     names = [field.name for field in dataclasses.fields(ColumnProfile)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice

@@ -117,15 +117,16 @@ def train(
         With ``pipeline``, ``metadata`` and ``comparison``.
     """
     run = Run(observer, reported=reported, model=model, save=save, started=started, switch=switch)
-    return learn(data, options_of({"target": target, **options}), run)
+    asked = options_of({"target": target, **options})
+    return learn(source_of(data, **asked.reading), asked, run)
 
 
-def learn(data, options, run):
+def learn(source, options, run):
     """Learn from a table what its options ask for.
 
     Parameters
     ----------
-    data : DataFrame, path-like, ndarray or sparse matrix
+    source : Source or InMemory
         The table.
     options : FitOptions
         What was asked for, free of contradictions (:func:`options_of`).
@@ -137,31 +138,51 @@ def learn(data, options, run):
     Training
         With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
-    observer = run.observer
     budget = Budget(
         options.time_budget,
         started=run.started,
         baselines=options.baselines,
         reported=run.reported,
     )
-    data = source_of(data, **options.reading)
-    if options.on_cluster or does_not_fit(data, options):
-        check_for_pieces(options)
+    if options.on_cluster or does_not_fit(source, options):
+        return _learn_in_pieces(source, options, run, budget)
+    return _learn_in_memory(source, options, run, budget)
 
-        def learn_sample(rows, spread=nullcontext):
-            of_sample = replace(run, save=None, started=budget.started, switch=False)
-            return learn(rows, options.in_memory(), replace(of_sample, spread=spread))
 
-        learn_all = train_on_cluster if options.on_cluster else train_large
-        training = learn_all(data, options, learn_sample, run)
-        if run.save:
-            run.save(training)
-        return training
-    observer.step("reading")
-    prepared = prepare(data, options, budget)
+def _learn_in_pieces(source, options, run, budget):
+    """Learn from a sample of a table in memory, and from all of its rows in pieces."""
+    check_for_pieces(options)
+
+    def learn_sample(rows, spread=nullcontext):
+        of_sample = replace(run, save=None, started=budget.started, switch=False)
+        return learn(rows, options.in_memory(), replace(of_sample, spread=spread))
+
+    learn_all = train_on_cluster if options.on_cluster else train_large
+    training = learn_all(source, options, learn_sample, run)
+    if run.save:
+        run.save(training)
+    return training
+
+
+def _learn_in_memory(source, options, run, budget):
+    """Learn from a table in memory: prepare, fit and test, then compare with other methods."""
+    run.observer.step("reading")
+    prepared = prepare(source, options, budget)
     spent = {"seconds": budget.seconds, "reading": budget.used}
     kept = why_kept(options, prepared.choice.machine, run.switch)
     budget.ranked = not kept and are_ranked(prepared)
+    fitted = _fitted(prepared, options, run, budget)
+    spent["choosing"] = budget.used - spent["reading"]
+    training = _trained(prepared, fitted, options, budget, run.observer)
+    kept = kept or kept_for_anomalies(training)
+    if run.save:
+        run.save(training)
+    training.metadata["training"]["budget"] = {**spent, "fitting": budget.used}
+    return _with_comparison(training, options, kept, run)
+
+
+def _fitted(prepared, options, run, budget):
+    """The model that was prepared, fitted with the settings that are found in time."""
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
         search = search._replace(
@@ -181,25 +202,23 @@ def learn(data, options, run):
             budget=budget,
             propensity=propensity,
         )
-    spent["choosing"] = budget.used - spent["reading"]
     if options.weighing:
         fitted.messages.extend(notes + weight_notes(fitted.estimator))
-    training = _trained(prepared, fitted, options, budget, observer)
-    kept = kept or kept_for_anomalies(training)
-    if run.save:
-        run.save(training)
-    fitting, metadata = budget.used, training.metadata
-    metadata["training"]["budget"] = {**spent, "fitting": fitting}
-    seconds = budget.to_compare()
+    return fitted
+
+
+def _with_comparison(training, options, kept, run):
+    """The training compared with other methods, or of the one that the comparison prefers."""
+    facts, budget, fitted = training.metadata["training"], training.budget, training.fitted
+    since, seconds = budget.used, budget.to_compare()
     if seconds < fitted.seconds and options.baselines is None and budget.seconds:
         if budget.is_compared and not budget.in_haste:
-            metadata["training"]["notes"].append(
-                observer.words(too_short(seconds, fitted.seconds))
-            )
-    elif seconds and (options.baselines or no_signal(metadata["training"]) is None):
-        training = _compared(training, seconds, observer)
+            note = too_short(seconds, fitted.seconds)
+            facts["notes"].append(run.observer.words(note))
+    elif seconds and (options.baselines or no_signal(facts) is None):
+        training = _compared(training, seconds, run.observer)
         training = _delivered(training, options, kept, run)
-        training.metadata["training"]["budget"] |= {"comparing": budget.used - fitting}
+        training.metadata["training"]["budget"] |= {"comparing": budget.used - since}
         if run.save:
             run.save(training)
     return training
@@ -233,11 +252,11 @@ def train_file(
     """
     started = time.perf_counter() if started is None else started
     asked = options_of(options)  # what is wrong with these is said first
-    data = source_of(data, **asked.reading)
-    _check_readable(data, asked)
-    check_model_output(model, force, inputs=[data])
+    source = source_of(data, **asked.reading)
+    _check_readable(source, asked)
+    check_model_output(model, force, inputs=[source])
     if report is not None:
-        check_report_output(report, force, inputs=[data, model])
+        check_report_output(report, force, inputs=[source, model])
     saved = []
 
     def save(training):
@@ -246,7 +265,7 @@ def train_file(
 
     with interruptible("no model was written", model, unless=saved):
         run = Run(observer, reported=report is not None, model=model, save=save, started=started)
-        training = learn(data, asked, run)
+        training = learn(source, asked, run)
     facts = training.metadata["training"]
     if report is not None:
         since = time.perf_counter()
@@ -262,12 +281,12 @@ def train_file(
     return training.metadata
 
 
-def _check_readable(data, options):
+def _check_readable(source, options):
     """Refuse what can be read by nobody."""
     if options.on_cluster:
-        files_of(data)
+        files_of(source)
     else:
-        input_format(data)
+        input_format(source)
 
 
 def _trained(prepared, fitted, options, budget, observer):
