@@ -53,10 +53,10 @@ def no_page(monkeypatch):
     """Pages are not made: their path gets a note of what would be in them."""
     parts = {}
 
-    def write(path, model, **given):
-        parts.update(given, model=model)
+    def write(training, path, observer, **given):
+        parts.update(training.parts_of_report(), **given)
         path.write_text("<!doctype html>\n<!-- fewlabels report -->\n")
-        return ["told while reporting"]
+        training.metadata["training"]["notes"].append("told while reporting")
 
     monkeypatch.setattr("fewlabels.jobs.training.train.write_report_of", write)
     return parts

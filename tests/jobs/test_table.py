@@ -277,7 +277,7 @@ def test_ctrl_c_in_the_report_keeps_the_model(monkeypatch, seed):
     def interrupted(**parts):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fewlabels.jobs.table.collect", interrupted)
+    monkeypatch.setattr("fewlabels.report.collect", interrupted)
     found = fit_table(people(seed, None), time_budget=0)
     assert found.report is None and found._repr_html_() is None
     assert found.notes[-1] == "there is no report, as Ctrl-C ended it"

@@ -15,15 +15,15 @@ from ..io.tables.schema import Schema
 from ..options.documentation import takes
 from ..options.fit import FitOptions
 from ..options.words import as_arguments
-from ..report import Contents, collect, write_report
+from ..report import Contents, write_report
 from ..report.page.html import page
-from .observer import Observer, listening
+from .observer import Observer
 from .scoring import score
 from .summary import findings
 from .tasks import Choice
 from .training.choice import options_of
 from .training.fitting import Run
-from .training.outputs import by_term, check_model_output, check_report_output, expected_of
+from .training.outputs import check_model_output, check_report_output, expected_of, report_of
 from .training.train import learn
 from .updating import current_metadata
 
@@ -248,13 +248,8 @@ def fit_table(data: Any, **options: Any) -> TableFit:
 def _report(training, observer):
     """The report of a training; None, with a note, where Ctrl-C ended it."""
     observer.step("writing the report")
-    notes = training.metadata["training"]["notes"]
     try:
-        with listening() as messages:
-            contents = collect(words=observer.words, **training.parts_of_report())
+        return Report(report_of(training, observer))
     except KeyboardInterrupt:
-        notes.append("there is no report, as Ctrl-C ended it")
+        training.metadata["training"]["notes"].append("there is no report, as Ctrl-C ended it")
         return None
-    notes += [observer.words(note) for note in messages]
-    training.metadata["training"]["expected"] = by_term(contents.findings.rates)
-    return Report(contents)

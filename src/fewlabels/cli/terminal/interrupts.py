@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 
-# As errors has it; that module is not needed before something went wrong.
-_CODE = 130
+from ..errors import INTERRUPTED
+
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -40,7 +40,7 @@ def _end(text):
     scratch = sys.modules.get("fewlabels.io.scratch")  # not loaded: nothing to remove
     if scratch is not None:
         scratch.remove_all()
-    os._exit(_CODE)
+    os._exit(INTERRUPTED)
 
 
 def _is_importing(frame):

@@ -51,9 +51,17 @@ def _reader(path):
 def column_names(path):
     """Names of the columns; duplicates are refused."""
     reader, source = _reader(path)
-    with readable(path):
-        names = reader.names(source)
-    for beside in _beside(source):
+    return _checked_names(source, _own_names(reader, source), _beside(source))
+
+
+def _own_names(reader, source):
+    with readable(source):
+        return reader.names(source)
+
+
+def _checked_names(path, names, besides):
+    """Names of the columns of a table, and of what stands next to it."""
+    for beside in besides:
         names = beside.names_after(names)
     what = f"{len(names)} columns; a .npz or .svmlight matrix needs less"
     check_room(path, _PER_COLUMN * len(names), what)
@@ -109,10 +117,8 @@ def iterate_tables(path, rows=None, types=None):
     text, too, where a cell does not fit its type.
     """
     reader, path = _reader(path)
-    with readable(path):
-        names = reader.names(path)
-    column_names(path)
-    besides = _beside(path)
+    names, besides = _own_names(reader, path), _beside(path)
+    _checked_names(path, names, besides)
     if besides:
         own = set(names)
         types = types and {name: kind for name, kind in types.items() if name in own}

@@ -8,22 +8,30 @@ from ...options.words import Interrupted, UserError, ref
 from ..observer import listening
 
 
-def write_report_of(path, model, **parts):
-    """Write the report of a model that is saved already, and return messages for the user.
+def report_of(training, observer, **about):
+    """The contents of a training's report; what it found goes into the training's facts, too.
 
-    The parts are the arguments of :func:`fewlabels.report.collect`; the error rates that the
-    report estimates are added to the metadata, under "expected".
+    ``about`` are the path of the model and the command that fitted it, if there are any.
     """
-    from ...report import collect, write_report  # slow to import
+    from ...report import collect  # slow to import
+
+    facts = training.metadata["training"]
+    with listening() as messages:
+        contents = collect(words=observer.words, **about, **training.parts_of_report())
+    facts["notes"] += [observer.words(note) for note in messages]
+    facts["expected"] = by_term(contents.findings.rates)
+    return contents
+
+
+def write_report_of(training, path, observer, *, model_path, command):
+    """Write the report of a model that is saved already."""
+    from ...report import write_report  # slow to import
 
     try:
-        with listening() as messages:
-            contents = collect(model_path=model, **parts)
-            write_report(path, contents)
-            parts["metadata"]["training"]["expected"] = by_term(contents.findings.rates)
+        about = dict(model_path=model_path, command=command)
+        write_report(path, report_of(training, observer, **about))
     except KeyboardInterrupt:
-        raise Interrupted(f"The model {model} is written, but not its report.") from None
-    return messages
+        raise Interrupted(f"The model {model_path} is written, but not its report.") from None
 
 
 def expected_of(training):

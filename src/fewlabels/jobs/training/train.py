@@ -270,10 +270,7 @@ def train_file(
     if report is not None:
         since = time.perf_counter()
         observer.step("writing the report")
-        parts = training.parts_of_report()
-        facts["notes"] += write_report_of(
-            report, model, words=observer.words, command=command, **parts
-        )
+        write_report_of(training, report, observer, model_path=model, command=command)
         facts["budget"]["reporting"] = time.perf_counter() - since
     else:
         facts["expected"] = expected_of(training)
