@@ -6,8 +6,7 @@ import numpy as np
 
 from ..gram.row_map import middle
 from ..kernels.base import LARGEST
-from ..rows.moments import Moments
-from ..rows.shards import MemoryShard, Shard, refuse_no_numbers
+from ..rows.shards import MemoryShard, Moments, Shard, refuse_no_numbers
 from ..rows.source import ShardedSource
 from ..solvers.engine.partition import Partition
 from ..solvers.engine.rows import Rows

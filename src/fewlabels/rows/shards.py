@@ -1,12 +1,17 @@
-"""Rows in shards, each of which answers questions about its own."""
+"""Rows in shards, each of which answers questions about its own, and sums over all of them."""
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..gram import PieceGram
+from ..kernels import centered
 from ..kernels.base import LARGEST
+from ..kernels.rows import squared_norms
 
 
 class Shard(ABC):
@@ -33,12 +38,13 @@ class Shard(ABC):
         return PieceGram(self, spec.gram, spec.refined().gram, known)
 
     def moments(self):
-        """``Moments`` of a shard that knows better than to hand out its rows; else None."""
-        return None
+        """``Moments`` of the rows, which are checked: numbers have to be finite."""
+        return Moments.of(self)
 
     def farthest(self, center):
-        """The same of the largest squared norm of a row."""
-        return None
+        """The largest squared norm of a row less a centre, which may be None."""
+        norms = (squared_norms(centered(rows, center)) for _, rows in self.pieces())
+        return max((float(some.max(initial=0.0)) for some in norms), default=0.0)
 
     def number(self, row):
         """The number that a user knows a row by."""
@@ -65,6 +71,88 @@ class MemoryShard(Shard):
 
     def gram(self, spec):
         return spec.gram(self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What ``n`` rows of positive weight weigh, their columns' means and variances.
+
+    ``mean`` and ``squares``, the sums of squares around it, count rows as their weights say;
+    ``center`` is the mean of rows that count alike. ``largest`` is the largest number of any row,
+    ``row_length`` the most entries of one.
+    """
+
+    n: int
+    weight: float
+    mean: np.ndarray
+    squares: np.ndarray
+    center: np.ndarray
+    largest: float
+    row_length: int
+
+    @classmethod
+    def of(cls, shard):
+        """Of the rows of a shard, which are checked: numbers have to be finite."""
+        found = [cls._of_piece(shard, where, rows) for where, rows in shard.pieces()]
+        return cls.combined(found) if found else None
+
+    @classmethod
+    def _of_piece(cls, shard, where, rows):
+        largest = refuse_no_numbers(rows, lambda row: shard.number(where.start + row))
+        weight = np.ones(rows.shape[0]) if shard.weight is None else shard.weight[where]
+        if not np.all(weight > 0):
+            rows, weight = rows[weight > 0], weight[weight > 0]
+        n, d = rows.shape
+        total = float(weight.sum())
+        if not n:
+            return cls(0, 0.0, np.zeros(d), np.zeros(d), np.zeros(d), largest, 0)
+        if sp.issparse(rows):
+            rows = sp.csr_array(rows)
+            rows.sum_duplicates()
+            of = np.repeat(weight, np.diff(rows.indptr))
+            sums = np.bincount(rows.indices, of * rows.data, minlength=d)
+            alike = np.bincount(rows.indices, rows.data, minlength=d) / n
+            mean = sums / total
+            apart = np.square(rows.data - mean[rows.indices])
+            stored = np.bincount(rows.indices, of, minlength=d)
+            squares = np.bincount(rows.indices, of * apart, minlength=d)
+            squares += np.maximum(0.0, total - stored) * mean**2
+            length = int(np.diff(rows.indptr).max(initial=0))
+        else:
+            rows = rows.astype(np.float64)
+            alike, mean, length = rows.mean(axis=0), weight @ rows / total, d
+            squares = weight @ np.square(rows - mean)
+        return cls(n, total, mean, squares, alike, largest, length)
+
+    @classmethod
+    def combined(cls, parts):
+        """Of the rows of all parts."""
+        return reduce(cls._and, [part for part in parts if part is not None])
+
+    def _and(self, other):
+        weight, n = self.weight + other.weight, self.n + other.n
+        share = other.weight / weight if weight else 0.0
+        apart = other.mean - self.mean
+        return Moments(
+            n,
+            weight,
+            self.mean + share * apart,
+            self.squares + other.squares + self.weight * share * apart**2,
+            self.center + (other.n / n if n else 0.0) * (other.center - self.center),
+            max(self.largest, other.largest),
+            max(self.row_length, other.row_length),
+        )
+
+    @property
+    def variance(self):
+        """Of all entries together, as ``X.var()``."""
+        each = self.squares / self.weight
+        return float(np.mean(each) + np.mean(np.square(self.mean - self.mean.mean())))
+
+    @property
+    def total_variance(self):
+        """Sum of the columns' variances."""
+        return math.fsum(self.squares / self.weight)
 
 
 def sampled(n, size, seed=0):

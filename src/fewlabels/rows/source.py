@@ -3,6 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ from ..gram.equal_rows import distinct
 from ..gram.row_map import middle
 from ..kernels import center_of, centered
 from ..kernels.rows import squared_norms
+from ..kernels.width import gamma_of_moments
 from ..options.words import Message, ref
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
-from .moments import SAMPLE, Moments, center_at, found_gamma
-from .shards import Taken, refuse_no_numbers, sampled, stacked, weights_of
+from .shards import Moments, Taken, refuse_no_numbers, sampled, stacked, weights_of
 from .spec import ProblemSpec, solve_sharded
 
 _EPSILON = float(np.finfo(float).eps)
-# Rows that the spread of all is estimated from.
-_SAMPLE = 256
+# Rows that the spread of all is estimated from, and distances and medians.
+_SAMPLE, _SAMPLED = 256, 500
 
 
 class Stated(ABC):
@@ -198,7 +199,7 @@ class ShardedSource(RowSource):
     def moments(self):
         """``Moments`` of the rows, which are checked by that."""
         if self._moments is None:
-            self._moments = Moments.combined(self.ask(Moments.of))
+            self._moments = Moments.combined(self.ask(methodcaller("moments")))
         return self._moments
 
     @property
@@ -215,12 +216,17 @@ class ShardedSource(RowSource):
         return np.concatenate([piece for part in parts for piece in part])
 
     def gamma(self, rule):
-        return found_gamma(rule, self.moments, self)
+        if not isinstance(rule, str):
+            return float(rule)
+        of, sample = self.moments, self.sample(_SAMPLED) if rule == "distance" else None
+        return gamma_of_moments(
+            rule, self.shape[1], of.variance, of.total_variance, of.mean, sample
+        )
 
     def check(self, kernel, *, width):
         refused = self.moments  # if a number is missing
         if refused.n and width and kernel.of_distance:
-            check_width(kernel, self.sample(SAMPLE))
+            check_width(kernel, self.sample(_SAMPLED))
 
     def stated(self, kernel, formulation, n_jobs):
         return StatedOverShards(self, kernel, formulation)
@@ -236,7 +242,15 @@ class ShardedSource(RowSource):
         return np.concatenate(self.ask(weights_of))
 
     def shift(self, kernel):
-        return center_at(self, self.moments) if kernel.is_linear else None
+        return self.center() if kernel.is_linear else None
+
+    def center(self):
+        """What to take from all rows, as ``center_of`` says; of sparse rows, of a sample."""
+        return center_of(self.sample(_SAMPLED)) if self.is_sparse else self.moments.center
+
+    def farthest(self, center):
+        """The largest squared norm of a row less a centre, which may be None."""
+        return max(self.ask(methodcaller("farthest", center)), default=0.0)
 
     def gram(self, kernel, shift, make):
         return LinearSourceGram(self, shift)
@@ -257,7 +271,6 @@ class StatedOverShards(Stated):
         self.source, self.formulation = source, formulation
         self.spec = ProblemSpec.over(
             source,
-            source.moments,
             kernel,
             formulation,
             source.mass,

@@ -14,7 +14,6 @@ from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
 from ..solvers.run import Record, certified
 from ..solvers.whole import rows_in_float64
-from .moments import center_at, farthest
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +34,14 @@ class ProblemSpec:
     _alike: dict = field(default_factory=dict, repr=False)
 
     @classmethod
-    def over(cls, source, moments, kernel, formulation, mass, *, moves=True):
+    def over(cls, source, kernel, formulation, mass, *, moves=True):
         """The problem over the rows of a source; ``moves`` if all rows may be shifted."""
-        row_map = shift = None
+        row_map, shift, moments = None, None, source.moments
         if kernel.is_linear:
-            shift = center_at(source, moments) if moves else None
+            shift = source.center() if moves else None
         else:
-            center = center_at(source, moments) if kernel.of_distance else None
-            norm = farthest(source, center)
+            center = source.center() if kernel.of_distance else None
+            norm = source.farthest(center)
             few = rows_in_float64(kernel, formulation.min_support(mass))
             dtype = np.float64 if moments.n <= few else None
             more = np.count_nonzero(center) if source.is_sparse and center is not None else 0

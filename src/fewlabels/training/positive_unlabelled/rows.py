@@ -167,7 +167,7 @@ class ShardedPURows:
             )
         formulation = DoubleHingeOverAll(0.5, weight_of_norm(lam, weight_positive))
         # Under the linear kernel rows are moved, as for other models.
-        spec = ProblemSpec.over(source, source.moments, kernel, formulation, mass)
+        spec = ProblemSpec.over(source, kernel, formulation, mass)
         return cls(source, spec, weight_positive, np.concatenate(numbers), n_jobs)
 
     def for_prior(self, seed):
