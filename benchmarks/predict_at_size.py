@@ -116,8 +116,8 @@ def floors(data, model, folder, n_bytes=150_000_000):
     from fewlabels.io.tables.chunks import iterate_chunks
     from fewlabels.io.tables.tally import Tally
     from fewlabels.io.write import table_writer
+    from fewlabels.jobs.pieces import rows_with
     from fewlabels.jobs.scorer import Scorer
-    from fewlabels.jobs.scoring import rows_with
 
     with open(data, "rb") as file:
         part = file.read(n_bytes).rsplit(b"\n", 1)[0] + b"\n"

@@ -1,11 +1,9 @@
 """Which columns of a pipeline's input each encoded column comes from."""
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from .inputs import dense
+from .inputs import dense, picked, stacked
 
 # Mixed rows that the finding is tried on.
 _TRIALS = 64
@@ -51,27 +49,3 @@ def _holds(steps, together, encoded, source, rng):
 
 def _differs(a, b):
     return np.abs(a - b) > _SAME * (1.0 + np.abs(b))
-
-
-def stacked(rows, background):
-    """Rows of both, one kind after the other."""
-    if isinstance(rows, pd.DataFrame):
-        return pd.concat([rows, background], ignore_index=True)
-    if sp.issparse(rows) or sp.issparse(background):
-        return sp.csr_array(sp.vstack([sp.csr_array(rows), sp.csr_array(background)]))
-    return np.concatenate([rows, background])
-
-
-def picked(together, whose):
-    """Rows whose column k comes from row ``whose[:, k]``."""
-    if isinstance(together, pd.DataFrame):
-        return pd.DataFrame(
-            {
-                name: together[name].take(whose[:, k]).reset_index(drop=True)
-                for k, name in enumerate(together.columns)
-            }
-        )
-    columns = np.arange(together.shape[1])
-    if sp.issparse(together):
-        return sp.csr_array(together.toarray()[whose, columns])
-    return together[whose, columns]

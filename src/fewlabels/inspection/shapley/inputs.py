@@ -1,4 +1,4 @@
-"""Rows, background and columns of an explanation, brought into one form."""
+"""Rows, background and columns of an explanation in one form, and rows that are mixed of both."""
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,30 @@ def as_rows(X, what, missing=False):
 def dense(X):
     """Rows as an array."""
     return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def stacked(rows, background):
+    """Rows of both, one kind after the other."""
+    if isinstance(rows, pd.DataFrame):
+        return pd.concat([rows, background], ignore_index=True)
+    if sp.issparse(rows) or sp.issparse(background):
+        return sp.csr_array(sp.vstack([sp.csr_array(rows), sp.csr_array(background)]))
+    return np.concatenate([rows, background])
+
+
+def picked(together, whose):
+    """Rows whose column k comes from row ``whose[:, k]``."""
+    if isinstance(together, pd.DataFrame):
+        return pd.DataFrame(
+            {
+                name: together[name].take(whose[:, k]).reset_index(drop=True)
+                for k, name in enumerate(together.columns)
+            }
+        )
+    columns = np.arange(together.shape[1])
+    if sp.issparse(together):
+        return sp.csr_array(together.toarray()[whose, columns])
+    return together[whose, columns]
 
 
 def column_names(X, columns, model):

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .encoded import picked, stacked
+from .inputs import picked, stacked
 
 # Mixed rows that are evaluated at a time, and numbers that these may hold.
 _ROWS_AT_A_TIME, _NUMBERS = 20_000, 8_000_000

@@ -1,7 +1,8 @@
 """After the fit: the comparison with other methods, and the one that is delivered."""
 
 import json
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,15 +122,10 @@ def are_ranked(prepared):
 
 
 class Delivered(NamedTuple):
-    """A method that takes the place of the model: fitted, with its choice and settings.
+    """A method that takes the place of the model; ``facts`` are what the model file says of it."""
 
-    ``facts`` are what the model file says of it.
-    """
-
+    prepared: Any
     fitted: Fitted
-    choice: Choice
-    settings: dict
-    search: SearchPlan
     facts: dict
 
 
@@ -196,7 +192,10 @@ def deliver(method, training, options, seconds, run):
     except KeyboardInterrupt:
         return None, f"{better} Ctrl-C ended its fit; pass {ref('machine', name)} to use it"
     fitted.messages.extend(notes)
-    return Delivered(fitted, choice, settings, search, facts), ""
+    prepared = replace(
+        prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0
+    )
+    return Delivered(prepared, fitted, facts), ""
 
 
 def _facts(method, comparison, machine):

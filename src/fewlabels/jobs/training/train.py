@@ -328,16 +328,8 @@ def _delivered(training, options, kept, run):
         instead = instead_of(kept, method) if kept else instead
         facts["baselines"]["instead"] = observer.words(instead)
         return training
-    prepared = replace(
-        training.prepared,
-        choice=found.choice,
-        settings=found.settings,
-        search=found.search,
-        keeps_rows=False,
-        expected=0.0,
-    )
     comparison = comparison.led_by(method)
-    delivered = _trained(prepared, found.fitted, options, training.budget, observer)
+    delivered = _trained(found.prepared, found.fitted, options, training.budget, observer)
     delivered.metadata["training"] |= {
         "delivered": {**found.facts, "sentence": observer.words(found.facts["sentence"])},
         "baselines": comparison_facts(comparison, delivered.metadata["training"]),
