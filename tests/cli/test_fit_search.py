@@ -9,8 +9,10 @@ import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.io.models.files import load_model
+from fewlabels.jobs.tasks import Choice
 from fewlabels.jobs.training import fitting
 from fewlabels.jobs.training.choice import plan_search
+from fewlabels.options.fit import FitOptions
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -111,8 +113,10 @@ def test_what_is_given_is_not_searched_for(run, few, tmp_path):
 
 @pytest.mark.parametrize("name", ["gamma", "C", "kernel", "nu", "lam", "C_star"])
 def test_any_setting_that_would_be_chosen_ends_the_choice(name):
-    assert plan_search("s3vm", {name: 1.0, "tol": 0.1}, 60.0, clean=False).seconds == 0
-    assert plan_search("s3vm", {name: None, "tol": 0.1}, 60.0, clean=False).seconds == 60.0
+    choice, value = Choice("s3vm", ""), "rbf" if name == "kernel" else 0.5
+    given, none = (FitOptions(time_budget=60, tol=0.1, **{name: one}) for one in (value, None))
+    assert plan_search(choice, given).seconds == 0
+    assert plan_search(choice, none).seconds == 60.0
 
 
 @pytest.mark.parametrize(

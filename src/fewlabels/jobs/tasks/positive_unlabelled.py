@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...class_prior import unlabeled_from_pooled
 from ...io.tables import target as rows_of
 from ...options.words import UserError, ref
 from ..answers import Answer
@@ -26,8 +27,6 @@ def for_rows(settings, roles, options):
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:
         return settings
-    from ...class_prior import unlabeled_from_pooled  # slow to import
-
     n_positive = int(np.count_nonzero(roles.y == 1))
     n_unlabeled = int(np.count_nonzero(roles.y == 0))
     n_rows = n_positive + n_unlabeled

@@ -44,9 +44,7 @@ def options_of(given):
     """
     refuse_unknown(FitOptions, given)
     options = _of_label_file(FitOptions(**given))
-    _check_method(
-        options.machine, options.target, options.normal, options.positive, options.unlabeled
-    )
+    _check_method(options)
     if options.prior_convention is not None and not isinstance(options.prior, Real):
         raise UserError(
             f"{ref('prior_convention')} says what {ref('prior', some='SHARE')} is a share of; "
@@ -90,13 +88,14 @@ def _of_label_file(options):
     return dataclasses.replace(options, target=target)
 
 
-def _check_method(machine, target, normal, positive, unlabeled=None):
-    """Refuse options that contradict each other, before a file is read."""
-    given = {"normal": normal, "positive": positive, "unlabeled": unlabeled}
-    for name, value in given.items():
+def _check_method(options):
+    """Refuse a method, a target and classes that contradict each other."""
+    machine, normal = options.machine, options.normal
+    for name in ("normal", "positive", "unlabeled"):
+        value = getattr(options, name)
         if value is None:
             continue
-        if target is None:
+        if options.target is None:
             raise UserError(
                 f"{ref(name, text=value)} is a value of the target column; pass that column as "
                 f"{ref('target')}."
@@ -108,17 +107,17 @@ def _check_method(machine, target, normal, positive, unlabeled=None):
                 f"{ref(name)} needs {ref('machine', machines)}, but the model is {machine}; omit "
                 "one of the options."
             )
-    if normal is not None and positive is not None:
+    if normal is not None and options.positive is not None:
         raise UserError(
             f"{ref('normal')} is for one-class models and {ref('positive')} for positive and "
             "unlabelled rows; pass one of them."
         )
-    if normal is not None and unlabeled is not None:
+    if normal is not None and options.unlabeled is not None:
         raise UserError(
             f"{ref('normal')} trains on one class only, without unlabelled rows; omit "
             f"{ref('unlabeled')}."
         )
-    if machine is None or target is not None:
+    if machine is None or options.target is not None:
         return
     task = task_of(machine)
     if task.takes_labels:
@@ -199,9 +198,8 @@ def keeps_rows(choice, asked):
 
 
 def machine_parameters(choice, given):
-    """Parameters of the estimator from those given (None: not said), and notes on them."""
-    parameters = {name: value for name, value in given.items() if value is not None}
-    notes = []
+    """Parameters of the estimator from those given, and notes on them."""
+    parameters, notes = dict(given), []
     for name in parameters:
         if choice.machine not in (machines := machines_with(name)):
             raise UserError(
@@ -232,7 +230,7 @@ def machine_parameters(choice, given):
                 f"{ref('nu')} needs {ref('slack', 'linear')}; with {ref('slack', 'squared')} pass "
                 f"{ref('C')}."
             )
-        if given.get("slack") is None:
+        if "slack" not in given:
             notes.append(f"{ref('nu')} was given, so slack is linear")
     return parameters, notes
 
@@ -309,8 +307,9 @@ class SearchPlan(NamedTuple):
     expected: float = 0.0
 
 
-def plan_search(machine, given, time_budget, clean):
+def plan_search(choice, options):
     """Decide whether settings are searched for; those given end the search."""
+    machine, given, clean = choice.machine, options.parameters, options.clean
     if clean and "clean" not in task_of(machine).options:
         raise UserError(
             f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
@@ -323,14 +322,14 @@ def plan_search(machine, given, time_budget, clean):
                 "omit one of the options."
             )
         return SearchPlan(0.0, "defaults")
-    fixed = [ref(name) for name in CHOSEN if given.get(name) is not None]
+    fixed = [ref(name) for name in CHOSEN if name in given]
     if fixed:
         search = SearchPlan(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
-    elif not time_budget:
+    elif not options.time_budget:
         search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
-        return SearchPlan(time_budget, contaminated=not clean)
-    if clean and machine in machines_with("trim") and given.get("trim") is None:
+        return SearchPlan(options.time_budget, contaminated=not clean)
+    if clean and machine in machines_with("trim") and "trim" not in given:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(

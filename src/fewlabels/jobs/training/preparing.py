@@ -130,7 +130,7 @@ def _planned(file, options, seconds):
     """The plan for a file, with so many seconds for all."""
     choice = choose_machine(file.labels, options, n_rows=file.n_rows, seconds=seconds)
     settings, notes = machine_parameters(choice, options.parameters)
-    search = plan_search(choice.machine, options.parameters, options.time_budget, options.clean)
+    search = plan_search(choice, options)
     if options.weighing:
         check_takes_propensities(options, choice)
         settings = {"sampling": "one-sample", **settings}
