@@ -1,12 +1,35 @@
 """A report as one HTML file that needs no network."""
 
+import re
+
 from ...io.atomic import replacing
+from . import model, sections
 from .elements import Html, tag
-from .sections import PARTS, navigation
 from .style import STYLE
 
 # The first bytes of every report.
 START = "<!doctype html>\n<!-- fewlabels report -->\n"
+# A section as it begins.
+_HEADING = re.compile(r'<section id="(\w+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
+# In the order they are read.
+_SECTIONS = (
+    sections.answer,
+    sections.classes,
+    sections.ranked,
+    sections.telling,
+    sections.scores,
+    sections.rates,
+    sections.bias,
+    sections.baselines,
+    sections.notes,
+    sections.data,
+    model.machine,
+    model.search,
+    model.certificate,
+    sections.usage,
+    sections.glossary,
+    sections.made,
+)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -32,11 +55,11 @@ def write_report(path, contents):
 
 
 def page(contents, inline=False):
-    parts = [part for part in (make(contents) for make in PARTS) if part is not None]
+    parts = [part for part in (make(contents) for make in _SECTIONS) if part is not None]
     title = f"fewlabels report: {contents.source}"
     made = ", model ".join(filter(None, (contents.created[:10], contents.model)))
     return document(
-        title, parts, tag("p", made, class_="muted"), None if inline else navigation(parts)
+        title, parts, tag("p", made, class_="muted"), None if inline else _navigation(parts)
     )
 
 
@@ -45,3 +68,9 @@ def is_report(path):
     start = START.encode()
     with open(path, "rb") as file:
         return file.read(len(start)) == start
+
+
+def _navigation(parts):
+    titles = [_HEADING.match(part).groups() for part in parts]
+    links = [tag("li", tag("a", Html(title), href=f"#{name}")) for name, title in titles]
+    return tag("nav", tag("ul", *links), aria_label="Sections")

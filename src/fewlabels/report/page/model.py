@@ -6,9 +6,9 @@ import pandas as pd
 from . import pictures, words
 from .elements import alignment, facts, prose, section, table, tag
 
-# Parameters that do not change the model.
 # Candidates shown before the rest is folded away.
 _CANDIDATES = 12
+# Parameters that do not change the model.
 _NO_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
 
 

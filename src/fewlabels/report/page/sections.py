@@ -1,7 +1,6 @@
-"""The parts of the page, in the order they are read."""
+"""Sections of the page, except those on the model; each is None if it has nothing to say."""
 
 import math
-import re
 
 import numpy as np
 import pandas as pd
@@ -9,11 +8,8 @@ import pandas as pd
 from ...options.words import ref
 from ..contents import Excerpt
 from . import pictures, words
-from .elements import Html, alignment, facts, joined, prose, section, table, tag
-from .model import certificate, machine, search
+from .elements import alignment, facts, joined, prose, section, table, tag
 
-# A section as it begins.
-_HEADING = re.compile(r'<section id="(\w+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
 # Columns shown before the rest is folded away.
 _COLUMNS = 40
 
@@ -381,29 +377,3 @@ def made(contents):
         lines.append(("Command", tag("code", contents.command)))
     lines += [("Made", contents.created), ("By", f"fewlabels {contents.version}")]
     return section("made", "How this was made", facts(lines))
-
-
-PARTS = (
-    answer,
-    classes,
-    ranked,
-    telling,
-    scores,
-    rates,
-    bias,
-    baselines,
-    notes,
-    data,
-    machine,
-    search,
-    certificate,
-    usage,
-    glossary,
-    made,
-)
-
-
-def navigation(parts):
-    titles = [_HEADING.match(part).groups() for part in parts]
-    links = [tag("li", tag("a", Html(title), href=f"#{name}")) for name, title in titles]
-    return tag("nav", tag("ul", *links), aria_label="Sections")
