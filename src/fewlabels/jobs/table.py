@@ -23,7 +23,7 @@ from .summary import findings
 from .tasks import Choice
 from .training.choice import options_of
 from .training.fitting import Run
-from .training.outputs import check_model_output, check_report_output, expected_of, report_of
+from .training.outputs import check_model_output, check_report_output, contents_of, expected_of
 from .training.train import learn
 from .updating import current_metadata
 
@@ -249,7 +249,7 @@ def _report(training, observer):
     """The report of a training; None, with a note, where Ctrl-C ended it."""
     observer.step("writing the report")
     try:
-        return Report(report_of(training, observer))
+        return Report(contents_of(training, observer))
     except KeyboardInterrupt:
         training.metadata["training"]["notes"].append("there is no report, as Ctrl-C ended it")
         return None

@@ -8,7 +8,7 @@ from ...options.words import Interrupted, UserError, ref
 from ..observer import listening
 
 
-def report_of(training, observer, **about):
+def contents_of(training, observer, **about):
     """The contents of a training's report; what it found goes into the training's facts, too.
 
     ``about`` are the path of the model and the command that fitted it, if there are any.
@@ -29,7 +29,7 @@ def write_report_of(training, path, observer, *, model_path, command):
 
     try:
         about = dict(model_path=model_path, command=command)
-        write_report(path, report_of(training, observer, **about))
+        write_report(path, contents_of(training, observer, **about))
     except KeyboardInterrupt:
         raise Interrupted(f"The model {model_path} is written, but not its report.") from None
 
