@@ -161,9 +161,8 @@ class OneClassSVM(OneClassMachine):
     C_anomaly: float = ANOMALY_COST
 
     def _fit_rows(self, rows, callback):
-        self._set_gamma(rows)
-        formulation = self._formulation(rows.mass)
-        stated = rows.stated(self._make_kernel(), formulation, resolve_n_jobs(self.n_jobs))
+        kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
+        stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
         solved = self._refined(stated, tol, 0.1 * self.tol, callback)
         self._settle(rows, formulation, solved, stated.shift, tol)

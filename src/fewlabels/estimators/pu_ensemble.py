@@ -285,9 +285,9 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         self._report_status(found.worst, self.tol, np.max(curvature))
         return self
 
-    def _set_gamma(self, rows):
+    def _set_kernel(self, rows):
         self.kernel_ = kernels_for(rows.X)[0] if self.kernel == "auto" else self.kernel
-        super()._set_gamma(rows)
+        return super()._set_kernel(rows)
 
     # Until a fit decides, what data without a decision get.
     _kernel_used = property(
@@ -312,7 +312,8 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         elif kind.learns == "labels":
             kernels = (self._make_kernel(),)  # grown when the labels were read
         else:
-            kernels = (self._set_kernel(vectors),)
+            self._deformed = self._kernel_over(vectors) if kind.learns else None
+            kernels = (self._make_kernel(),)
         shift = shift_of(kernels[0], vectors)
         centred = centered(vectors, shift)
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))

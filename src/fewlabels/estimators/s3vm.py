@@ -352,7 +352,7 @@ class S3VM(UpdatableS3VM):
 
     def _fit_source(self, rows, given, classes, callback):
         """Fit to the rows of a ``RowSource`` with labels."""
-        self._set_gamma(rows)
+        self._set_kernel(rows)
         label, weights = given[rows.indices], rows.weights
         reading.check_weights(weights)
         reading.check_each_has_labels(label, classes)

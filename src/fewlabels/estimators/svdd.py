@@ -225,8 +225,7 @@ class SVDD(OneClassMachine):
     C_anomaly: float | None = None
 
     def _fit_rows(self, rows, callback):
-        self._set_gamma(rows)
-        kernel = self._make_kernel()
+        kernel = self._set_kernel(rows)
         if kernel.has_graph and kernel.is_low_rank:
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "

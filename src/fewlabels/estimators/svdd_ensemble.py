@@ -232,7 +232,7 @@ class SVDDEnsemble(OneClassMachine):
         if by_neighbors:
             self.shape_fit_, self.gamma_ = rows.everything.shape, 0.0
         else:
-            self._set_gamma(rows)
+            self._set_kernel(rows)
         weight = rows.spread(rows.weights)
         found = self._bagged(rows.everything, weight, self._seed(), callback)
         if by_neighbors:

@@ -88,25 +88,22 @@ class KernelMachine(FittedEstimator):
 
     # -- the kernel ------------------------------------------------------------------------------
 
-    def _set_gamma(self, rows):
-        """Set gamma and the kernel from the rows of a fit, a ``RowSource``."""
+    def _set_kernel(self, rows):
+        """Set gamma and the kernel from the rows of a fit, a ``RowSource``; the kernel.
+
+        None where it is grown when labels have been read.
+        """
         self.shape_fit_ = rows.shape
         self.gamma_ = 0.0
         kind = kind_of(self._kernel_used)
         if "gamma" in kind.takes:
             self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
         if kind.learns == "labels":
-            return  # it is grown when labels have been read
-        if self._learns_kernel:
-            self._set_kernel(rows.X, rows.weight)
-        else:
-            self._deformed = None
-        rows.check(self._make_kernel().plain, width=not isinstance(self.gamma, str))
-
-    def _set_kernel(self, X, weight=None):
-        """The kernel; one that is made of the rows of the fit is made of these."""
-        self._deformed = self._kernel_over(X, weight) if self._learns_kernel else None
-        return self._make_kernel()
+            return None
+        self._deformed = self._kernel_over(rows.X, rows.weight) if kind.learns else None
+        kernel = self._make_kernel()
+        rows.check(kernel.plain, width=not isinstance(self.gamma, str))
+        return kernel
 
     _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
     _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")

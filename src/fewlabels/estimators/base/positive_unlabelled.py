@@ -56,7 +56,7 @@ class PUMachine(TwoClassMachine):
 
     def _read_labelled(self, rows, y, propensity, *, gathered=False):
         """``PURows`` of a ``MemorySource``."""
-        self._set_gamma(rows)
+        self._set_kernel(rows)
         check_consistent_length(np.empty(self.shape_fit_[0]), y)
         positive, self.classes_ = read_labels(y, self.pos_label)
         if self.pos_label is None and are_ambiguous(self.classes_):
@@ -122,10 +122,10 @@ class PUMachine(TwoClassMachine):
                 f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or "
                 "a data frame; pass a sample of the rows in one of these forms, or leave it out."
             )
-        self._set_gamma(source)
+        kernel = self._set_kernel(source)
         self.classes_, self.propensity_weights_ = self._mark_positive(source, y), None
         jobs = resolve_n_jobs(self.n_jobs)
-        return ShardedPURows.of(source, self._make_kernel(), self.lam, jobs)
+        return ShardedPURows.of(source, kernel, self.lam, jobs)
 
     def _mark_positive(self, source, y):
         """Mark the positive rows of a source, and return the classes."""

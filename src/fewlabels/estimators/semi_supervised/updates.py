@@ -295,7 +295,7 @@ class UpdatableS3VM(TwoClassMachine):
                 raise ValueError(f"{error} {_NO_CLASSES}") from None
             label, classes = reading.read_labels(y, self.unlabeled)
         rows = fit_rows(self, X, sample_weight)
-        self._set_gamma(rows)
+        self._set_kernel(rows)
         reading.refuse_left_out(rows.kept)
         if label is None:
             label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)

@@ -61,7 +61,7 @@ class SignSearch:
 
 
 def branch_and_bound(
-    relaxation,
+    relaxation: Relaxation,
     value=np.inf,
     *,
     rtol=1e-9,
