@@ -382,20 +382,21 @@ class PathFollower:
 
     def _totals(self, total, rows):
         """The total after each of some rows that are added one after the other."""
-        totals, intervals = _shares(self.engine.clock.total_target, total, len(rows)), None
-        if total is not None:
-            intervals = self._intervals(added=rows)
-        if intervals is not None:
-            low, up = (np.cumsum(ends)[-len(rows) :] for ends in intervals)
+        totals = _shares(self.engine.clock.total_target, total, len(rows))
+        if total is not None and not self._takes_any_sum(rows):
+            low, up = (np.cumsum(ends)[-len(rows) :] for ends in self._intervals(rows))
             totals[:-1] = np.clip(totals, low, up)[:-1].tolist()
         return totals
 
+    def _takes_any_sum(self, added=None):
+        """Whether the virtual row takes up any sum of the others, once rows have been added."""
+        return self._state.bordered and (
+            self.engine.virtual.n_mean or (added is not None and added.symmetric.any())
+        )
+
     def _intervals(self, added=None, gone=None):
-        """Intervals of the variables after this; None where the virtual row takes up any sum."""
-        state, virtual = self._state, self.engine.virtual
-        if state.bordered and (virtual.n_mean or (added is not None and added.symmetric.any())):
-            return None
-        first = self._penalty_line()
+        """Where the variables may be once rows have been added, or are gone."""
+        state, first = self._state, self._penalty_line()
         kept = state.present if gone is None else state.without(gone)
         low, up = state.F[first, kept], state.F[first + st.N_ENDS - 1, kept]
         if added is not None:
@@ -405,13 +406,13 @@ class PathFollower:
 
     def _check_reachable(self, total, added=None, gone=None):
         """Refuse what has no solution, before anything changes."""
+        if self._takes_any_sum(added):
+            return
         if total is None and gone is None and added is not None:
             if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
                 return  # the new rows may stay at zero
-        intervals = self._intervals(added, gone)
-        if intervals is not None:
-            now = self.engine.clock.total_target
-            _refuse_unreachable(*intervals, now if total is None else float(total))
+        total = self.engine.clock.total_target if total is None else float(total)
+        _refuse_unreachable(*self._intervals(added, gone), total)
 
 
 def _refuse_unreachable(low, up, total):
