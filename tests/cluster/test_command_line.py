@@ -9,6 +9,7 @@ import pytest
 from distributed import LocalCluster, get_worker
 from typer.testing import CliRunner
 
+from fewlabels import jobs
 from fewlabels.cli import app
 from fewlabels.io.models.files import load_model
 from fewlabels.io.tables import read
@@ -177,3 +178,8 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     refused(f"{broken} ", files, "--scheduler", address)
     monkeypatch.setitem(sys.modules, "distributed", None)
     refused("needs distributed, which isn't installed; run pip install", files, "--workers", 1)
+
+
+def test_no_workers_are_refused_in_python(tmp_path):
+    with pytest.raises(jobs.UserError, match="workers=0 is out of range; it must be 1 or more"):
+        jobs.score_file(tmp_path / "m", tmp_path / "a.csv", tmp_path / "b.csv", workers=0)
