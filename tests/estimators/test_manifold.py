@@ -21,7 +21,10 @@ from fewlabels.kernels import Manifold
 
 GRAPH = Manifold(r=100.0, n_neighbors=5)
 LANDMARKS = Manifold(r=100.0, n_neighbors=5, n_landmarks=30)
-KERNELS = pytest.mark.parametrize("kernel", [GRAPH, LANDMARKS], ids=["exact", "landmarks"])
+LOCAL = Manifold(r=100.0, n_neighbors=5, scaling="local")
+KERNELS = pytest.mark.parametrize(
+    "kernel", [GRAPH, LANDMARKS, LOCAL], ids=["exact", "landmarks", "local"]
+)
 
 
 def moons(rng, n=120):
@@ -81,13 +84,13 @@ def test_streams_are_exact(kernel, storage, rng):
     X, positive = moons(rng)
     y, new = labelled(positive), moons(rng, 25)
     later = np.where(np.arange(25) < 5, new[1], np.nan)
-    gamma = 0.8 if kernel is GRAPH else 30.0  # so narrow that landmarks are of full rank
+    gamma = 30.0 if kernel is LANDMARKS else 0.8  # so narrow that landmarks are of full rank
     machine = S3VM(kernel=kernel, gamma=gamma).fit(storage(X), y)
-    definition = ("manifold", ("rbf", gamma), 100.0, 5, 2, X)
+    definition = ("manifold", ("rbf", gamma), kernel.r, 5, 2, X, kernel.scaling)
     if kernel is LANDMARKS:
         points = machine.function_.kernel.points
         points = points.toarray() if sp.issparse(points) else points
-        definition = ("landmarks", *definition[1:], points)
+        definition = ("landmarks", *definition[1:6], points)
 
     def right(X, y):
         judge(machine, X, y, definition, tol=1e-6)

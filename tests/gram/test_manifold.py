@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from reference.kernels import (
     kernel_matrix,
+    local_laplacian,
     low_rank_manifold_matrix,
     manifold_matrix,
     normalised_laplacian,
@@ -19,7 +20,7 @@ from sklearn.base import clone
 from fewlabels.gram import Expansion, make_gram
 from fewlabels.gram.growing.matrices import make_growing
 from fewlabels.kernels import RBF, Deformed, Manifold, make_kernel
-from fewlabels.kernels.manifold import graph_laplacian
+from fewlabels.kernels.manifold import graph_clustering, graph_laplacian
 
 BASES = {"rbf": ("rbf", 0.4), "poly": ("poly", 0.4, 2, 1.0), "linear": ("linear",)}
 NUMBERS = {"gamma": 0.4, "degree": 2, "coef0": 1.0}
@@ -31,14 +32,18 @@ def cloud(rng, n=90):
     return X + 0.05 * rng.normal(size=X.shape)
 
 
+SCALINGS = pytest.mark.parametrize("scaling", ["mean", "local"])
+
+
+@SCALINGS
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("power", [1, 2, 3, 4])
 @pytest.mark.parametrize("base", BASES)
-def test_values_are_those_of_the_definition(base, power, storage, rng):
+def test_values_are_those_of_the_definition(base, power, storage, scaling, rng):
     X, new = cloud(rng), cloud(rng, 20) + 0.3
-    kernel = Manifold(30.0, 5, power, base).over(storage(X), **NUMBERS)
+    kernel = Manifold(30.0, 5, power, base, scaling=scaling).over(storage(X), **NUMBERS)
     both = np.concatenate([X, new])
-    expected = manifold_matrix(BASES[base], 30.0, 5, power, X, both)
+    expected = manifold_matrix(BASES[base], 30.0, 5, power, X, both, scaling=scaling)
     close = dict(rtol=0, atol=1e-11 * np.abs(expected).max())
     np.testing.assert_allclose(
         kernel.values(storage(both), storage(new)), expected[:, 90:], **close
@@ -57,19 +62,25 @@ def test_values_are_those_of_the_definition(base, power, storage, rng):
     )  # fmt: skip
 
 
+@SCALINGS
 @pytest.mark.parametrize("power", [1, 2, 3])
 @pytest.mark.parametrize("base", BASES)
-def test_landmarks_give_the_definition_with_their_approximation_of_the_base(base, power, rng):
+def test_landmarks_give_the_definition_with_their_approximation_of_the_base(
+    base, power, scaling, rng
+):
     X, new = cloud(rng), cloud(rng, 20)
     n_landmarks = 12 if base == "rbf" else 3  # of full rank
-    kernel = Manifold(30.0, 5, power, base, n_landmarks).over(X, **NUMBERS)
+    kernel = Manifold(30.0, 5, power, base, n_landmarks, scaling=scaling).over(X, **NUMBERS)
     assert kernel.is_low_rank and len(kernel.points) == n_landmarks
     both = np.concatenate([X, new])
-    expected = low_rank_manifold_matrix(BASES[base], 30.0, 5, power, X, kernel.points, both)
+    expected = low_rank_manifold_matrix(
+        BASES[base], 30.0, 5, power, X, kernel.points, both, scaling
+    )
     close = dict(rtol=0, atol=1e-8 * np.abs(expected).max())
     np.testing.assert_allclose(kernel.values(both, both), expected, **close)
     np.testing.assert_allclose(make_gram(kernel, both).block(np.arange(110)), expected, **close)
-    assert np.mean(kernel.diagonal(X)) == pytest.approx(1.0, abs=1e-9)
+    mean = np.mean(kernel.values(X, X)) if scaling == "local" else 0.0
+    assert np.mean(kernel.diagonal(X)) - mean == pytest.approx(1.0, abs=1e-9)
 
 
 def test_nearly_all_rows_as_landmarks_are_nearly_exact(rng):
@@ -87,6 +98,37 @@ def test_the_graph(rng):
     for storage in (np.asarray, sp.csr_array):
         found = graph_laplacian(storage(X), 7).toarray()
         np.testing.assert_allclose(found, normalised_laplacian(X, 7), atol=1e-12)
+        found = graph_laplacian(storage(X), 7, "local").toarray()
+        np.testing.assert_allclose(found, local_laplacian(X, 7), atol=1e-12)
+        np.testing.assert_allclose(found.sum(axis=1), 0.0, atol=1e-12)  # constants cost nothing
+
+
+def test_clustering_is_the_share_of_pairs_of_neighbors_that_are_neighbors(rng):
+    X = rng.normal(size=(50, 3))
+    linked = normalised_laplacian(X, 4) < 0.0
+    pairs = [
+        linked[a, b]
+        for i in range(50)
+        for a in np.flatnonzero(linked[i])
+        for b in np.flatnonzero(linked[i])
+        if a != b
+    ]
+    for storage in (np.asarray, sp.csr_array):
+        assert graph_clustering(storage(X), 4) == pytest.approx(np.mean(pairs))
+    thread = np.stack([np.arange(200.0), np.zeros(200)], axis=1)
+    assert graph_clustering(thread, 5) > 0.6
+    assert graph_clustering(rng.normal(size=(400, 60)), 5) < 0.1
+    assert graph_clustering(thread[:2], 5) == 0.0
+
+
+def test_strong_graphs_stay_informative_with_local_scaling(rng):
+    """At large r, constants take most of either kernel, but local scaling leaves them out."""
+    X = cloud(rng)
+    centre = np.eye(90) - 1.0 / 90
+    local = Manifold(1e8, 30, scaling="local").over(X, gamma=0.4).values(X, X)
+    with_mean = Manifold(1e8, 30).over(X, gamma=0.4).values(X, X)
+    assert np.trace(centre @ with_mean @ centre) < 0.2 * np.trace(with_mean)
+    assert np.trace(centre @ local @ centre) == pytest.approx(90.0, rel=1e-4)
 
 
 def test_r_of_0_is_the_base_kernel(rng):
@@ -107,9 +149,12 @@ def test_r_of_0_is_the_base_kernel(rng):
     landmarks=st.sampled_from(["auto", 1, 5]),
     n_neighbors=st.integers(1, 60),
     dtype=st.sampled_from([np.float64, np.float32]),
+    scaling=st.sampled_from(["mean", "local"]),
 )
-@hypothesis.settings(max_examples=150)
-def test_it_is_an_inner_product(seed, kind, n, r, power, base, landmarks, n_neighbors, dtype):
+@hypothesis.settings(max_examples=300)
+def test_it_is_an_inner_product(
+    seed, kind, n, r, power, base, landmarks, n_neighbors, dtype, scaling
+):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     if kind == "equal":
@@ -127,7 +172,8 @@ def test_it_is_an_inner_product(seed, kind, n, r, power, base, landmarks, n_neig
     X = X.astype(dtype)
     size = float(np.var(X.astype(float))) or 1.0
     numbers = {"gamma": 0.3 / size, "degree": 2, "coef0": 1.0}
-    kernel = Manifold(r, n_neighbors, power, base, landmarks).over(X, **numbers)
+    machine = Manifold(r, n_neighbors, power, base, landmarks, scaling=scaling)
+    kernel = machine.over(X, **numbers)
     new = np.concatenate([X, X[:5] + dtype(0.1 * size**0.5)])
     values = kernel.values(new, new)
     assert np.isfinite(values).all()

@@ -33,7 +33,7 @@ def kernel_value(kernel, x, z):
 def kernel_matrix(kernel, X, Z=None):
     """All values at once: distances from differences, never from norms."""
     if kernel[0] == "manifold":
-        return manifold_matrix(*kernel[1:], X, Z)
+        return manifold_matrix(*kernel[1:6], X, Z, *kernel[6:])
     if kernel[0] == "landmarks":
         return low_rank_manifold_matrix(*kernel[1:], X)
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
@@ -81,10 +81,34 @@ def normalised_laplacian(X, n_neighbors):
     return np.eye(n) - weight / np.sqrt(np.outer(degree, degree))
 
 
-def manifold_matrix(kernel, r, n_neighbors, power, cloud, X, Z=None):
-    """``k(x, z) - k_x' (I + r L K)^-1 r L k_z`` over a cloud, its mean diagonal there 1."""
+def local_laplacian(X, n_neighbors):
+    """Of the same graph with widths of its own for each row, ``(D - W) / mean(D)``; row by row."""
+    n = len(X)
+    distance = cdist(X, X)
+    nearest = [sorted(set(range(n)) - {i}, key=lambda j: distance[i, j]) for i in range(n)]
+    nearest = [order[:n_neighbors] for order in nearest]
+    weight = np.zeros((n, n))
+    for i in range(n):
+        for j in nearest[i]:
+            widths = distance[i, nearest[i][-1]] * distance[j, nearest[j][-1]]
+            weight[i, j] = weight[j, i] = math.exp(-(distance[i, j] ** 2) / widths)
+    degree = weight.sum(axis=1)
+    return (np.diag(degree) - weight) / degree.mean()
+
+
+LAPLACIANS = {"mean": normalised_laplacian, "local": local_laplacian}
+
+
+def size_of(values, scaling):
+    """What kernel values over a cloud are divided by."""
+    size = np.mean(np.diag(values))
+    return size if scaling == "mean" else size - np.mean(values)
+
+
+def manifold_matrix(kernel, r, n_neighbors, power, cloud, X, Z=None, scaling="mean"):
+    """``k(x, z) - k_x' (I + r L K)^-1 r L k_z`` over a cloud, scaled there."""
     Z = X if Z is None else Z
-    L = np.linalg.matrix_power(normalised_laplacian(cloud, n_neighbors), power)
+    L = np.linalg.matrix_power(LAPLACIANS[scaling](cloud, n_neighbors), power)
     K = kernel_matrix(kernel, cloud)
     middle = np.linalg.solve(np.eye(len(K)) + r * L @ K, r * L)
 
@@ -92,14 +116,14 @@ def manifold_matrix(kernel, r, n_neighbors, power, cloud, X, Z=None):
         to_A, to_B = kernel_matrix(kernel, A, cloud), kernel_matrix(kernel, B, cloud)
         return kernel_matrix(kernel, A, B) - to_A @ middle @ to_B.T
 
-    return deformed(X, Z) / np.mean(np.diag(deformed(cloud, cloud)))
+    return deformed(X, Z) / size_of(deformed(cloud, cloud), scaling)
 
 
-def low_rank_manifold_matrix(kernel, r, n_neighbors, power, cloud, points, X):
+def low_rank_manifold_matrix(kernel, r, n_neighbors, power, cloud, points, X, scaling="mean"):
     """The same with K replaced by ``K_. points (K_points)^-1 K_points .`` everywhere."""
-    L = np.linalg.matrix_power(normalised_laplacian(cloud, n_neighbors), power)
+    L = np.linalg.matrix_power(LAPLACIANS[scaling](cloud, n_neighbors), power)
     inner, to_cloud = kernel_matrix(kernel, points), kernel_matrix(kernel, points, cloud)
     middle = np.linalg.inv(inner + r * to_cloud @ L @ to_cloud.T)
-    scale = np.mean(np.diag(to_cloud.T @ middle @ to_cloud))
+    scale = size_of(to_cloud.T @ middle @ to_cloud, scaling)
     to_X = kernel_matrix(kernel, points, X)
     return to_X.T @ middle @ to_X / scale

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import (
@@ -29,9 +29,13 @@ _EXACT, _LANDMARKS, _VALUES = 3000, 1000, 50_000_000
 # Relative to the largest: eigenvalues of landmarks below are rounding.
 _NO_RANK = 1e-11
 _VALUES_AT_A_TIME = 4_000_000
+# Mean degree of a graph below which all its weights are 0; and least width of a weight, whose
+# square is a number still.
+_NO_WEIGHT, _NO_WIDTH = 1e-300, 1e-150
 _CONSTRAINTS = {
     "r": [Interval(Real, 0.0, None, closed="left")],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "scaling": [StrOptions({"mean", "local"})],
     "power": [Interval(Integral, 1, None, closed="left")],
     "base": [StrOptions(set(_BASES))],
     "share": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -139,8 +143,7 @@ class Manifold(BaseEstimator):
     r : float, default=100.0
         How much the graph matters, >= 0; 0 gives the base kernel itself.
     n_neighbors : int, default=10
-        Neighbours that a row is connected with, with weights ``exp(-d^2 / (2 s^2))``, s the mean
-        distance of neighbours.
+        Neighbours that a row is connected with.
     power : int, default=2
         Power of the Laplacian, >= 1.
     base : {"rbf", "poly", "linear"}, default="rbf"
@@ -152,6 +155,14 @@ class Manifold(BaseEstimator):
     share : float, default=1.0
         Share of the deformed kernel, > 0; the rest is the base kernel as it is, scaled to a mean
         of 1 over the diagonal too. An average of both does less harm where the graph misleads.
+    scaling : {"mean", "local"}, default="mean"
+        How distances d between neighbours become weights. "mean" takes ``exp(-d^2 / (2 s^2))``,
+        s the mean distance, and the normalised Laplacian (Sindhwani et al. 2005). "local" takes
+        ``exp(-d^2 / (s_i s_j))``, s_i the distance to the furthest of the neighbours of row i
+        (Zelnik-Manor and Perona 2004), and ``(D - W) / mean(D)``. Constants cost nothing under
+        this Laplacian, so that a model's intercept takes them up and strong graphs (``r`` of
+        1000 and more) stay informative; the kernel is scaled to a mean squared distance of 1
+        from the mean of the rows' images.
 
     Examples
     --------
@@ -174,6 +185,7 @@ class Manifold(BaseEstimator):
     base: str = "rbf"
     n_landmarks: int | str = "auto"
     share: float = 1.0
+    scaling: str = "mean"
 
     name: ClassVar = "manifold"
     learns: ClassVar = "rows"
@@ -231,11 +243,11 @@ class Manifold(BaseEstimator):
                 )
             )
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        X = X[_distinct(X)]
+        X = distinct_rows(X)
         n = X.shape[0]
         if self.r == 0 or n < 2:
             return base
-        laplacian = graph_laplacian(X, self.n_neighbors)
+        laplacian = graph_laplacian(X, self.n_neighbors, self.scaling)
         auto = n if n <= _EXACT else max(1, min(_LANDMARKS, _VALUES // n))
         n_points = auto if isinstance(self.n_landmarks, str) else self.n_landmarks
         if n_points >= n:
@@ -258,13 +270,16 @@ class Manifold(BaseEstimator):
         values = base.values(X, X)
         inner = root @ (root @ values).T
         inner[np.diag_indices_from(inner)] += 1.0
-        lower = cholesky(0.5 * (inner + inner.T), lower=True)
-        factor = solve_triangular(lower, root.toarray() if sp.issparse(root) else root, lower=True)
-        removed = np.einsum("ij,ij->", *2 * [values @ factor.T]) / len(values)
+        root = root.toarray() if sp.issparse(root) else root
+        factor = over_root(0.5 * (inner + inner.T), root)
+        removed = values @ factor.T
         plain = float(base.diagonal(X).mean())
-        if not plain > removed:
+        size = plain - np.einsum("ij,ij->", removed, removed) / len(values)
+        if self.scaling == "local":
+            size -= values.mean() - np.square(removed.mean(axis=0)).sum()
+        if not size > 0.0:
             return factor, np.inf
-        of_deformed = self.share / (plain - removed)
+        of_deformed = self.share / size
         scale = of_deformed + (1.0 - self.share) / plain
         return np.ascontiguousarray(factor.T) * np.sqrt(of_deformed / scale), scale
 
@@ -283,33 +298,68 @@ class Manifold(BaseEstimator):
         kept = 1.0 / (1.0 + self.r * np.maximum(price, 0.0))
         along = np.einsum("ij,ij->j", turn, inner @ turn)
         deformed, plain = float(kept @ along), float(along.sum())
+        if self.scaling == "local":
+            deformed -= float(kept @ np.square(features.mean(axis=0) @ turn))
         if not deformed > 0.0:
             return root, np.inf
         kept = self.share * kept + (1.0 - self.share) * deformed / plain
         return root @ (turn * np.sqrt(kept)), 1.0 / deformed
 
 
-def graph_laplacian(X, n_neighbors):
-    """Normalised Laplacian of the symmetric nearest-neighbour graph of distinct rows, sparse."""
+def graph_laplacian(X, n_neighbors, scaling="mean"):
+    """Laplacian of the symmetric nearest-neighbour graph of distinct rows, sparse."""
     n = X.shape[0]
-    X = centered(X, center_of(X))  # distances without cancellation
-    largest = abs(X).max()
-    k = min(n_neighbors, n - 1)
-    from sklearn.neighbors import NearestNeighbors  # slow to import
-
-    neighbors = NearestNeighbors(n_neighbors=k).fit(X / largest if largest > 0.0 else X)
-    distance, neighbor = neighbors.kneighbors()
-    width = distance.mean()
-    weight = np.exp(-0.5 * np.square(distance / width if width > 0.0 else distance))
-    first = np.repeat(np.arange(n), k)
+    distance, neighbor = nearest(X, n_neighbors)
+    if scaling == "mean":
+        width = distance.mean()
+        weight = np.exp(-0.5 * np.square(distance / width if width > 0.0 else distance))
+    else:
+        width = np.maximum(distance[:, -1], _NO_WIDTH)
+        weight = np.exp(-distance / width[:, None] * (distance / width[neighbor]))
+    first = np.repeat(np.arange(n), neighbor.shape[1])
     graph = sp.csr_array((weight.ravel(), (first, neighbor.ravel())), shape=(n, n))
     graph = graph.maximum(graph.T)
     degree = graph.sum(axis=1)
+    if scaling == "local":
+        return sp.csr_array((sp.diags_array(degree) - graph) / max(degree.mean(), _NO_WEIGHT))
     connected = degree > 0.0  # a row far from all others has weights of 0
     inverse = np.zeros(n)
     inverse[connected] = 1.0 / np.sqrt(degree[connected])
     inverse = sp.diags_array(inverse)
     return sp.csr_array(sp.diags_array(connected.astype(float)) - inverse @ graph @ inverse)
+
+
+def nearest(X, n_neighbors):
+    """Distances to the nearest other rows, up to a factor, and which they are: (n, neighbours)."""
+    X = centered(X, center_of(X))  # distances without cancellation
+    largest = abs(X).max()
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
+    k = min(n_neighbors, X.shape[0] - 1)
+    return NearestNeighbors(n_neighbors=k).fit(X / largest if largest > 0.0 else X).kneighbors()
+
+
+def graph_clustering(X, n_neighbors):
+    """How often two neighbours of a row are neighbours themselves, from 0 to 1.
+
+    Large where rows lie on threads or sheets of few dimensions, near 0 where they fill many.
+    """
+    neighbor = nearest(X, n_neighbors)[1]
+    n, k = neighbor.shape
+    graph = sp.csr_array((np.ones(n * k), (np.repeat(np.arange(n), k), neighbor.ravel())), (n, n))
+    graph = graph.maximum(graph.T)
+    degree = graph.sum(axis=1)
+    pairs = float(degree @ (degree - 1.0))
+    return (graph @ graph).multiply(graph).sum() / pairs if pairs > 0.0 else 0.0
+
+
+def over_root(inner, columns):
+    """A with ``A' A = columns' inner^-1 columns``, where ``inner`` has no eigenvalue below 1."""
+    try:
+        return solve_triangular(cholesky(inner, lower=True), columns, lower=True)
+    except LinAlgError:  # by rounding it has
+        eigenvalues, vectors = eigh(inner)
+        return (vectors / np.sqrt(np.maximum(eigenvalues, 1.0))).T @ columns
 
 
 def _root(laplacian, power):
@@ -323,8 +373,8 @@ def _root(laplacian, power):
     return (vectors * np.maximum(eigenvalues, 0.0) ** (0.5 * power)) @ vectors.T
 
 
-def _distinct(X):
+def distinct_rows(X):
     """The first of each group of equal rows, in an order that only values decide."""
     weight = np.random.default_rng(0).normal(size=X.shape[1])
     keys = X @ weight if sp.issparse(X) else np.einsum("ij,j->i", X, weight)
-    return np.unique(keys, return_index=True)[1]
+    return X[np.unique(keys, return_index=True)[1]]

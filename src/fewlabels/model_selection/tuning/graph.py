@@ -1,18 +1,16 @@
-"""Whether the graph of all rows helps, and how much of it: by labels left out, and steadiness."""
+"""Whether the graph of all rows helps: by labels left out, or by how the rows lie."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import cholesky, solve_triangular
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from ...kernels import Manifold, kind_of, make_kernel
-from ...kernels.manifold import graph_laplacian
+from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, over_root
 from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import read_semi_labels
 from .few_labels import CURVE, tune_s3vm
@@ -21,12 +19,14 @@ from .search import Plan
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
 _GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
-# The graph of few labels, and its share: over more neighbours and stronger than the first above.
-_OF_FEW = (100.0, 10, 0.75)
-# Labels of a class from which labels left out tell kernels apart. With fewer the average is taken,
-# unless the graph by itself tells so many more labels wrongly, of so many at most that are left
-# out one by one. And rows from which there is a graph to speak of.
-_FEW, _MORE, _MOST_LEFT, _FEW_ROWS = 8, 2, 10, 100
+# Labels of a class from which labels left out tell kernels apart. With fewer the graph itself
+# decides. And rows from which there is a graph to speak of.
+_FEW, _FEW_ROWS = 8, 100
+# Strength and neighbours of the graphs of few labels. Where two neighbours of a row are neighbours
+# themselves less often than this (and 8 times in n, as among few rows it happens by chance), rows
+# fill many dimensions and a graph says nothing. From the higher share on they lie on threads, or
+# on sheets of few dimensions, along which labels travel far.
+_OF_CLOUDS, _OF_THREADS, _DENSE, _CHANCE, _THREADS = (100.0, 5), (1e5, 5), 0.1, 8.0, 0.45
 # What disagreement counts beside labels told wrongly; and how probable it has to be that a graph
 # is better, the average and the others.
 _STEADY, _PROBABLE = 0.5, (0.75, 0.9)
@@ -53,9 +53,10 @@ def tune_with_graph(estimator, X, y, weight, search):
 def choose_graph(estimator, X, y, weight, search):
     """The ``Manifold`` that an S3VM is better with, or None; words about it, and a table.
 
-    Ten times a fifth of the labels is left out, under every kernel. What counts is the share of
-    these labels that models are wrong about, and how much the ten disagree about other rows:
-    half of that is a lower bound of their mean error, and it needs no labels.
+    With few labels of a class, how the rows lie decides. With more, ten times a fifth of the
+    labels is left out, under every kernel. What counts is the share of these labels that models
+    are wrong about, and how much the ten disagree about other rows: half of that is a lower bound
+    of their mean error, and it needs no labels.
     """
     label, base = _labels(estimator, y, weight), estimator.kernel
     rows = _rows_of_graph(label, search.seed)
@@ -72,17 +73,13 @@ def choose_graph(estimator, X, y, weight, search):
     size = float(np.mean(kernel.diagonal(X[rows])))
     if not size > 0.0:
         return None, "", None
+    if sizes.min() < _FEW:
+        return _of_few(estimator, X[rows], size)
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
-    is_few = sizes.min() < _FEW
-    if is_few:
-        r, k, share = _OF_FEW
-        graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=share)]
     weight = None if weight is None else weight[rows]
     # A fit of these rows takes at least its share of one of all rows.
     search.took(search.expected * min(1.0, len(rows) / X.shape[0]) ** _POWER)
-    trial = _Trial(estimator, kernel, X[rows], label[rows], weight, search.seed, is_few)
-    if is_few:
-        return _averaged(trial, graphs[0], search)
+    trial = _Trial(estimator, kernel, X[rows], label[rows], weight, search.seed)
     found, until = [], _TIME * search.time_budget
     with search.running("S3VM and the graph", len(graphs)):
         calls = [partial(trial.of, graph, until=until) for graph in (None, *graphs)]
@@ -102,33 +99,24 @@ def choose_graph(estimator, X, y, weight, search):
     return ([None, *graphs])[best], _words(table, best, trial), table
 
 
-def _averaged(trial, graph, search):
-    """Of few labels: the average, unless labels left out speak against its graph."""
-    wrong = []
-    if trial.folds:
-        with search.running("S3VM and the graph", 2):
-            kernels, until = (None, replace(graph, share=1.0)), search.time_budget
-            calls = [partial(trial.of, kernel, until=until) for kernel in kernels]
-            for found in search.each(calls, lambda: False):
-                if found is None:
-                    break
-                wrong.append(found[0].sum())
-                search.advance()
-    if len(wrong) < 2:
-        why = "There was no time left" if trial.folds else "There are too few labels"
-        told = f" {why} to test whether the graph of all rows helps."
-        return graph, told, _table(trial.estimator, [graph], [])
-    is_left_out = wrong[1] >= wrong[0] + _MORE
-    table = _table(trial.estimator, [graph], [])
-    table["accuracy"] = 1.0 - np.array(wrong) / len(trial.folds)
-    table["chosen"] = [is_left_out, not is_left_out]
+def _of_few(estimator, X, size):
+    """By how the rows lie alone, as few labels can't tell."""
+    (r, k), X = _OF_CLOUDS, distinct_rows(X)
+    if X.shape[0] < _FEW_ROWS:
+        return None, "", None
+    share = graph_clustering(X, k)
+    if share >= _THREADS:
+        r, k = _OF_THREADS
+    graph = Manifold(float(f"{r / size:.3g}"), k, base=estimator.kernel, scaling="local")
+    is_taken = share >= _DENSE + _CHANCE / X.shape[0]
+    table = _table(estimator, [graph], [])
+    table["chosen"] = [not is_taken, is_taken]
     told = (
-        f" Of {len(trial.folds)} labels, each left out once, the plain kernel gets "
-        f"{wrong[0]:.0f} wrong and the graph of all rows {wrong[1]:.0f}, so "
-        f"{'the graph is left out' if is_left_out else 'the average of both is taken'}; there "
-        "are too few labels for a clear choice."
+        " There are too few labels to test whether the graph of all rows helps. In it, "
+        f"{share:.0%} of the pairs of neighbours of a row are neighbours themselves, so it is "
+        f"{'taken' if is_taken else 'left out'}."
     )
-    return None if is_left_out else graph, told, table
+    return graph if is_taken else None, told, table
 
 
 def _table(estimator, graphs, found):
@@ -167,22 +155,17 @@ def _words(table, best, trial):
 class _Trial:
     """Models under kernels, each without some of the labels."""
 
-    def __init__(self, estimator, kernel, X, label, weight, seed, is_few):
+    def __init__(self, estimator, kernel, X, label, weight, seed):
         self.estimator, self.kernel, self.X, self.weight = estimator, kernel, X, weight
         self.values = None
         self.known = np.where(label == 0, np.nan, label)
         told = np.flatnonzero(label)
         classes, counts = np.unique(label[told], return_counts=True)
-        self.told, self.repeats = told, 1 if is_few else _REPEATS
-        if is_few:  # a class keeps a label
-            alone = np.isin(label[told], classes[counts > 1])
-            left = np.random.default_rng(seed).permutation(np.flatnonzero(alone))
-            self.folds = [np.array([one]) for one in left[:_MOST_LEFT]]
-        else:
-            splitter = RepeatedStratifiedKFold(
-                n_splits=_FOLDS, n_repeats=_REPEATS, random_state=seed % 2**32
-            )
-            self.folds = [test for _, test in splitter.split(told, label[told])]
+        self.told = told
+        splitter = RepeatedStratifiedKFold(
+            n_splits=_FOLDS, n_repeats=_REPEATS, random_state=seed % 2**32
+        )
+        self.folds = [test for _, test in splitter.split(told, label[told])]
         self.free = label == 0
         self.balance = estimator.balance
         if self.balance is True:  # of all labels: it is not what is compared
@@ -225,21 +208,21 @@ class _Trial:
             if machine is None or not (told or search.is_time_for(n_fits - 1, until)):
                 return None
             told.append(machine.transduction_)
-            wrong[fold] += (told[-1][rows] != self.known[rows]) / self.repeats
+            wrong[fold] += (told[-1][rows] != self.known[rows]) / _REPEATS
         apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(told, 2)]
         return wrong, float(np.mean(apart))
 
 
 def deformed_values(values, X, graph):
     """Values over the rows X of a ``Manifold`` of power 2, from its base kernel's values."""
-    laplacian, r = graph_laplacian(X, graph.n_neighbors), graph.r
+    laplacian, r = graph_laplacian(X, graph.n_neighbors, graph.scaling), graph.r
     smooth = laplacian @ values
-    lower = r * (laplacian @ smooth.T)
-    lower[np.diag_indices_from(lower)] += 1.0
-    lower = cholesky(lower, lower=True, overwrite_a=True, check_finite=False)
-    taken = solve_triangular(lower, np.sqrt(r) * smooth, lower=True, check_finite=False)
+    inner = r * (laplacian @ smooth.T)
+    inner[np.diag_indices_from(inner)] += 1.0
+    taken = over_root(inner, np.sqrt(r) * smooth)
     deformed = values - taken.T @ taken
-    deformed *= graph.share / np.mean(np.diag(deformed))
+    size = np.mean(np.diag(deformed)) - (deformed.mean() if graph.scaling == "local" else 0.0)
+    deformed *= graph.share / size
     if graph.share < 1.0:
         deformed += (1.0 - graph.share) / np.mean(np.diag(values)) * values
     return deformed

@@ -56,7 +56,7 @@ def tune(
       as much; one is the SVM of the labelled rows (``C_star=0``). First it is tested whether the
       neighbour graph helps (:class:`fewlabels.kernels.Manifold`, from 100 rows on); if so, only
       the graph is chosen. With fewer than 8 labels of a class there is too little to compare: the
-      average of the plain and the graph kernel is used unless the labels contradict it, or your
+      graph is used if two neighbours of a row are often neighbours themselves; otherwise your
       settings are kept, with a UserWarning.
 
     Parameters
