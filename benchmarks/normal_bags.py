@@ -44,6 +44,7 @@ ROWS, DRAWS, TARGET = 4000, (1, 2, 3), 0.05
 BAGS, UNTRIMMED, RULE, TRUSTING = (
     "SVDDEnsemble", "SVDDEnsemble, trim 0", "SVDD, tune", "SVDD, tune, clean",
 )  # fmt: skip
+HINDSIGHT = "the best of these ensembles for each draw, in hindsight"
 EARLIER, GENTLE = "SVDDEnsemble, trim .2, no isolation", "SVDDEnsemble, trim .1"
 ENSEMBLES = {
     BAGS: {}, UNTRIMMED: {"trim": 0.0}, GENTLE: {"trim": 0.1},
@@ -102,6 +103,10 @@ def report(results):
     records = results["records"]
     methods = list(records[0]["auc"])
     text = f"# Bags of balls around normal rows\n\n{machine_line(results['machine'])}\n"
+    for record in records:
+        ensembles = [v for m, v in record["auc"].items() if m.startswith(BAGS)]
+        record["auc"][HINDSIGHT] = max(ensembles)
+    methods.append(HINDSIGHT)
     groups = {
         "sets that the rule was chosen on": CHOSEN_ON, "the other sets": SHOWN_ON,
         "14 sets": FOURTEEN, "all": SETS,
