@@ -122,7 +122,8 @@ def report(results):
                 lines.append([title, *(f"{v:.3f}" for v in means), f"{out:.1f} %"])
         head = ["AUC", *methods, "normal rows called outside by SVDDEnsemble"]
         text += f"\n## Trained on {trained_on} rows\n\n{markdown_table(head, lines)}\n"
-    cost = [[m, f"{np.median([r['cpu_seconds'][m] for r in records]):.3f}"] for m in methods]
+    seconds = {m: np.median([r["cpu_seconds"][m] for r in records]) for m in methods[:-1]}
+    cost = [[m, f"{value:.3f}"] for m, value in seconds.items()]
     return f"{text}\n{markdown_table(['fit', 'CPU seconds, median'], cost)}\n"
 
 
