@@ -56,6 +56,7 @@ SETTINGS = {
     "docs/tables.md": ["after 120 s", "than 256 MB", "than 1 GB"],
     "docs/tuning.md": [
         "The 40 % with", "(5 % unless", "probability of 75 %", "or 90 % (strong", "1/4 to 4 times",
+        "about 10 % of cases", "From 45 % on",
     ],
     "docs/what-fit-delivers.md": ["at once (95 %"],
 }  # fmt: skip
