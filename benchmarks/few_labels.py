@@ -9,7 +9,7 @@ each class whatever the class ratio is. Accuracy, ROC AUC and expected calibrati
 of equal numbers of rows) on rows held out, at most 2000. ssl: official splits; error on the
 unlabelled rows.
 
-With equal numbers of labels, ``fit_table`` is also told the class ratio of the training rows: a
+With equal numbers of labels, ``fit_table`` is also given the class ratio of the training rows: a
 bound, not a method.
 
 The calibration error of probabilities that are right isn't zero, as bins hold few rows:
@@ -65,7 +65,7 @@ SSL = [
 ]  # fmt: skip
 TRAINED, TESTED, BINS = 1200, 2000, 10
 OURS = "fit_table"
-TOLD = "fit_table, told the class ratio"
+GIVEN = "fit_table, class ratio given"
 
 
 def main():
@@ -139,7 +139,7 @@ def of_table(X, y, n_labels, draw, equal, seconds):
     if equal:
         share = float(np.mean(y[train]))
         ratio = {"yes": share, "no": 1.0 - share}
-        yield scored(TOLD, y[test], *ours(X[train], y[train], known, X[test], seconds, ratio))
+        yield scored(GIVEN, y[test], *ours(X[train], y[train], known, X[test], seconds, ratio))
     A, B = standardised(X[train], X[test])
     given = np.full(len(train), -1)
     given[known] = y[train][known]
@@ -272,7 +272,7 @@ def as_markdown(table):
         *(((part, "all"), one) for part, one in table.groupby("part", sort=False)),
     ]:
         lines += ["", f"### {part}, {half}: {one['set'].nunique()} sets", ""]
-        told, one = one[one["method"] == TOLD], one[one["method"] != TOLD]
+        given, one = one[one["method"] == GIVEN], one[one["method"] != GIVEN]
         measures = ["accuracy"]
         if part != "ssl":
             measures += ["auc", "calibration_error", "calibration_floor"]
@@ -291,10 +291,10 @@ def as_markdown(table):
             best = one.groupby(["set", "labels", "draw"])[measure].max().groupby("labels").mean()
             known = " | ".join(f"{best[n]:.3f}" for n in counts)
             lines.append(f"| the best method of each draw, in hindsight: {measure} | {known} |")
-            if len(told):
-                known = told.groupby("labels")[measure].mean()
+            if len(given):
+                known = given.groupby("labels")[measure].mean()
                 means = " | ".join(f"{known[n]:.3f}" for n in counts)
-                lines.append(f"| {TOLD}: {measure} | {means} |")
+                lines.append(f"| {GIVEN}: {measure} | {means} |")
         for measure in measures[:2]:
             lines += paired(one, measure)
     return "\n".join(lines) + "\n"
