@@ -60,7 +60,7 @@ def test_the_choice_is_that_of_one_machine(client, name, monkeypatch):
         with joblib.parallel_config("dask"):
             there = tune(machine, X, y, **options)
     assert_same(there, here)
-    assert sent
+    assert bool(sent) == (name != "s3vm, few labels")  # where how the rows lie decides
 
 
 def test_time_and_warnings(client):
