@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
+from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble, tune
 from fewlabels.rows.shards import Shard
 from fewlabels.rows.source import ShardedSource
 
@@ -105,6 +105,18 @@ def test_what_needs_rows_in_memory_is_refused(rows):
         SVDD(kernel="sigmoid").fit(source_of(rows))
     with pytest.raises(ValueError, match="confirmed anomalies"):
         SVDD().fit(source_of(rows), anomalies=np.zeros(1500, bool))
+    y = np.where(np.arange(1500) < 100, 1, 0)
+    for call in (
+        lambda source: SVDDEnsemble().fit(source),
+        lambda source: PUEnsemble(prior=0.3).fit(source, y),
+        lambda source: tune(SVDD(), source),
+    ):
+        with pytest.raises(TypeError, match="which this can't use; pass rows in memory"):
+            call(source_of(rows))
+    with pytest.raises(ValueError, match="fitted to rows outside memory"):
+        SVDD().fit(source_of(rows)).partial_fit(rows[:2])
+    with pytest.raises(ValueError, match="at least one shard"):
+        ShardedSource([], 3)
     rows[1234, 1] = np.nan
     with pytest.raises(ValueError, match="row 1234"):
         SVDD().fit(source_of(rows))

@@ -130,8 +130,14 @@ class ShardedSource(RowSource):
     _moments = None
 
     def __init__(self, shards, n_features, dtype=np.float64):
+        if not shards:
+            raise ValueError("a source of rows needs at least one shard; there are none.")
         self.shards, self.dtype = shards, np.dtype(dtype)
         self.shape = (sum(shard.n for shard in shards), n_features)
+
+    def __array__(self, dtype=None, copy=None):
+        """Refuse to be one array, which is what others than models of all rows ask for."""
+        raise TypeError(f"X is {self.are}, which this can't use; pass {self.instead}.")
 
     # -- what a source may do otherwise ----------------------------------------------------------
 

@@ -183,8 +183,8 @@ class FittedEstimator(BaseEstimator):
             )
         if self._stream is None:
             raise ValueError(
-                f"this {type(self).__name__} doesn't store its training rows (it was saved or "
-                "released without them); fit it again."
+                f"this {type(self).__name__} doesn't store its training rows (it was fitted to "
+                "rows outside memory, or saved or released without them); fit it again."
             )
         for name, then in self._fixed.items():
             value = getattr(self, name)
