@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
+from fewlabels.kernels import RBF, Map
 
 MACHINES = {
     "ball": SVDD(tol=1e-7),
@@ -234,6 +235,22 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(rows, labelled, library):
     local = machine.to_local().fit(rows[:500])
     with pytest.raises(ValueError, match="SVDD takes NumPy rows here"):
         local.partial_fit(X)
+
+
+class OtherMap(RBF):
+    """A kernel whose map array libraries do not compute, once it is fitted."""
+
+    name = "other"
+
+
+def test_a_kernel_with_an_unknown_map_is_refused(rows, strict, monkeypatch):
+    machine = SVDD(kernel=OtherMap(0.2)).fit(rows[:200])
+    X = strict.asarray(rows[:5])
+    found, f = machine.decision_function(X), machine.decision_function(rows[:5])
+    assert np.allclose(np.asarray(found), f, atol=1e-6)
+    monkeypatch.setattr(OtherMap, "map", 1 + max(Map))
+    with pytest.raises(ValueError, match="this SVDD scores NumPy rows only; array API rows need"):
+        machine.decision_function(X)
 
 
 def test_a_device_without_float64_is_refused(strict, rows):

@@ -14,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from fewlabels.kernels import KERNELS as KINDS
+from fewlabels.kernels import RBF, Map
 from fewlabels.onnx import functions as blocks
 from fewlabels.onnx import to_onnx
 
@@ -330,6 +332,40 @@ def test_files(clouds, tmp_path):
     assert loaded.producer_name == "fewlabels" and loaded.ir_version == 9
     assert {p.key: p.value for p in loaded.metadata_props} == {"machine": "SVDD"}
     assert [o.version for o in loaded.opset_import] == [19]
+
+
+class Other(RBF):
+    """A kernel of distances that says "gaussian" until a test says something else."""
+
+    name = "other"
+
+
+@pytest.mark.parametrize("model", [SVDD(), S3VM()], ids=["one", "several"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"map": 1 + max(Map)},
+        {"onnx_form": "other"},
+        {"onnx_form": "written for one", "map": 1 + max(Map)},
+    ],
+    ids=["map", "form", "written for one"],
+)
+def test_a_kernel_without_nodes_is_refused(model, changes, clouds, monkeypatch):
+    X, truth = clouds[0], np.where(np.arange(240) < 40, np.arange(240) % 3, -1)
+    labels = [truth] if isinstance(model, S3VM) else []
+    model = type(model)(kernel=Other(0.2)).fit(X, *labels)
+    to_onnx(model)
+    monkeypatch.setitem(blocks._WRITERS, "written for one", blocks._rbf)
+    monkeypatch.setitem(KINDS, "other", Other)
+    for name, value in changes.items():
+        monkeypatch.setattr(Other, name, value)
+    if "written for one" in changes.values() and not labels:
+        to_onnx(model)
+        return
+    said = rf"this {type(model).__name__} has kernel='other' as its kernel, which ONNX can't exp"
+    with pytest.raises(ValueError, match=said) as refused:
+        to_onnx(model)
+    assert str(refused.value).count("'other'") == 1  # it is not what to fit with instead
 
 
 class Unknown(BaseEstimator):

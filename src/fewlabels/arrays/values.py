@@ -65,13 +65,21 @@ def columns_of(backend, row_map, rows, term):
 
 def mapped(backend, kernel, z):
     """Kernel values from inner products."""
-    xp = backend.xp
-    if kernel.map is Map.EXP2:
-        # The standard has no powers of two; libraries do.
-        return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
-    if kernel.map is Map.POWER:
-        return z ** int(kernel.degree)
-    return xp.tanh(z) if kernel.map is Map.TANH else z
+    return _MAPS[kernel.map](backend.xp, kernel, z)
+
+
+def _power_of_two(xp, kernel, z):
+    # The standard has no powers of two; libraries do.
+    return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
+
+
+# The compiled maps that array libraries compute here, too.
+_MAPS = {
+    Map.EXP2: _power_of_two,
+    Map.POWER: lambda xp, kernel, z: z ** int(kernel.degree),
+    Map.TANH: lambda xp, kernel, z: xp.tanh(z),
+    Map.IDENTITY: lambda xp, kernel, z: z,
+}
 
 
 def add_products(backend, kernel, rows, columns, coef, out):
@@ -117,8 +125,11 @@ def values_at(backend, name, function, X, n_features):
     ``name`` is the model's. Rows so far away that float32, or a kernel, has ended go to the
     host.
     """
-    is_mapped = all(kernel.is_mapped or kernel.is_linear for kernel in function.kernels)
-    if isinstance(function, ClassFunctions) or not is_mapped:
+    is_known = all(
+        (kernel.is_mapped or kernel.is_linear) and kernel.map in _MAPS
+        for kernel in function.kernels
+    )
+    if isinstance(function, ClassFunctions) or not is_known:
         raise ValueError(
             f"this {name} scores NumPy rows only; array API rows need kernel='rbf', 'poly', "
             "'sigmoid' or 'linear' and at most two classes."

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..fitted import BaggedFunction
+from ..fitted import BaggedFunction, ClassFunctions
 from ..fitted.bags import FLOOR
 from ..gram.row_map import RowMap
 from ..kernels import KERNELS, RBF, Map, Trees
@@ -24,20 +24,31 @@ _ROOM, _ROUNDING = 8.0, 1e-12
 MOST_BYTES = 2_000_000_000
 
 
-def check_kernel(name, kernel):
-    """Refuse a kernel that no graph can hold; ``name`` of the model that has it."""
-    if kernel.onnx_form is None:
+def check_kernel(name, function):
+    """Refuse a function with a kernel that no graph can hold; ``name`` of the model with it."""
+    kernel = function.kernels[0]
+    if not _is_written(kernel, isinstance(function, ClassFunctions)):
         what = f"kernel={kernel.name!r}" if kernel.name else "a function"
-        *first, last = (repr(name) for name in _names())
+        *first, last = (repr(name) for name in _names() if name != kernel.name)
         raise ValueError(
             f"this {name} has {what} as its kernel, which ONNX can't express; fit it with "
             f"kernel={', '.join(first)} or {last}."
         )
 
 
+def _is_written(kernel, of_classes):
+    """Whether there are nodes for functions in a kernel: for one, or for one of every class."""
+    plain = kernel.base if kernel.has_leaves else kernel.plain
+    if kernel.onnx_form not in _WRITERS or plain.onnx_form not in _WRITERS:
+        return False
+    if plain.onnx_form in _MAPS:
+        return plain.is_mapped and plain.map in _MAPS[plain.onnx_form]
+    return plain.has_features or not of_classes
+
+
 def _names():
     """Names of kernels that graphs can hold."""
-    known = [name for name, kind in KERNELS.items() if kind.learns or kind.onnx_form]
+    known = [name for name, kind in KERNELS.items() if kind.learns or kind.onnx_form in _WRITERS]
     return [*known, Trees.name]
 
 
@@ -114,7 +125,7 @@ def class_values(graph, functions, x):
     elif not vectors.shape[0]:
         total = _zeros(graph, x)
     else:
-        if kernel.of_distance:
+        if kernel.onnx_form == "gaussian":
             blocks, rough = _exponents(graph, _dense(vectors), kernel.gamma, x, has_graph)
             mapped = ((block, graph.add("Exp", exponent)) for block, exponent in blocks)
             if rough is not None:
@@ -401,3 +412,5 @@ _WRITERS = {
     "leaves": _with_leaves,
     "features": _features,
 }
+# The compiled maps that the nodes of a form compute.
+_MAPS = {"gaussian": (Map.EXP2,), "inner product": (Map.POWER, Map.TANH)}

@@ -15,7 +15,7 @@ def answers(graph, model, x, labels=None):
     ``labels`` represent the classes at or below the threshold, and above.
     """
     function = model.function_
-    check_kernel(type(model).__name__, function.kernels[0])
+    check_kernel(type(model).__name__, function)
     if isinstance(function, ClassFunctions):
         return _answers_of_classes(graph, model, x, labels)
     one_class = is_outlier_detector(model)
