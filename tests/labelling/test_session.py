@@ -20,7 +20,7 @@ from fewlabels.labelling.models import classifier
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 from fewlabels.options.words import UserError, as_arguments
-from fewlabels.querying import Central, Random, Uncertain
+from fewlabels.querying import Central, Random, Strategy, Uncertain
 
 from .conftest import Person
 
@@ -37,6 +37,32 @@ def test_rows_of_every_cluster_come_first_and_random_ones_count_later(session, p
     again.learner.codes[:20] = 0
     assert again.card("me")["why"] not in spread
     again.close()
+
+
+class Latest(Strategy):
+    """The last row of the table, whatever a model says."""
+
+    why = "it is the last row"
+
+    def utilities(self, question):
+        return np.arange(len(question.y), dtype=float)
+
+
+def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
+    monkeypatch.setattr(sessions, "Uncertain", Latest)
+    session = Session(table[0], classes=["ham", "spam"], ask="uncertain")
+    try:
+        truth, kinds = table[1].copy(), set()
+        truth[-8:-4] = "ham"  # the first four answers are of one class
+        person = Person(session, truth)
+        for expected in range(119, 107, -1):
+            session.catch_up(leave_out=False)
+            kinds.add(session.learner.kind)
+            assert person.answer() == [expected]
+        assert kinds == {"svdd", "pusvm", "s3vm"}
+        assert {one.asked for one in session.standing} == {Latest.why}
+    finally:
+        session.close()
 
 
 @pytest.mark.parametrize(("kernel", "alone"), [("trees", True), ("rbf", False)])

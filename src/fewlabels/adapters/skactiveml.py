@@ -132,6 +132,8 @@ class Theirs(Strategy):
         Not used: chance is the strategy's own.
     """
 
+    needs = "doubts"
+
     def __init__(self, strategy, missing_label=np.nan, random_state=None):
         _check_there()
         super().__init__(missing_label, random_state)

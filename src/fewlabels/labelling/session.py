@@ -220,12 +220,12 @@ class Session:
 
     def _chosen(self, strategy, candidates):
         """The row that a strategy asks for, and why."""
-        learner, hunts = self.learner, isinstance(strategy, Positives)
+        learner, hunts = self.learner, strategy.needs == "decisions"
         if learner.kind == "s3vm" and (not hunts or 0 in learner.classes):
             decisions = learner.decisions if hunts else learner.doubts
-        elif learner.decisions is None or (learner.kind == "svdd" and not hunts):
+        elif learner.decisions is None or strategy.needs == "nothing":
             decisions = None
-        elif isinstance(strategy, Central):
+        elif learner.kind == "svdd" and not hunts:
             decisions = None
         else:
             known = learner.kind == "pusvm" and hunts and learner.classes[0] == 0

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -52,6 +52,11 @@ class Strategy(ABC):
     why = ""
     #: The reason while there is no model, if it differs.
     why_without_model = ""
+    #: What it needs from a model, which decides when ``fewlabels label`` queries it.
+    #: "nothing": rows and labels are enough, so it is always queried. "doubts": margins between
+    #: classes. "decisions": how much rows look like one class. As long as the model can't
+    #: provide that, the page looks for classes without labels instead.
+    needs: ClassVar[Literal["nothing", "doubts", "decisions"]] = "nothing"
 
     def __init__(self, missing_label=np.nan, random_state=None):
         self.missing_label = missing_label

@@ -26,6 +26,7 @@ class Uncertain(Strategy):
     Parameters as :class:`Strategy`.
     """
 
+    needs = "doubts"
     why = "the model is least certain about it"
     why_without_model = "there is no model yet, so any row will do"
 
@@ -44,6 +45,7 @@ class Typical(Strategy):
     Parameters as :class:`Strategy`.
     """
 
+    needs = "doubts"
     why = "the model is uncertain about it, and many rows are similar"
     why_without_model = "there is no model yet, and many rows are similar"
 
@@ -73,6 +75,7 @@ class Diverse(Strategy):
     Parameters as :class:`Strategy`.
     """
 
+    needs = "doubts"
     why = "the model is uncertain about it, and it differs from earlier rows"
     why_without_model = "there is no model yet, and it differs from earlier rows"
 

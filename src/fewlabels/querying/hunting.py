@@ -19,6 +19,7 @@ class Positives(Strategy):
         As of all strategies.
     """
 
+    needs = "decisions"
     why = "it looks most like the class that you look for"
     why_without_model = "there is no model yet, so any row will do"
 
@@ -61,6 +62,7 @@ class LikelyWrong(Strategy):
         As of all strategies.
     """
 
+    needs = "doubts"
     why = "its label contradicts all the others"
 
     def __init__(self, n_folds=None, missing_label=np.nan, random_state=None):
@@ -134,6 +136,7 @@ class ExpectedError(Strategy):
         As of all strategies.
     """
 
+    needs = "doubts"
     why = "its label is expected to reduce the error most"
 
     def __init__(self, n_candidates=16, missing_label=np.nan, random_state=None):
