@@ -14,10 +14,12 @@ from fewlabels import SVDD
 from fewlabels.io import limits, stored, svmlight
 from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
+from fewlabels.jobs.summary import details
 from fewlabels.jobs.table import fit_table
 from fewlabels.jobs.training import cost, large
 from fewlabels.jobs.training.train import train_file
 from fewlabels.jobs.updating import update
+from fewlabels.jobs.words import number
 from fewlabels.options.words import Interrupted, UserError
 
 
@@ -253,6 +255,28 @@ def test_what_a_fit_of_all_rows_takes(machine, n_rows, rng, monkeypatch):
 def test_costs_in_words(seconds, words):
     told = cost.Cost(1234.0, seconds).words()
     assert told == f"{words} (about 1,000 support vectors)"
+
+
+def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(large, "_SAMPLE", 200)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(900, 4)))
+    with monkeypatch.context() as patched:
+        # A fit of all rows, on disk, takes far longer than the search on a sample.
+        fit = large.fit_machine
+        patched.setattr(large, "fit_machine", lambda *a, **k: fit(*a, **k)._replace(seconds=50.0))
+        metadata = train_file(
+            tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd",
+            time_budget=3, baselines=False,
+        )  # fmt: skip
+    training = metadata["training"]
+    assert training["in_pieces"] and training["seconds"] == 50.0
+    tuning = training["tuning"]
+    choosing = tuning["seconds"] - tuning["fit_seconds"]
+    assert choosing > 0.0
+    shown = f"50, choosing settings {number(choosing)}, total "
+    assert dict(details(metadata))["seconds"].startswith(shown)
+    del tuning["fit_seconds"]  # a model of an earlier version: then the sample's fit isn't known
+    assert dict(details(metadata))["seconds"].startswith("50, total ")
 
 
 @pytest.mark.parametrize("given", [{}, {"gamma": 5.0, "C": 0.1}])

@@ -236,12 +236,23 @@ def _violation(training):
 
 
 def _seconds(training):
-    seconds, tuning = words.number(training["seconds"]), training.get("tuning")
-    if tuning:
-        seconds += f", choosing settings {words.number(tuning['seconds'] - training['seconds'])}"
+    seconds, choosing = words.number(training["seconds"]), _seconds_choosing(training)
+    if choosing is not None:
+        seconds += f", choosing settings {words.number(choosing)}"
     if "seconds_in_all" in training:
         seconds += f", total {words.number(training['seconds_in_all'])}"
     return seconds
+
+
+def _seconds_choosing(training):
+    """How long the search took without the fit at its end; None where that isn't known."""
+    tuning = training.get("tuning")
+    if not tuning:
+        return None
+    # Older models have the seconds of one fit only. In pieces, it is another fit: of all rows.
+    if "fit_seconds" not in tuning and training.get("in_pieces"):
+        return None
+    return tuning["seconds"] - tuning.get("fit_seconds", training["seconds"])
 
 
 def _over_budget(training):

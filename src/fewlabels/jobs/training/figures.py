@@ -141,6 +141,7 @@ def tuning_facts(tuning):
         "scored": len(scored(tuning)),
         "fits": tuning.fits,
         "seconds": tuning.seconds,
+        "fit_seconds": tuning.fit_seconds,
         "stopped": tuning.stopped,
         "unlabeled_rows": tuning.unlabeled_rows and tuning.unlabeled_rows._asdict(),
     }
