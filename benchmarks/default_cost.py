@@ -45,7 +45,9 @@ CASES = {
     ("one class", "`trim=.2, isolation=False`"): lambda: SVDDEnsemble(trim=0.2, isolation=False),
     ("positive and unlabelled", "`PUEnsemble()`"): lambda: PUEnsemble(prior=0.3),
     ("positive and unlabelled", '`kernel="rbf"`'): lambda: PUEnsemble(prior=0.3, kernel="rbf"),
-    ("few labels", '`kernel="trees", C_star=0`'): lambda: S3VM(kernel="trees", C_star=0.0),
+    ("few labels", '`kernel="trees", C_star=0, balance=False`'): lambda: S3VM(
+        kernel="trees", C_star=0.0, balance=False
+    ),
     ("few labels", '`kernel="trees"`'): lambda: S3VM(kernel="trees"),
     ("few labels", "`S3VM()`"): S3VM,
 }
