@@ -111,7 +111,7 @@ def test_what_needs_rows_in_memory_is_refused(rows):
         lambda source: PUEnsemble(prior=0.3).fit(source, y),
         lambda source: tune(SVDD(), source),
     ):
-        with pytest.raises(TypeError, match="which this can't use; pass rows in memory"):
+        with pytest.raises(TypeError, match="which can't be used here; pass rows in memory"):
             call(source_of(rows))
     with pytest.raises(ValueError, match="fitted to rows outside memory"):
         SVDD().fit(source_of(rows)).partial_fit(rows[:2])

@@ -124,9 +124,9 @@ def test_few_labels_get_a_graph_where_rows_lie_on_threads(rng):
     y[::60] = positive[::60]  # one view of each object
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kernel, told, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
+        kernel, reason, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
     assert kernel == Manifold(r=1e5, n_neighbors=5, scaling="local")
-    assert "too few labels" in told and "so it is taken" in told
+    assert "too few labels" in reason and "so it is taken" in reason
     assert found["chosen"].tolist() == [False, True]
     tuned = tune(S3VM(), X, y)
     assert tuned.kernel == kernel and "too few labels" in tuned.tuning_.reason
@@ -139,9 +139,9 @@ def test_few_labels_get_a_weaker_graph_where_rows_lie_on_sheets(rng):
     X = np.maximum(rng.normal(size=(400, 8)) @ rng.normal(size=(8, 200)), 0.0)
     positive = X[:, 0] > 0.0
     y = some(positive, rng, 6)
-    kernel, told, _ = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
+    kernel, reason, _ = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
     assert kernel == Manifold(r=100.0, n_neighbors=5, scaling="local")
-    assert "so it is taken" in told
+    assert "so it is taken" in reason
     kernel = choose_graph(S3VM(kernel="linear"), X, y, None, Search(1000.0, False, None))[0]
     assert kernel.base == "linear" and kernel.r * np.mean(np.sum(X**2, axis=1)) == pytest.approx(
         100.0, rel=0.01
@@ -152,8 +152,8 @@ def test_few_labels_get_no_graph_where_rows_fill_many_dimensions(rng):
     for n in (100, 400):
         X, positive = clouds(rng, n, d=200)
         y = some(positive, rng, 6)
-        kernel, told, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
-        assert kernel is None and "so it is left out" in told
+        kernel, reason, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
+        assert kernel is None and "so it is left out" in reason
         assert found["chosen"].tolist() == [True, False]
     with pytest.warns(UserWarning, match="too few"):
         tuned = tune(S3VM(), X, y)
@@ -165,8 +165,8 @@ def test_a_question_that_will_not_be_answered_in_time_is_not_begun(rng):
     y = some(positive, rng, 40)
     search = Search(1000.0, False, None)
     search.longest = 400.0  # as if a fit had taken so long
-    kernel, told, _ = choose_graph(S3VM(), X, y, None, search)
-    assert "There was no time left" in told and search.fits == 0 and kernel is None
+    kernel, reason, _ = choose_graph(S3VM(), X, y, None, search)
+    assert "There was no time left" in reason and search.fits == 0 and kernel is None
     search = Search(1000.0, False, None)
     search.seconds_in_all, search.fits_to_come, search.longest = 900.0, 6, 125.0
     assert choose_graph(S3VM(), X, y, None, search)[0] is None

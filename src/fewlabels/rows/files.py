@@ -23,7 +23,7 @@ _SHARDS_OF_A_THREAD, _FEWEST = 4, 50_000
 _MANY = 1 / 64
 # Bytes that a row of a sample takes beside its numbers, twice: as given, and packed.
 _BESIDE = 120
-# Functions that are told how often the rows of a file were read.
+# Functions that are called with the number of times a file was read.
 _heard: ContextVar = ContextVar("heard", default=None)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 

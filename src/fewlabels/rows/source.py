@@ -137,7 +137,7 @@ class ShardedSource(RowSource):
 
     def __array__(self, dtype=None, copy=None):
         """Refuse to be one array, which is what others than models of all rows ask for."""
-        raise TypeError(f"X is {self.are}, which this can't use; pass {self.instead}.")
+        raise TypeError(f"X holds {self.are}, which can't be used here; pass {self.instead}.")
 
     # -- what a source may do otherwise ----------------------------------------------------------
 

@@ -111,12 +111,12 @@ def _of_few(estimator, X, size):
     is_taken = share >= _DENSE + _CHANCE / X.shape[0]
     table = _table(estimator, [graph], [])
     table["chosen"] = [not is_taken, is_taken]
-    told = (
+    reason = (
         " There are too few labels to test whether the graph of all rows helps. In it, "
         f"{share:.0%} of the pairs of neighbours of a row are neighbours themselves, so it is "
         f"{'taken' if is_taken else 'left out'}."
     )
-    return graph if is_taken else None, told, table
+    return graph if is_taken else None, reason, table
 
 
 def _table(estimator, graphs, found):
@@ -159,13 +159,13 @@ class _Trial:
         self.estimator, self.kernel, self.X, self.weight = estimator, kernel, X, weight
         self.values = None
         self.known = np.where(label == 0, np.nan, label)
-        told = np.flatnonzero(label)
-        classes, counts = np.unique(label[told], return_counts=True)
-        self.told = told
+        labelled = np.flatnonzero(label)
+        classes, counts = np.unique(label[labelled], return_counts=True)
+        self.labelled = labelled
         splitter = RepeatedStratifiedKFold(
             n_splits=_FOLDS, n_repeats=_REPEATS, random_state=seed % 2**32
         )
-        self.folds = [test for _, test in splitter.split(told, label[told])]
+        self.folds = [test for _, test in splitter.split(labelled, label[labelled])]
         self.free = label == 0
         self.balance = estimator.balance
         if self.balance is True:  # of all labels: it is not what is compared
@@ -177,7 +177,7 @@ class _Trial:
         return {**super().__getstate__(), "values": None}
 
     def of(self, graph, search, until):
-        """How often each label is told wrongly, and the mean disagreement; None in no time.
+        """How often each label is predicted wrongly, and the mean disagreement; None in no time.
 
         There is no time where the fits so far show that the others will not end ``until`` then. An
         answer takes two kernels: that without a graph is the first.
@@ -190,9 +190,9 @@ class _Trial:
         values = self.values
         if graph is not None:
             values = deformed_values(values, self.X, graph)
-        wrong, told = np.zeros(len(self.told)), []
+        wrong, predicted = np.zeros(len(self.labelled)), []
         for fold in self.folds:
-            rows, left = self.told[fold], self.known.copy()
+            rows, left = self.labelled[fold], self.known.copy()
             left[rows] = np.nan
             machine = search.fitted(
                 self.estimator,
@@ -205,11 +205,11 @@ class _Trial:
                 balance=self.balance,
                 tol=max(_TOL, self.estimator.tol),
             )
-            if machine is None or not (told or search.is_time_for(n_fits - 1, until)):
+            if machine is None or not (predicted or search.is_time_for(n_fits - 1, until)):
                 return None
-            told.append(machine.transduction_)
-            wrong[fold] += (told[-1][rows] != self.known[rows]) / _REPEATS
-        apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(told, 2)]
+            predicted.append(machine.transduction_)
+            wrong[fold] += (predicted[-1][rows] != self.known[rows]) / _REPEATS
+        apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(predicted, 2)]
         return wrong, float(np.mean(apart))
 
 
