@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
 
-from fewlabels import fit_table
+from fewlabels import fit_table, querying
 from fewlabels.cli.label import _counted
 from fewlabels.io.answers.file import read_answers
 from fewlabels.io.answers.rows import cells_of
+from fewlabels.labelling import asking
 from fewlabels.labelling import session as sessions
 from fewlabels.labelling.finishing import Finishing, arguments_of, export_labels
 from fewlabels.labelling.learner import warm_up
@@ -49,8 +50,9 @@ class Latest(Strategy):
 
 
 def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
-    monkeypatch.setattr(sessions, "Uncertain", Latest)
-    session = Session(table[0], classes=["ham", "spam"], ask="uncertain")
+    monkeypatch.setattr(querying, "Latest", Latest, raising=False)
+    monkeypatch.setitem(asking.ASKING, "latest", asking.Asking(asking.always("Latest")))
+    session = Session(table[0], classes=["ham", "spam"], ask="latest")
     try:
         truth, kinds = table[1].copy(), set()
         truth[-8:-4] = "ham"  # the first four answers are of one class

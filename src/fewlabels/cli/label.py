@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ..labelling import Ask, Kernel
+from ..labelling import Kernel
+from ..labelling.asking import DEFAULT, Ask, help_of_ask
 from ..options.option import OUTPUT, PARAMETERS
 from ..options.words import UserError, plural, quoted
 from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
@@ -15,12 +16,7 @@ from .terminal.show import say
 class AskingOptions(NamedTuple):
     """Which rows are shown for labelling, and how."""
 
-    ask: Ask = typer.Option(
-        Ask.mixed,
-        help="How to choose the next row: mixed begins with varied rows, then combines uncertain "
-        "rows with 25 % random rows, which the estimates need; positives looks for the first "
-        "class, anomalies for a rare one unlike most rows.",
-    )
+    ask: Ask = typer.Option(DEFAULT, help=help_of_ask())
     kernel: Kernel | None = plain_option(
         None,
         help="Kernel. (default: linear with text columns, else trees)",

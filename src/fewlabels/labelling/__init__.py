@@ -4,14 +4,12 @@ from enum import StrEnum
 from importlib import import_module
 
 from .._extras import require
+from .asking import Ask as Ask
 
 # Imported on first use: the page takes libraries that nothing else does.
 _HOMES = {"Labelling": "notebook", "label": "notebook", "Session": "session"}
 
-# Which rows can come next, and the kernels of the model that chooses them.
-Ask = StrEnum(
-    "Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random"]
-)
+# The kernels of the model that chooses rows.
 Kernel = StrEnum("Kernel", ["trees", "linear", "rbf"])
 
 __all__ = [*_HOMES]

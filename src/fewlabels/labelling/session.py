@@ -11,19 +11,18 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from .. import querying
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.given import source_of
 from ..io.sources import InMemory
 from ..options.words import UserError, listing, ref
-from ..querying import Central, Diverse, Mixed, Positives, Random, Typical, Uncertain
-from . import Ask
+from ..querying import Random
+from .asking import ASKING, DEFAULT
 from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
 from .rows import SessionRows
 
 TARGET = "label"
-# Labels before uncertain rows are asked for.
-_FIRST = {Random: 10, Central: 20}
 _BACK = 20
 _LONGEST_NAME = 80
 _UNLIKE = {
@@ -54,7 +53,7 @@ class Session:
     labels : path-like, default=None
         The file of answers; by default the name of the data with ".labels" behind it.
     ask : str, default="mixed"
-        Which rows come next, one of ``fewlabels.labelling.Ask``.
+        Which rows come next, a name in ``fewlabels.labelling.asking.ASKING``.
     kernel : {"trees", "linear", "rbf"}, default=None
         Kernel of the model; by default linear where there are texts, else trees.
     drop, keep, text, categorical : sequence of str
@@ -70,7 +69,7 @@ class Session:
         classes=(),
         labels=None,
         *,
-        ask="mixed",
+        ask=DEFAULT,
         kernel=None,
         drop=(),
         keep=(),
@@ -78,8 +77,8 @@ class Session:
         categorical=(),
         reading=None,
     ):
-        if ask not in list(Ask):
-            raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(Ask)}.")
+        if ask not in ASKING:
+            raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(ASKING)}.")
         columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
         # What a fit of the answers has to be told, too.
         self.options = {k: v for k, v in (reading or {}).items() if v is not None}
@@ -107,8 +106,9 @@ class Session:
         self._place = {key: row for row, key in enumerate(self.rows.keys)}
         self._leases, self._closing, self._workers = {}, False, []
         self._read(classes)
-        self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ask == "anomalies")
-        self._strategy = self._strategies()
+        self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ASKING[ask].hunts)
+        settings = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
+        self._strategy = ASKING[ask].make(querying, settings, texts=sp.issparse(self.rows.X))
         self._past = deque(maxlen=_BACK)
         self.curve = []
 
@@ -164,18 +164,6 @@ class Session:
             if one.kind == "label":
                 codes[self._place[one.row_key]] = number[one.label]
         return codes
-
-    def _strategies(self):
-        settings = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
-        if self.ask == "mixed":
-            # Clusters of texts say little about their classes.
-            begins = Random if sp.issparse(self.rows.X) else Central
-            return Mixed(first=begins(**settings), n_first=_FIRST[begins], **settings)
-        if self.ask in ("positives", "anomalies"):
-            hunted = [(Random(**settings), 0.2), (Positives(positive=0, **settings), 0.8)]
-            return Mixed(hunted, **settings)
-        kind = {"uncertain": Uncertain, "typical": Typical, "diverse": Diverse, "random": Random}
-        return Mixed([(kind[self.ask](**settings), 1.0)], **settings)
 
     # -- what comes next --------------------------------------------------------------------------
 

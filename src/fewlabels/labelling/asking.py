@@ -1,0 +1,71 @@
+"""Which rows can come next: what ``--ask`` offers, and the strategy of each.
+
+A strategy of :mod:`fewlabels.querying` that this table doesn't name is for Python alone.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+# Labels before uncertain rows are queried; clusters of texts say little about their classes.
+_FIRST_OF_TEXTS, _FIRST = 10, 20
+_RANDOM_OF_HUNTS = 0.2
+
+
+class Asking(NamedTuple):
+    """A way to choose the next row.
+
+    ``make(querying, settings, texts)`` returns the ``Mixed`` strategy, from the module
+    ``querying`` (imported on first use, as it is slow) with the ``settings`` of all strategies;
+    ``texts`` says whether rows are sparse. ``help`` continues "``name`` ...". With ``hunts``, the
+    first class is unlike most rows, and a ball finds it until enough of its rows are known.
+    """
+
+    make: Callable
+    help: str = ""
+    hunts: bool = False
+
+
+def always(name):
+    """The strategy of a class of ``fewlabels.querying``, without turns."""
+
+    def make(querying, settings, texts):
+        return querying.Mixed([(getattr(querying, name)(**settings), 1.0)], **settings)
+
+    return make
+
+
+def _mixed(querying, settings, texts):
+    begins, n_first = (querying.Random, _FIRST_OF_TEXTS) if texts else (querying.Central, _FIRST)
+    return querying.Mixed(first=begins(**settings), n_first=n_first, **settings)
+
+
+def _hunting(querying, settings, texts):
+    parts = [
+        (querying.Random(**settings), _RANDOM_OF_HUNTS),
+        (querying.Positives(positive=0, **settings), 1.0 - _RANDOM_OF_HUNTS),
+    ]
+    return querying.Mixed(parts, **settings)
+
+
+ASKING = {
+    "mixed": Asking(
+        _mixed,
+        "begins with varied rows, then combines uncertain rows with 25 % random rows, which the "
+        "estimates need",
+    ),
+    "uncertain": Asking(always("Uncertain")),
+    "typical": Asking(always("Typical")),
+    "diverse": Asking(always("Diverse")),
+    "positives": Asking(_hunting, "looks for the first class"),
+    "anomalies": Asking(_hunting, "looks for a first class unlike most rows", hunts=True),
+    "random": Asking(always("Random")),
+}
+DEFAULT = "mixed"
+Ask = StrEnum("Ask", list(ASKING))
+
+
+def help_of_ask():
+    """The help of ``--ask``."""
+    ways = [f"{name} {way.help}" for name, way in ASKING.items() if way.help]
+    return f"How to choose the next row: {'; '.join(ways)}."
