@@ -1,6 +1,8 @@
 // The maps of kernels: a kernel value is a map of z = <row, column> + terms, see gram/row_map.py.
 #pragma once
 
+#include <limits>
+
 #include "fewlabels.h"
 #include "lanes.hpp"
 
@@ -79,6 +81,8 @@ void map_others(int32_t kind, int64_t degree, VecOf<T>* z, int64_t count) {
         for (int64_t i = 0; i < count; i++) z[i] = power<T>(z[i], degree);
     else if (kind == FL_TANH)
         for (int64_t i = 0; i < count; i++) z[i] = hyperbolic_tangent<T>(z[i]);
+    else  // no such map: nobody should take z for its value
+        for (int64_t i = 0; i < count; i++) z[i] = z[i] * T(0) + std::numeric_limits<T>::quiet_NaN();
 }
 
 // exp2_nonpositive for K vectors at a time, from the i-th on: a recursion, so that z stays in

@@ -39,6 +39,23 @@ def slow_values(kind, rows, term, columns, column_term):
     return MAPS[kind](columns @ rows.T + term + (column_term - 0.25)[:, None])
 
 
+def test_every_map_is_checked():
+    assert set(MAPS) == set(Map)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_map_that_is_not_compiled_has_no_values(dtype, rng, core_level):
+    rows, term, columns, column_term = problem(rng, 40, 4, 5, dtype)
+    unknown = row_map(1 + max(Map))
+    assert np.isnan(TiledRows(rows, term).columns(unknown, columns, column_term, 1)).all()
+    out = np.zeros(40)
+    TiledRows(rows, term).apply(unknown, columns, column_term, np.ones(4), out, 1)
+    assert np.isnan(out).all()
+    packed = SparseRows(sparse_rows(rows), term)
+    columns = sparse_rows(columns)
+    assert np.isnan(packed.columns(unknown, columns, column_term, 1)).all()
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kind", MAPS)
 def test_dense_values(kind, dtype, rng, core_level):

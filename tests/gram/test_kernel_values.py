@@ -12,7 +12,8 @@ from fewlabels.gram import (
     RowsGram,
     make_gram,
 )
-from fewlabels.kernels import Callable, make_kernel
+from fewlabels.gram.row_map import RowMap
+from fewlabels.kernels import RBF, Callable, Map, MappedKernel, make_kernel
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -259,6 +260,31 @@ def test_callable_of_the_wrong_shape_is_refused(rng):
 def test_unknown_kernel_is_refused(name, word):
     with pytest.raises(ValueError, match=f"{word}.* is not valid"):
         make_kernel(name)
+
+
+class DistanceMap(RBF):
+    """The Gaussian kernel through the forms that every map has."""
+
+    values = MappedKernel.values
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_a_map_of_arrays_gives_the_values(storage, rng):
+    X, Z = rng.normal(size=(20, 3)) + 50.0, rng.normal(size=(7, 3)) + 50.0
+    given = [sp.csr_array(rows) if storage == "csr" else rows for rows in (X, Z)]
+    found = DistanceMap(gamma=0.3).values(*given)
+    exact = [[kernel_value(("rbf", 0.3), x, z) for z in Z] for x in X]
+    np.testing.assert_allclose(found, exact, rtol=1e-12)
+
+
+def test_a_map_that_is_not_compiled_is_refused(rng, monkeypatch):
+    monkeypatch.setattr(DistanceMap, "map", 1 + max(Map))
+    X = rng.normal(size=(20, 3))
+    said = "DistanceMap.map is 4, which isn't compiled; choose one of EXP2, POWER, TANH, IDENTITY"
+    with pytest.raises(ValueError, match=said):
+        RowsGram(RowMap(DistanceMap(gamma=0.3), X), X)
+    with pytest.raises(ValueError, match=said):
+        RowMap.restored(DistanceMap(gamma=0.3), None, float)
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])

@@ -13,7 +13,6 @@ from .backend import plain_rows
 _IN_A_CACHE, _ON_A_DEVICE, _NUMBERS_AT_A_TIME = 200_000, 32_000_000, 16_000_000
 # Half the squared norm beyond which ``RowMap`` gives rows fewer digits, or cuts them off.
 _FAR = 1e14
-_LN2 = float(np.log(2.0))
 
 
 def parts_of(n, entries, most):
@@ -65,21 +64,7 @@ def columns_of(backend, row_map, rows, term):
 
 def mapped(backend, kernel, z):
     """Kernel values from inner products."""
-    return _MAPS[kernel.map](backend.xp, kernel, z)
-
-
-def _power_of_two(xp, kernel, z):
-    # The standard has no powers of two; libraries do.
-    return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
-
-
-# The compiled maps that array libraries compute here, too.
-_MAPS = {
-    Map.EXP2: _power_of_two,
-    Map.POWER: lambda xp, kernel, z: z ** int(kernel.degree),
-    Map.TANH: lambda xp, kernel, z: xp.tanh(z),
-    Map.IDENTITY: lambda xp, kernel, z: z,
-}
+    return kernel.mapped(backend.xp, z)
 
 
 def add_products(backend, kernel, rows, columns, coef, out):
@@ -126,7 +111,7 @@ def values_at(backend, name, function, X, n_features):
     host.
     """
     is_known = all(
-        (kernel.is_mapped or kernel.is_linear) and kernel.map in _MAPS
+        (kernel.is_mapped or kernel.is_linear) and kernel.map in set(Map)
         for kernel in function.kernels
     )
     if isinstance(function, ClassFunctions) or not is_known:

@@ -31,7 +31,7 @@ class RowMap:
 
     def __init__(self, kernel: MappedKernel, X, dtype=None):
         self.kernel = kernel
-        self.kind, self.degree = int(kernel.map), kernel.degree
+        self.kind, self.degree = kernel.compiled_map(), kernel.degree
         # Distances do not change when all rows move; small norms cancel less.
         self.center = None
         if kernel.of_distance:
@@ -61,7 +61,7 @@ class RowMap:
         """The map of a fitted model, from what it keeps."""
         row_map = cls.__new__(cls)
         row_map.kernel = kernel
-        row_map.kind, row_map.degree = int(kernel.map), kernel.degree
+        row_map.kind, row_map.degree = kernel.compiled_map(), kernel.degree
         row_map.center = center
         row_map.error_units = np.nan  # of rows that are not there any more
         row_map.dtype = np.dtype(dtype)

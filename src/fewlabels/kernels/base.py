@@ -8,9 +8,10 @@ from enum import IntEnum
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 
 from .._core.library import CONSTANTS
-from .rows import is_sparse, row_products, squared_norms
+from .rows import center_of, centered, is_sparse, row_products, squared_norms
 
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.
@@ -95,7 +96,8 @@ class MappedKernel(Kernel):
 
     ``of_distance`` says whether the terms hold the squared norms, so that z is minus half the
     squared distance of prepared rows; else the column term is ``coef0``. ``degree`` belongs to
-    ``Map.POWER``.
+    ``Map.POWER``. For ONNX, a subclass sets ``onnx_form = "mapped"`` and defines
+    ``graph_mapped(graph, z)``, which returns the map as nodes of a graph.
     """
 
     is_mapped: ClassVar[bool] = True
@@ -109,25 +111,31 @@ class MappedKernel(Kernel):
     def factor(self):
         """What rows are multiplied by when they are prepared."""
 
+    @classmethod
+    def compiled_map(cls):
+        """The number of the map in compiled code."""
+        if cls.map not in set(Map):
+            raise ValueError(
+                f"{cls.__name__}.map is {cls.map!r}, which isn't compiled; choose one of "
+                f"{', '.join(map(str, Map.__members__))}, or add it to the core."
+            )
+        return int(cls.map)
+
+    @abstractmethod
+    def mapped(self, xp, z):
+        """What compiled code does to z, for an array of NumPy or of another library ``xp``."""
+
     def values(self, X, Z):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
-        inner = X @ Z.T
-        inner = self.factor**2 * (inner.toarray() if is_sparse(inner) else inner) + self.coef0
-        if self.map is Map.POWER:
-            return inner**self.degree
-        return np.tanh(inner) if self.map is Map.TANH else inner
-
-    def check_powers(self, X):
-        if self.map is not Map.POWER:
-            return
-        with np.errstate(all="ignore"):
-            largest = np.abs(self.diagonal(X)).max(initial=0.0)
-        if not largest <= LARGEST:
-            raise ValueError(
-                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
-                "precision; scale the columns, or lower degree or gamma."
-            )
+        if self.of_distance:
+            center = center_of(Z)
+            X, Z = centered(X, center), centered(Z, center)
+            z = -0.5 * self.factor**2 * euclidean_distances(X, Z, squared=True)
+        else:
+            inner = X @ Z.T
+            z = self.factor**2 * (inner.toarray() if is_sparse(inner) else inner) + self.coef0
+        return self.mapped(np, z)
 
     @abstractmethod
     def rounding(self, largest_norm, row_length):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import FLOAT32_UNITS_LIMIT, FeatureKernel, Map, MappedKernel, growth
+from .base import FLOAT32_UNITS_LIMIT, LARGEST, FeatureKernel, Map, MappedKernel, growth
 from .rows import squared_norms
 
 
@@ -28,6 +28,9 @@ class Linear(MappedKernel, FeatureKernel):
     def factor(self):
         return 1.0
 
+    def mapped(self, xp, z):
+        return z
+
     def rounding(self, largest_norm, row_length):
         return 2.0, largest_norm < 2.0**100
 
@@ -45,7 +48,7 @@ class Polynomial(MappedKernel):
 
     name: ClassVar = "poly"
     takes: ClassVar = ("gamma", "degree", "coef0")
-    onnx_form: ClassVar = "inner product"
+    onnx_form: ClassVar = "mapped"
     map: ClassVar = Map.POWER
 
     @property
@@ -55,6 +58,21 @@ class Polynomial(MappedKernel):
     @property
     def factor(self):
         return np.sqrt(self.gamma)
+
+    def mapped(self, xp, z):
+        return z ** int(self.degree)
+
+    def graph_mapped(self, graph, z):
+        return graph.add("Pow", z, np.float64(self.degree))
+
+    def check_powers(self, X):
+        with np.errstate(all="ignore"):
+            largest = np.abs(self.diagonal(X)).max(initial=0.0)
+        if not largest <= LARGEST:
+            raise ValueError(
+                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
+                "precision; scale the columns, or lower degree or gamma."
+            )
 
     def rounding(self, largest_norm, row_length):
         # The error of the inner product times the degree; float32 ends at 2^128.
@@ -75,12 +93,18 @@ class Sigmoid(MappedKernel):
 
     name: ClassVar = "sigmoid"
     takes: ClassVar = ("gamma", "coef0")
-    onnx_form: ClassVar = "inner product"
+    onnx_form: ClassVar = "mapped"
     map: ClassVar = Map.TANH
 
     @property
     def factor(self):
         return np.sqrt(self.gamma)
+
+    def mapped(self, xp, z):
+        return xp.tanh(z)
+
+    def graph_mapped(self, graph, z):
+        return graph.add("Tanh", z)
 
     def rounding(self, largest_norm, row_length):
         units = 2.0 + self.gamma * largest_norm + abs(self.coef0)

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
 from .rows import center_of, centered
 
-_LOG2_E = math.log2(math.e)
+_LOG2_E, _LN2 = math.log2(math.e), math.log(2.0)
 # Columns that differences are taken of at a time.
 _COLUMNS = 4096
 
@@ -39,6 +39,10 @@ class RBF(MappedKernel):
     @property
     def factor(self):
         return np.sqrt(2.0 * self.gamma * _LOG2_E)
+
+    def mapped(self, xp, z):
+        # The array API has no powers of two; libraries do.
+        return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
 
     def rounding(self, largest_norm, row_length):
         # What cancels is as large as the scaled squared norms.

@@ -62,7 +62,7 @@ ASKING = {
     "random": Asking(always("Random")),
 }
 DEFAULT = "mixed"
-Ask = StrEnum("Ask", list(ASKING))
+Ask = StrEnum("Ask", list(ASKING))  # type: ignore[misc]
 
 
 def help_of_ask():

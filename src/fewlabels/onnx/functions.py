@@ -131,7 +131,7 @@ def class_values(graph, functions, x):
             if rough is not None:
                 noise = _ROOM * rough * np.linalg.norm(coef, axis=1)
         else:
-            mapped = _of_inner_products(graph, kernel, _dense(vectors), x)
+            mapped = _mapped_values(graph, kernel, _dense(vectors), x)
         parts = [
             graph.add("MatMul", graph.cast(values, np.float64), coef[:, block].T.copy())
             for block, values in mapped
@@ -165,17 +165,19 @@ def _linear(graph, function, x, exact):
     return graph.add("Sub", at_center, graph.add("Mul", distance, np.float64(own))), 0.0
 
 
-def _inner_product(graph, function, x, exact):
+def _mapped(graph, function, x, exact):
     kernel, own, vectors = function.kernel, function.self_weight, _dense(function.vectors)
     parts = []
-    for block, values in _of_inner_products(graph, kernel, vectors, x):
+    for block, values in _mapped_values(graph, kernel, vectors, x):
         weights = function.coef[0, block][:, None]
         parts.append(graph.add("MatMul", values, weights))
     total = graph.add("Sum", *parts) if parts else _zeros(graph, x)
     if own:
         norm = graph.row_sums(graph.add("Mul", x, x))
-        inner = graph.add("Mul", norm, np.float64(kernel.gamma))
-        of_self = _mapped(graph, kernel, graph.add("Add", inner, np.float64(kernel.coef0)))
+        scale = 0.0 if kernel.of_distance else kernel.factor**2
+        inner = graph.add("Mul", norm, np.float64(scale))
+        inner = graph.add("Add", inner, np.float64(kernel.coef0))
+        of_self = kernel.graph_mapped(graph, inner)
         total = graph.add("Sub", total, graph.add("Mul", of_self, np.float64(own)))
     return graph.add("Add", total, np.float64(function.bias)), 0.0
 
@@ -288,13 +290,22 @@ def _deformed(graph, function, x, exact):
     return _WRITERS[plain.kernel.onnx_form](graph, plain, x, True)
 
 
-def _of_inner_products(graph, kernel, vectors, x):
-    """Kernel values block by block."""
-    scaled = graph.add("Mul", x, np.float64(kernel.gamma))
+def _mapped_values(graph, kernel, vectors, x):
+    """Values of a ``MappedKernel`` block by block."""
+    if kernel.of_distance:
+        products = _products_around_mean(graph, vectors, kernel.factor, x, np.float64)
+    else:
+        products = _inner_products(graph, vectors, kernel.factor**2, kernel.coef0, x)
+    for block, z in products:
+        yield block, kernel.graph_mapped(graph, z)
+
+
+def _inner_products(graph, vectors, scale, constant, x):
+    """``scale <x_j, x> + constant``, block by block."""
+    scaled = graph.add("Mul", x, np.float64(scale))
     for block in _blocks(vectors):
-        constant = np.full(len(vectors[block]), kernel.coef0)
-        inner = graph.add("Gemm", scaled, vectors[block].T, constant)
-        yield block, _mapped(graph, kernel, inner)
+        constants = np.full(len(vectors[block]), constant)
+        yield block, graph.add("Gemm", scaled, vectors[block].T, constants)
 
 
 def _dense(vectors):
@@ -307,12 +318,6 @@ def _dense(vectors):
             )
         vectors = vectors.toarray()
     return np.asarray(vectors, dtype=np.float64)
-
-
-def _mapped(graph, kernel, inner):
-    if kernel.map is Map.POWER:
-        return graph.add("Pow", inner, np.float64(kernel.degree))
-    return graph.add("Tanh", inner)
 
 
 def _zeros(graph, x):
@@ -364,9 +369,15 @@ def _exponents(graph, vectors, gamma, x, exact):
     row_map = RowMap(RBF(gamma), vectors)
     # float32 where its kernel values are good enough for the machines themselves.
     rough = graph.float32 and not exact and row_map.dtype == np.float32
-    dtype = np.float32 if rough else np.float64
-    scale, center = np.sqrt(2.0 * gamma), vectors.mean(axis=0)
+    blocks = _products_around_mean(
+        graph, vectors, np.sqrt(2.0 * gamma), x, np.float32 if rough else np.float64
+    )
+    return blocks, row_map.value_error if rough else None
 
+
+def _products_around_mean(graph, vectors, scale, x, dtype):
+    """``-scale^2 ||x_j - x||^2 / 2``, block by block, computed in ``dtype``."""
+    center = vectors.mean(axis=0)
     far = np.float64(_FARTHEST[dtype])
     moved = graph.add("Mul", graph.add("Sub", x, center), scale)
     moved = graph.add("Clip", moved, -far, far)
@@ -378,13 +389,9 @@ def _exponents(graph, vectors, gamma, x, exact):
 
     points = (scale * (vectors - center)).astype(dtype)
     column_term = (-0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)).astype(dtype)
-
-    def blocks():
-        for block in _blocks(points):
-            columns = np.vstack([points[block].T, np.ones((1, len(points[block])), dtype)])
-            yield block, graph.add("Gemm", rows, columns, column_term[block])
-
-    return blocks(), row_map.value_error if rough else None
+    for block in _blocks(points):
+        columns = np.vstack([points[block].T, np.ones((1, len(points[block])), dtype)])
+        yield block, graph.add("Gemm", rows, columns, column_term[block])
 
 
 def _continued(graph, total, logs, tail):
@@ -406,11 +413,11 @@ def _blocks(vectors):
 _WRITERS = {
     "gaussian": _rbf,
     "linear": _linear,
-    "inner product": _inner_product,
+    "mapped": _mapped,
     "graph": _deformed,
     "cells": _isolation,
     "leaves": _with_leaves,
     "features": _features,
 }
 # The compiled maps that the nodes of a form compute.
-_MAPS = {"gaussian": (Map.EXP2,), "inner product": (Map.POWER, Map.TANH)}
+_MAPS = {"gaussian": {Map.EXP2}, "mapped": set(Map)}
