@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from ..fitted import ClassFunctions
 from ..gram import RowMap
-from ..kernels.base import Map
+from ..kernels import MAPPED, Map, one_of
 from .backend import plain_rows
 
 # Kernel values at a time: as few as a processor's cache holds (half the time of four million), or
@@ -116,8 +116,8 @@ def values_at(backend, name, function, X, n_features):
     )
     if isinstance(function, ClassFunctions) or not is_known:
         raise ValueError(
-            f"this {name} scores NumPy rows only; array API rows need kernel='rbf', 'poly', "
-            "'sigmoid' or 'linear' and at most two classes."
+            f"this {name} scores NumPy rows only; array API rows need {one_of(MAPPED)} and at "
+            "most two classes."
         )
     X, xp = plain_rows(backend, X), backend.xp
     if X.shape[1] != n_features:

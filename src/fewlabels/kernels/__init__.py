@@ -17,10 +17,19 @@ KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
     for kernel in (RBF, Polynomial, Sigmoid, Linear, Precomputed, Manifold, Isolation)
 }
 
+# Those whose values compiled code and array libraries compute from two rows. Where rows aren't in
+# memory, nobody can look at a whole matrix, so it has to be known to be positive semi-definite.
+MAPPED = tuple(
+    kind for kind in KERNELS.values() if isinstance(kind, type) and issubclass(kind, MappedKernel)
+)
+MAPPED_OUTSIDE = tuple(kind for kind in MAPPED if kind.is_inner_product is not False)
+
 __all__ = [
     "KERNELS",
     "KERNEL_TYPES",
     "LEARNED",
+    "MAPPED",
+    "MAPPED_OUTSIDE",
     "MIXTURE",
     "RBF",
     "TREES_OF_CLASSES",
@@ -44,6 +53,7 @@ __all__ = [
     "centered",
     "kind_of",
     "make_kernel",
+    "one_of",
 ]
 
 
@@ -51,6 +61,12 @@ __all__ = [
 LEARNED = (Isolation, Manifold)
 # What estimators take as ``kernel`` besides names and functions.
 KERNEL_TYPES = (*LEARNED, Deformed, FeatureKernel, MappedKernel)
+
+
+def one_of(kinds):
+    """How to pass one of some kernels, such as "kernel='rbf' or 'linear'"."""
+    *first, last = (repr(kind.name) for kind in kinds)
+    return f"kernel={', '.join(first)} or {last}" if first else f"kernel={last}"
 
 
 def kind_of(kernel):

@@ -14,7 +14,15 @@ from ...arrays import backend_of
 from ...arrays.backend import plain_rows
 from ...arrays.source import ArraySource
 from ...arrays.values import values_at
-from ...kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of, make_kernel
+from ...kernels import (
+    KERNEL_TYPES,
+    KERNELS,
+    MAPPED_OUTSIDE,
+    Polynomial,
+    kind_of,
+    make_kernel,
+    one_of,
+)
 from ...kernels.width import rule_for
 from ...rows.files import FileSource, file_of
 from ...rows.source import ShardedSource
@@ -49,7 +57,7 @@ class Outside(NamedTuple):
 
     parameters: Mapping = {}
     only_with: Mapping = {}
-    kernels: tuple = (RBF, Linear, Polynomial)
+    kernels: tuple = MAPPED_OUTSIDE
     arrays: bool = True  # whether arrays of other libraries are taken
 
 
@@ -129,10 +137,10 @@ class KernelMachine(FittedEstimator):
     def _needs_memory(self, source):
         """What the model needs its rows in memory for, in one sentence; None for nothing."""
         are, instead, kind = source.are, source.instead, kind_of(self.kernel)
-        if not isinstance(self.kernel, str) or kind not in Outside().kernels:
-            return f"{are} take kernel='rbf', 'poly' or 'linear'"
+        if not isinstance(self.kernel, str) or kind not in MAPPED_OUTSIDE:
+            return f"{are} take {one_of(MAPPED_OUTSIDE)}"
         if kind not in self._outside.kernels:
-            return f"{type(self).__name__} with {are} takes kernel='linear'"
+            return f"{type(self).__name__} with {are} takes {one_of(self._outside.kernels)}"
         if kind is Polynomial and self.coef0 < 0.0:
             return f"{are} take kernel='poly' with coef0 >= 0 only"
         for name, allowed in self._outside.parameters.items():
