@@ -121,20 +121,25 @@ def cases(part, folder, args):
 # -- tables ------------------------------------------------------------------------------------
 
 
-def of_table(X, y, n_labels, draw, equal, seconds):
-    """A record of every method."""
+def drawn(y, n_labels, draw, equal):
+    """Training and test rows, and which of the training rows are labelled."""
     rng = np.random.default_rng([draw, n_labels])
     order = rng.permutation(len(y))
     size = min(TRAINED, int(0.6 * len(y)))
     train, test = order[:size], order[size : size + TESTED]
     if equal:
         classes = [np.flatnonzero(y[train] == c)[: n_labels // 2] for c in (0, 1)]
-        known = np.concatenate(classes)
-    else:
-        known = np.arange(n_labels)
-        for c in (0, 1):
-            if not np.any(y[train][known] == c):
-                known = np.append(known[1:], np.flatnonzero(y[train] == c)[0])
+        return train, test, np.concatenate(classes)
+    known = np.arange(n_labels)
+    for c in (0, 1):
+        if not np.any(y[train][known] == c):
+            known = np.append(known[1:], np.flatnonzero(y[train] == c)[0])
+    return train, test, known
+
+
+def of_table(X, y, n_labels, draw, equal, seconds):
+    """A record of every method."""
+    train, test, known = drawn(y, n_labels, draw, equal)
     yield scored(OURS, y[test], *ours(X[train], y[train], known, X[test], seconds))
     if equal:
         share = float(np.mean(y[train]))

@@ -1,8 +1,6 @@
 // The maps of kernels: a kernel value is a map of z = <row, column> + terms, see gram/row_map.py.
 #pragma once
 
-#include <limits>
-
 #include "fewlabels.h"
 #include "lanes.hpp"
 
@@ -82,7 +80,7 @@ void map_others(int32_t kind, int64_t degree, VecOf<T>* z, int64_t count) {
     else if (kind == FL_TANH)
         for (int64_t i = 0; i < count; i++) z[i] = hyperbolic_tangent<T>(z[i]);
     else  // no such map: nobody should take z for its value
-        for (int64_t i = 0; i < count; i++) z[i] = z[i] * T(0) + std::numeric_limits<T>::quiet_NaN();
+        for (int64_t i = 0; i < count; i++) z[i] = z[i] * T(0) + T(__builtin_nan(""));
 }
 
 // exp2_nonpositive for K vectors at a time, from the i-th on: a recursion, so that z stays in

@@ -53,7 +53,6 @@ __all__ = [
     "centered",
     "kind_of",
     "make_kernel",
-    "one_of",
 ]
 
 
