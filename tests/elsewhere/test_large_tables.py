@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import SVDD
-from fewlabels.io import limits, stored, svmlight
+from fewlabels.io import limits
+from fewlabels.io.formats import numpy_files, svmlight
 from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
 from fewlabels.jobs.summary import details
@@ -111,7 +112,7 @@ MATRICES = {
 def test_matrices(form, rng, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     monkeypatch.setattr(svmlight, "_BYTES", 5_000)
-    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setattr(numpy_files, "_LARGE", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     X, y = rng.normal(size=(3000, 8)), rng.integers(0, 2, 3000)
     write, is_sparse = MATRICES[form]
