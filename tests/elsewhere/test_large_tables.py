@@ -33,12 +33,13 @@ def frame(rng):
     return frame
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     path = tmp_path / f"table.{form}"
-    getattr(frame, f"to_{form}")(path, index=False)
+    write = {"csv": frame.to_csv, "parquet": frame.to_parquet, "jsonl": frame.to_json}[form]
+    write(path, **dict(orient="records", lines=True) if form == "jsonl" else dict(index=False))
     options = dict(drop=["fraud"], machine="svdd", time_budget=0, target_fpr="none", gamma=0.2)
     options["random_state"] = 0
     told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
