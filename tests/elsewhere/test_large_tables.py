@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import SVDD
 from fewlabels.io import limits
-from fewlabels.io.formats import numpy_files, svmlight
+from fewlabels.io.formats.matrices import numpy_files, svmlight
 from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
 from fewlabels.jobs.summary import details

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import OneClassSVM, stored_rows
 from fewlabels.io import scratch, stored
-from fewlabels.io.formats import svmlight
+from fewlabels.io.formats.matrices import svmlight
 from fewlabels.options.words import UserError
 
 

@@ -135,12 +135,12 @@ _FORMATS = (
         needs=("duckdb",),
         signature=(8, b"DUCK"),
     ),
-    _matrix("npy", (".npy",), "numpy_files"),
-    _matrix("npz", (".npz",), "numpy_files"),
-    _matrix("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "svmlight"),
+    _matrix("npy", (".npy",), "matrices.numpy_files"),
+    _matrix("npz", (".npz",), "matrices.numpy_files"),
+    _matrix("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "matrices.svmlight"),
     # Rows in memory.
     Format("frame", (), "frame"),
-    _matrix("matrix", (), "matrix"),
+    _matrix("matrix", (), "matrices.memory"),
 )
 FORMATS = {each.name: each for each in _FORMATS}
 
@@ -178,7 +178,7 @@ def formats_of(path):
 
 
 def every_extension(formats):
-    """All extensions of formats in words, those of compressed files last."""
+    """All extensions of formats in words; compressed files come last."""
     plain = dict.fromkeys(name for each in formats for name in each.extensions)
     packed = dict.fromkeys(name for each in formats for name in each.all_extensions)
     return _in_words([*(plain | packed)])

@@ -11,10 +11,10 @@ import pyarrow as pa
 from ..._extras import require
 from ...options.words import UserError, listing, ref
 from ..answers.rows import LabelColumn
-from ..formats.beside import Beside
 from ..formats.registry import matrices, usual_extensions
 from ..limits import check_room
 from ..sources import InMemory, Source, as_source
+from .beside import Beside
 
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000

@@ -6,10 +6,10 @@ import os
 import numpy as np
 import scipy.sparse as sp
 
-from ...options.words import UserError
-from ..arrays import ArrayData, as_sparse, parts_of
-from ..limits import check_room, writing
-from ..stored import SparseWriter
+from ....options.words import UserError
+from ...arrays import ArrayData, as_sparse, parts_of
+from ...limits import check_room, writing
+from ...stored import SparseWriter
 
 # Bytes of text that are read at a time.
 _BYTES = 32_000_000

@@ -8,10 +8,10 @@ import zipfile
 
 import numpy as np
 
-from ...options.words import UserError, listing, plural
-from ..arrays import PER_CELL, ArrayData, pieces_of, read_arrays, rows_of
-from ..limits import check_room, writing
-from ..scratch import temporary_folder
+from ....options.words import UserError, listing, plural
+from ...arrays import PER_CELL, ArrayData, pieces_of, read_arrays, rows_of
+from ...limits import check_room, writing
+from ...scratch import temporary_folder
 
 # Bytes from which on npz files are unpacked to be mapped.
 _LARGE = 256_000_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arrays import PER_CELL, ArrayData, pieces_of, read_arrays, rows_of
+from ...arrays import PER_CELL, ArrayData, pieces_of, read_arrays, rows_of
 
 
 def read(source, place=None):
