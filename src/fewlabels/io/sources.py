@@ -78,8 +78,8 @@ class Source(os.PathLike):
         return str(self.path)
 
     def __str__(self):
-        cut = self.part and self.part[0] and self.format.separator is not None
-        begins = f" (from byte {self.part[0]} on)" if cut else ""
+        of_text = self.part and any(each.separator for each in formats_of(self.path))
+        begins = f" (from byte {self.part[0]} on)" if of_text and self.part[0] else ""
         return (f"{self.path}::{self.table}" if self.table else str(self.path)) + begins
 
     @property
