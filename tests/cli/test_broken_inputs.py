@@ -346,12 +346,12 @@ def test_without_permission(run, tmp_path, model):
 
 
 def test_a_disk_that_is_full(run, tmp_path, model, monkeypatch):
-    from fewlabels.io import write
+    from fewlabels.io.formats import delimited
 
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(write, "_text", full)
+    monkeypatch.setattr(delimited, "_text", full)
     (tmp_path / "d.csv").write_text(TABLE)
     result = run("predict", model, tmp_path / "d.csv", "-o", tmp_path / "o.csv")
     _check(result, "No space left on device; it is unchanged")

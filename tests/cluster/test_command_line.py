@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from fewlabels import jobs
 from fewlabels.cli import app
+from fewlabels.io.formats.registry import FORMATS
 from fewlabels.io.models.files import load_model
-from fewlabels.io.tables import read
 from fewlabels.jobs.cluster import training
 from fewlabels.jobs.training import large
 from fewlabels.model_selection.tuning.search import Search
@@ -126,7 +126,8 @@ def test_candidates_are_tried_by_workers(address, files, tmp_path, monkeypatch):
 def test_large_files_are_cut(address, files, frame, tmp_path, monkeypatch):
     """One file: as many workers as there are have parts of it, and rows stay in their order."""
     form = files.suffix[1:]
-    monkeypatch.setitem(read._PARTS, form, (100, 200) if form == "parquet" else (5000, 10000))
+    part = (100, 200) if form == "parquet" else (5000, 10000)
+    monkeypatch.setattr(FORMATS[form].load(), "PART", part)
     table = tmp_path / f"table.{form}"
     more = {"row_group_size": 350} if form == "parquet" else {}
     frame = frame.assign(site=frame["site"] + '\n"quoted, in two lines"')
@@ -172,7 +173,12 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     monkeypatch.setattr("fewlabels.jobs.cluster.files._PATIENCE", 0.5)
     refused("No Dask scheduler answers at", files, "--scheduler", "tcp://127.0.0.1:9")
     (tmp_path / "rows.npy").write_bytes(b"123")
-    refused("a cluster reads .parquet, .csv", tmp_path / "rows.npy", "--workers", 1)
+    refused(
+        "a cluster reads .csv, .tsv, .parquet or .jsonl files",
+        tmp_path / "rows.npy",
+        "--workers",
+        1,
+    )
     broken = files.parent / f"part-1{files.suffix}"
     broken.write_bytes(b"\x00\xff" * 50)
     refused(f"{broken} ", files, "--scheduler", address)

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import SVDD
-from fewlabels.io import limits, stored, svmlight
+from fewlabels.io import limits
+from fewlabels.io.formats.matrices import numpy_files, svmlight
 from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
 from fewlabels.jobs.summary import details
@@ -32,12 +33,13 @@ def frame(rng):
     return frame
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     path = tmp_path / f"table.{form}"
-    getattr(frame, f"to_{form}")(path, index=False)
+    write = {"csv": frame.to_csv, "parquet": frame.to_parquet, "jsonl": frame.to_json}[form]
+    write(path, **dict(orient="records", lines=True) if form == "jsonl" else dict(index=False))
     options = dict(drop=["fraud"], machine="svdd", time_budget=0, target_fpr="none", gamma=0.2)
     options["random_state"] = 0
     told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
@@ -111,7 +113,7 @@ MATRICES = {
 def test_matrices(form, rng, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     monkeypatch.setattr(svmlight, "_BYTES", 5_000)
-    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setattr(numpy_files, "_LARGE", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     X, y = rng.normal(size=(3000, 8)), rng.integers(0, 2, 3000)
     write, is_sparse = MATRICES[form]

@@ -12,7 +12,8 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import OneClassSVM, stored_rows
-from fewlabels.io import scratch, stored, svmlight
+from fewlabels.io import scratch, stored
+from fewlabels.io.formats.matrices import svmlight
 from fewlabels.options.words import UserError
 
 

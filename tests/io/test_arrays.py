@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from fewlabels.io.arrays import read_arrays
+from fewlabels.io.arrays import array_pieces, read_arrays
 from fewlabels.io.sources import as_source
-from fewlabels.io.stored import array_pieces
 from fewlabels.io.tables.schema import Schema
 from fewlabels.options.words import UserError
 

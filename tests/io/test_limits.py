@@ -254,7 +254,7 @@ def test_columns_by_the_hundred_thousand(tmp_path, allowed):
     names = ",".join(f"c{k}" for k in range(100_000))
     path.write_text(f"{names}\n{names}\n")
     allowed("1G")
-    _refused(path, r"100000 columns; a .npz or .svmlight matrix needs less")
+    _refused(path, r"100000 columns; a .npy, .npz or .svmlight matrix needs less")
     path.write_text(f"{','.join(f'c{k}' for k in range(300_000))}\n")
     allowed("100G")
     assert len(column_names(path)) == 300_000

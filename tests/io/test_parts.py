@@ -8,7 +8,6 @@ import pytest
 
 from fewlabels.io.formats import blocks, delimited, parquet
 from fewlabels.io.sources import Reading, Source
-from fewlabels.io.tables import read
 from fewlabels.io.tables.read import cut_into_parts, iterate_tables
 from fewlabels.options.words import UserError
 
@@ -81,7 +80,7 @@ def test_as_many_as_asked_for_within_bounds(tmp_path, monkeypatch):
     files = [Source(tmp_path / f"{k}.parquet") for k in range(2)]
     for file, n in zip(files, (900, 100), strict=True):
         pq.write_table(pa.table({"a": np.arange(n)}), file.path)
-    monkeypatch.setitem(read._PARTS, "parquet", (10, 300))
+    monkeypatch.setattr(parquet, "PART", (10, 300))
     sizes = [
         [f.part and f.part[1] - f.part[0] for f in cut_into_parts(files, n)] for n in (1, 10, 1000)
     ]

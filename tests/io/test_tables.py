@@ -157,5 +157,7 @@ def test_compressed(tmp_path, ending):
     with pytest.raises(UserError, match="can't be read: Not a gzipped file"):
         read_table(path)
     (tmp_path / "t.npy.gz").write_bytes(b"x")
-    with pytest.raises(UserError, match=r"Unknown extension '\.npy\.gz' of .*; .* \.csv\.gz or"):
+    with pytest.raises(
+        UserError, match=r"Unknown extension '\.npy\.gz' of .*; .* \.csv\.gz, .* or "
+    ):
         input_format(tmp_path / "t.npy.gz")

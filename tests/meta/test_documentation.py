@@ -15,6 +15,7 @@ import pytest
 from quick import examples
 
 import fewlabels
+from fewlabels.io.formats.registry import matrices, tables, writable
 
 PARTS = [
     "fewlabels",
@@ -294,3 +295,17 @@ def test_make_targets_that_documents_name_exist(repository):
 def test_every_example_is_listed(repository):
     listed = (repository / "examples" / "README.rst").read_text(encoding="utf-8")
     assert examples() and all(name in listed for name in examples())
+
+
+def test_formats_of_files_are_listed(repository):
+    page = (repository / "docs" / "tables.md").read_text(encoding="utf-8")
+    _, table, scores, _ = page.split("## Files")[1].split("\n\n", 3)
+    names, packed = set(), set()
+    for row in table.splitlines():
+        found = set(re.findall(r"`(\.\w+)`", row.split("|")[1]))
+        names |= found - {".gz"}
+        packed |= {f"{name}.gz" for name in found - {".gz"} if ".gz" in found}
+    known = [*tables(), *matrices()]
+    assert names == {name for each in known for name in each.extensions}
+    assert names | packed == {name for each in known for name in each.all_extensions}
+    assert re.findall(r"`(\.\w+)`", scores) == [each.extensions[0] for each in writable()]

@@ -12,6 +12,7 @@ from ..options.option import OUTPUT, PYTHON, TIME
 from ..options.words import UserError
 from .errors import NOT_CONVERGED
 from .options import (
+    FILES,
     OptionGroup,
     Quiet,
     SummaryAsJson,
@@ -50,8 +51,7 @@ def fit(
         Path,
         argument(
             metavar="DATA",
-            help="Table (.csv, .tsv, .parquet, .xlsx, .jsonl, database) or matrix (.npy, .npz, "
-            ".svmlight).",
+            help=FILES,
         ),
     ],
     model: Annotated[

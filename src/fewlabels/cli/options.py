@@ -11,6 +11,7 @@ from typing import Annotated, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from ..io.formats.registry import matrices, tables, usual_extensions
 from ..options.fit import FIT, FitOptions
 from ..options.flags import as_flags, flags
 from ..options.option import DETAILED, LIMITS, explained
@@ -23,6 +24,7 @@ plain_option = partial(typer.Option, show_default=False)
 # How a file is read, and who reads it.
 READING = ("sep", "decimal", "encoding", "header", "features")
 CLUSTER = ("scheduler", "workers")
+FILES = f"Table ({usual_extensions(tables())}) or matrix ({usual_extensions(matrices())})."
 
 Model = Annotated[Path, argument(metavar="MODEL", help="Model file written by 'fewlabels fit'.")]
 _FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import jobs
+from ..io.formats.registry import every_extension, writable
 from ..jobs.words import number, percent, share
 from ..options.option import OUTPUT
 from ..options.words import quoted
@@ -66,8 +67,8 @@ def predict(
             "-o",
             "--output",
             metavar="FILE",
-            help="Table to write: .csv, .tsv, .csv.gz, .tsv.gz or .parquet; - for standard "
-            "output. (default: standard output, unless it is a terminal)",
+            help=f"Table to write: {every_extension(writable())}; - for standard output. "
+            "(default: standard output, unless it is a terminal)",
         ),
     ] = None,
     fdr: Annotated[

@@ -13,6 +13,7 @@ from ..options.fit import ENCODING
 from ..options.option import LIMITS
 from ..options.words import quoted
 from .options import (
+    FILES,
     READING,
     OptionGroup,
     Threads,
@@ -66,8 +67,7 @@ def prior(
         Path,
         argument(
             metavar="DATA",
-            help="Table (.csv, .tsv, .parquet, .xlsx, .jsonl, database) or matrix (.npz with X "
-            "and y, .svmlight).",
+            help=FILES,
         ),
     ],
     target: Annotated[

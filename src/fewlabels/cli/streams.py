@@ -6,6 +6,7 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 
+from ..io.formats.registry import formats_of, writable
 from ..io.scratch import temporary_folder
 from ..options.words import UserError
 from .errors import give_up_output
@@ -14,7 +15,10 @@ from .errors import give_up_output
 STREAM = Path("-")
 _GZIP = b"\x1f\x8b"
 
-Format = StrEnum("Format", ["csv", "tsv", "jsonl"])
+# Text, which may come from standard input and go to standard output.
+Format = StrEnum(  # type: ignore[misc]
+    "Format", [each.name for each in writable() if "encoding" in each.options]
+)
 
 
 def output_or_stream(out):
@@ -52,10 +56,8 @@ def input_file(data, form):
 
 def format_of(data):
     """The format of standard output for rows of a file."""
-    suffixes = [suffix.lower() for suffix in data.suffixes[-2:]]
-    if {".jsonl", ".ndjson"} & {*suffixes}:
-        return Format.jsonl
-    return Format.tsv if ".tsv" in suffixes else Format.csv
+    names = [each.name for each in formats_of(data) if each.name in [*Format]]
+    return Format(names[0]) if names else Format.csv
 
 
 def _format_of(path):

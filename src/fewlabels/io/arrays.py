@@ -1,29 +1,18 @@
-"""Reading npz, npy and svmlight: matrices whose columns have no names."""
+"""Reading matrices, whose columns have no names; a module in formats/ reads each format."""
 
-import contextlib
-import math
 import mmap
-import os
-import shutil
-import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..options.words import UserError, listing, plural
-from . import svmlight
-from .limits import check_room, writing
+from ..options.words import UserError, plural
 from .sources import as_source
 
-# What learning takes for a byte of an svmlight file, an entry of which has four at least, and for
-# a number: as it is read, encoded and prepared for a kernel.
-_PER_BYTE, _PER_CELL = 8, 24
+# What learning takes for a number: as it is read, encoded and prepared for a kernel.
+PER_CELL = 24
 # Search and baselines go over columns one by one, whether anything is in them or not.
 _MOST_COLUMNS = 1_000_000
-# What a file raises that is no NumPy file.
-_BROKEN = (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError, MemoryError)
-_SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
 @dataclass
@@ -43,20 +32,12 @@ class ArrayData:
 
 
 def read_arrays(path, *, place=None):
-    """Read a matrix: a file of one of these formats, or one in memory.
+    """Read a matrix: a file, or one in memory.
 
-    Arrays of an npz file are unpacked into the folder ``place``, if given, and mapped. How an
-    svmlight file counts its columns is found out.
+    Rows that must be converted are put into files in the folder ``place``, if given, and mapped.
     """
     path = as_source(path)
-    if path.form == "svmlight":
-        data = _read_svmlight(path)
-    elif path.form == "matrix" and isinstance(path.content, ArrayData):
-        data = path.content
-    else:
-        in_memory = path.form == "matrix"
-        X, labels = (path.content, {}) if in_memory else _read_numpy(path, place)
-        data = ArrayData(X if isinstance(X, np.ndarray) else _sound(X, path), labels)
+    data = path.format.load().read(path, place)
     X = data.X
     if X.ndim != 2:
         raise UserError(
@@ -78,17 +59,32 @@ def read_arrays(path, *, place=None):
     return data
 
 
-def memory_of(path):
-    """About how many bytes learning from a matrix takes; 0 for one that is in memory already."""
-    if path.form == "svmlight":
-        return _PER_BYTE * os.path.getsize(path)
-    if path.form == "npz":
-        with contextlib.suppress(*_BROKEN):  # reading it says what is wrong
-            return _PER_CELL * _unpacked(path)[1]
-        return 0
-    if path.form == "matrix" and not isinstance(path.content, np.memmap):
-        return 0
-    return _PER_CELL * read_arrays(path).X.size
+def array_pieces(path, rows, schema):
+    """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
+
+    The columns of an svmlight file are counted as a ``schema`` says.
+    """
+    return path.format.load().pieces(path, rows, schema)
+
+
+def pieces_of(data, size):
+    """Pieces of ``ArrayData``, and the share of the rows so far."""
+    n_rows = data.X.shape[0]
+    for part in parts_of(n_rows, size):
+        labels = {name: values[part] for name, values in data.labels.items()}
+        X = as_sparse(data.X[part]) if data.is_sparse else data.X[part]
+        yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
+        release(data.X)
+
+
+def parts_of(n_rows, size):
+    """Slices of at most so many rows."""
+    return [slice(start, start + size) for start in range(0, n_rows, size)]
+
+
+def rows_of(X, path):
+    """Rows that were read: an array as it is, or a sparse matrix as CSR."""
+    return X if isinstance(X, np.ndarray) else _sound(X, path)
 
 
 def _sound(X, path):
@@ -102,100 +98,6 @@ def _sound(X, path):
             f"The sparse matrix in {path} is invalid ({error}); rebuild it from rows, columns "
             "and values, and save it with scipy.sparse.save_npz."
         ) from error
-
-
-def _read_numpy(source, place):
-    path, form = os.fspath(source), source.form
-    try:
-        if form == "npy":
-            return np.load(path, mmap_mode="r", allow_pickle=False), {}
-        if place is None:
-            check_room(path, _unpacked(path)[0], "unpacked")
-        with np.load(path, allow_pickle=False) as file:
-            names = file.files
-            if place is not None:
-                with writing(place, _unpacked(path)[0]):
-                    file = {name: _mapped(path, name, place, k) for k, name in enumerate(names)}
-            if _SPARSE_KEYS.issubset(names):
-                return _read_sparse(path, file, place), {}
-            rows = "X" if "X" in names or len(names) != 1 else names[0]
-            if rows not in names:
-                raise UserError(
-                    f"{path} has no array named 'X', only {listing(names)}; save the rows with "
-                    "numpy.savez(file, X=..., y=...)."
-                )
-            X = file[rows]
-            others = {name: file[name] for name in names if name != rows}
-            y = others.get("y")
-            if y is not None and y.ndim == 1 and len(y) != len(X):
-                raise UserError(
-                    f"{path} has {plural(len(X), 'row')} but {plural(len(y), 'label')} in 'y'; "
-                    "save one label per row, or omit 'y'."
-                )
-            return X, {k: a for k, a in others.items() if a.ndim == 1 and len(a) == len(X)}
-    except _BROKEN as error:
-        objects = "pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds Python objects" if objects else "it is damaged or truncated"
-        raise UserError(
-            f"{path} can't be read as {form}: {reason}; write plain numbers with "
-            f"numpy.{'save' if form == 'npy' else 'savez'}."
-        ) from error
-
-
-def _mapped(path, name, place, k):
-    """An array of an npz file, unpacked into a folder."""
-    with zipfile.ZipFile(path) as archive, open(place / f"{k}.npy", "wb") as file:
-        with archive.open(f"{name}.npy") as member:
-            shutil.copyfileobj(member, file, 1 << 20)
-    return np.load(file.name, mmap_mode="r", allow_pickle=False)
-
-
-def _read_sparse(path, arrays, place):
-    import scipy.sparse as sp
-
-    if place is None:
-        return sp.load_npz(path)
-    form = np.asarray(arrays["format"]).item()
-    form = form.decode() if isinstance(form, bytes) else form
-    if form != "csr":
-        raise UserError(
-            f"{path} has a sparse matrix in {form} format, which can't be read in pieces; save "
-            "it in CSR format with scipy.sparse.save_npz(file, X.tocsr())."
-        )
-    X = sp.csr_array(tuple(arrays["shape"].tolist()), dtype=arrays["data"].dtype)
-    X.data, X.indices, X.indptr = (arrays[name] for name in ("data", "indices", "indptr"))
-    return X
-
-
-def _unpacked(path):
-    """Bytes and numbers of the arrays in an npz file that has what its headers promise."""
-    n_bytes, n_cells = 0, 0
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            with archive.open(info) as member:
-                version = np.lib.format.read_magic(member)[0]
-                read = np.lib.format.read_array_header_1_0
-                read = read if version == 1 else np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(member)
-            if not dtype.hasobject and math.prod(shape) * dtype.itemsize > info.file_size:
-                raise ValueError("cut")
-            n_bytes += info.file_size
-            n_cells += math.prod(shape)
-    return n_bytes, n_cells
-
-
-def _read_svmlight(path):
-    import scipy.sparse as sp
-    from sklearn.datasets import load_svmlight_file
-
-    check_room(path, _PER_BYTE * os.path.getsize(path), "its entries")
-    with svmlight.readable(path):
-        # Read as if counted from 0, so that column 0 tells how the file counts; a
-        # guess per file could shift the columns between training and prediction.
-        X, y = load_svmlight_file(str(path), zero_based=True)
-    zero_based = bool((X.indices == 0).any())
-    X = svmlight.shifted(sp.csr_array(X), X.shape[1] - int(not zero_based), zero_based, path)
-    return ArrayData(as_sparse(X), {"y": y}, zero_based)
 
 
 def as_sparse(X):

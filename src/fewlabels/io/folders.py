@@ -9,6 +9,11 @@ from ..options.words import UserError
 _PARQUET = frozenset({".parquet"})
 
 
+def holds_parquet(folder):
+    """Whether there is a Parquet file below a folder."""
+    return any(path.suffix.lower() in _PARQUET for path in Path(folder).rglob("*"))
+
+
 def parquet_files(folder):
     """The Parquet files below a folder, without those that are hidden."""
     return files_below(folder, _PARQUET)

@@ -4,8 +4,8 @@ import os
 
 from ..options.words import UserError, ref
 from .answers.rows import LabelColumn
-from .formats.beside import Beside
 from .sources import InMemory, Reading, as_source
+from .tables.beside import Beside
 
 
 def source_of(data, **reading):

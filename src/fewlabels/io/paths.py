@@ -5,11 +5,7 @@ import tempfile
 from pathlib import Path
 
 from ..options.words import UserError, quoted
-from .formats.extensions import (
-    OUTPUTS,
-    extensions,
-    format_of,
-)
+from .formats.registry import every_extension, extension_of, formats_of, writable
 
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
 # longer name at first; a report is named like its model, with an extension.
@@ -18,14 +14,14 @@ _LONGEST_PATH = 4000
 
 
 def output_format(path):
-    """Format of a table that is to be written."""
-    name, suffix = format_of(Path(path), OUTPUTS)
-    if name is None:
+    """The name of the format of a table to be written."""
+    found = [each for each in formats_of(path) if each.writable]
+    if not found:
         raise UserError(
-            f"Scores can't be written with the extension {quoted(suffix)} of {path}; use "
-            f"{extensions(OUTPUTS)}."
+            f"Scores can't be written with the extension {quoted(extension_of(path))} of {path}; "
+            f"use {every_extension(writable())}."
         )
-    return name
+    return found[0].name
 
 
 def check_output(path, inputs=()):

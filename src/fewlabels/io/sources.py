@@ -1,7 +1,7 @@
 """What is read: a file, a table in it and how it is read, or rows in memory."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
@@ -9,16 +9,15 @@ from typing import Any
 
 from ..options.reading import ReadingOptions
 from ..options.words import UserError, quoted, ref
+from .folders import holds_parquet
 from .formats.dialect import find_dialect
-from .formats.extensions import (
-    ENCODED,
-    INPUTS,
-    OF_TABLES,
-    SEPARATORS,
-    TABLES,
-    WITH_HEADER,
-    extensions,
-    format_of,
+from .formats.registry import (
+    FORMATS,
+    every_extension,
+    extension_of,
+    formats_of,
+    matrices,
+    tables,
 )
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
@@ -79,7 +78,7 @@ class Source(os.PathLike):
         return str(self.path)
 
     def __str__(self):
-        of_text = self.part and self.path.suffix.lower() in (".csv", ".tsv")
+        of_text = self.part and any(each.separator for each in formats_of(self.path))
         begins = f" (from byte {self.part[0]} on)" if of_text and self.part[0] else ""
         return (f"{self.path}::{self.table}" if self.table else str(self.path)) + begins
 
@@ -89,32 +88,38 @@ class Source(os.PathLike):
         return self if self.part is None else replace(self, part=None)
 
     @cached_property
-    def form(self):
+    def format(self):
         """The format of the file, which has to exist and to hold something."""
+        found = self._format()
+        _check_options(self, found)
+        return found
+
+    def _format(self):
         path = self.path
-        if path.is_dir() and any(path.rglob("*.parquet")):
-            _check_fits(self, "folder")
-            return "folder"
+        if path.is_dir() and holds_parquet(path):
+            return FORMATS["folder"]
         if has_magic(str(path)) and not path.exists():
             raise UserError(
                 f"{path} is a pattern, which needs a cluster ({ref('workers', some='N')}); pass "
                 "one file, or a folder of Parquet files."
             )
         existing_file(path, "data")
-        name, suffix = format_of(path, INPUTS)
-        if name is None:
+        found = formats_of(path)
+        if not found:
             raise UserError(
-                f"Unknown extension {quoted(suffix)} of {path}; data can be {extensions(INPUTS)}."
+                f"Unknown extension {quoted(extension_of(path))} of {path}; data can be "
+                f"{every_extension([*tables(), *matrices()])}."
             )
         if path.stat().st_size == 0:
-            table = name in TABLES
+            table = found[0].is_table
             needs = "a row of column names and rows of data" if table else "rows of numbers"
             raise UserError(f"{path} is empty; it needs {needs}.")
-        _check_fits(self, name)
-        if name == "sqlite":
-            with open(path, "rb") as file:
-                name = "duckdb" if file.read(12)[8:] == b"DUCK" else name
-        return name
+        return next((each for each in found if each.is_signed(path)), found[0])
+
+    @property
+    def form(self):
+        """The name of the format."""
+        return self.format.name
 
     @cached_property
     def dialect(self):
@@ -128,19 +133,20 @@ class InMemory:
 
     form: str
     content: Any
+    part = None  # as files have one
 
     def __str__(self):
         return "the data frame" if self.form == "frame" else "the matrix"
 
-    # A data frame is read as the modules in formats/ read files.
+    @property
+    def whole(self):
+        """The rows themselves."""
+        return self
 
-    def names(self):
-        """Names of the columns."""
-        return self.content.column_names
-
-    def pieces(self, names, rows, types):
-        """The table as a whole."""
-        yield self.content, None, 1.0
+    @property
+    def format(self):
+        """What reads the rows."""
+        return FORMATS[self.form]
 
 
 def as_source(path, reading=_BY_LOOKING):
@@ -171,17 +177,13 @@ def existing_file(path, what):
         raise UserError(f"The {what} file {path} can't be read; check its permissions.")
 
 
-def _check_fits(source, form):
-    """Refuse what says how a file is read where it says nothing."""
-    reading = source.reading
-    for option, given, allowed in (
-        (f"::{source.table}", source.table, OF_TABLES),
-        (ref("sep"), reading.sep, SEPARATORS),
-        (ref("encoding"), reading.encoding, ENCODED),
-        (ref("header", False), reading.header is False, WITH_HEADER),
-        (ref("decimal"), reading.decimal, TABLES),
-        (ref("features"), reading.features is not None, TABLES),
-        (ref("labels"), reading.labels is not None, TABLES),
-    ):
-        if given and form not in allowed:
-            raise UserError(f"{option} has no effect on {source.path}; omit it.")
+def _check_options(source, form):
+    """Refuse options of reading that don't apply to the format of a file."""
+    given = {"table": f"::{source.table}"} if source.table else {}
+    for name in (field.name for field in fields(source.reading)):
+        value = getattr(source.reading, name)
+        if value is not None and value is not True:  # a header is usual
+            given[name] = ref(name, value) if value is False else ref(name)
+    for name, shown in given.items():
+        if name not in form.options:
+            raise UserError(f"{shown} has no effect on {source.path}; omit it.")

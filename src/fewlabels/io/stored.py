@@ -1,7 +1,6 @@
 """Rows of a file that need not fit in memory, as a memory-mapped array."""
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,18 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..options.words import UserError, listing, meant, quoted
-from . import svmlight
-from .arrays import ArrayData, as_sparse, read_arrays, release
 from .folders import files_below
-from .limits import writing
+from .formats.registry import FORMATS
 from .scratch import temporary_folder
 
-# Rows that are converted at a time, and bytes from which on npz files are unpacked to be mapped.
-_ROWS, _LARGE = 65_536, 256_000_000
-# What a byte of an svmlight file comes to at most, an entry of which has four at least.
-_MOST_OF_A_BYTE = 3
-_ARROW = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-_SVMLIGHT = (".svmlight", ".libsvm", ".svm")
+# Rows that are converted at a time.
+_ROWS = 65_536
+_ARROW = dict.fromkeys(FORMATS["parquet"].extensions, "parquet")
+_ARROW |= {".arrow": "arrow", ".feather": "arrow"}
 
 
 class StoredRows(NamedTuple):
@@ -70,21 +65,21 @@ def stored_rows(path, columns=None, target=None, folder=None):
     if not path.exists():
         raise UserError(f"{path} does not exist; check the name.")
     suffix = path.suffix.lower()
-    if suffix == ".npy":
+    if suffix in FORMATS["npy"].extensions:
         if columns is not None or target is not None:
             raise UserError(f"{path} has no column names; omit columns and target.")
         yield StoredRows(np.load(path, mmap_mode="r"), None)
         return
     parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
-    if form is None and suffix not in _SVMLIGHT:
+    if form is None and suffix not in FORMATS["svmlight"].extensions:
         raise UserError(
             f"{path} can't be read in pieces; pass a .npy, .parquet, .arrow, .feather or "
             "svmlight file, or a folder of Parquet files. ('fewlabels fit' reads others.)"
         )
     with temporary_folder(folder) as place:
         if form is None:
-            data = _from_svmlight(path, place)
+            data = FORMATS["svmlight"].load().mapped(path, place)
             yield StoredRows(data.X, data.labels["y"])
         else:
             yield _from_arrow(parts, form, columns, target, place)
@@ -218,64 +213,3 @@ def _is_whole(kind):
     import pyarrow as pa
 
     return pa.types.is_integer(kind)
-
-
-def _from_svmlight(path, place):
-    """Sparse rows of a text as mapped ``ArrayData``; y are its labels."""
-    labels, least, most = [], np.inf, -1
-    size = _MOST_OF_A_BYTE * os.path.getsize(path)
-    with writing(place, size), SparseWriter(place, 0, np.float64) as rows:
-        for X, y, _ in svmlight.pieces(path):
-            rows.write(X)
-            labels.append(y)
-            if X.nnz:
-                least, most = min(least, X.indices.min()), max(most, X.indices.max())
-    if not rows.n_rows or most < 0:
-        raise UserError(f"{path} holds no rows of numbers.")
-    first = int(least > 0)  # columns are counted from 1
-    if first:
-        numbers = np.load(place / "indices.npy", mmap_mode="r+")
-        for begin in range(0, len(numbers), 1 << 20):
-            numbers[begin : begin + (1 << 20)] -= 1
-        numbers.flush()
-    rows.n_columns = int(most) + 1 - first
-    return ArrayData(rows.mapped(), {"y": np.concatenate(labels)}, not first)
-
-
-def mapped_arrays(path, place):
-    """``ArrayData`` of a file, its rows mapped; perhaps from files made in a folder."""
-    if path.form == "svmlight":
-        return _from_svmlight(path, place)
-    return read_arrays(path, place=place)
-
-
-def array_pieces(path, rows, schema):
-    """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
-
-    The columns of an svmlight file are counted as a ``schema`` says.
-    """
-    if path.form == "svmlight":
-        done = 0
-        for X, y, share in svmlight.pieces(path):
-            X = svmlight.shifted(X, schema.n_columns, schema.zero_based, path)
-            done += X.shape[0]
-            for part in _parts(X.shape[0], rows):
-                yield ArrayData(as_sparse(X[part]), {"y": y[part]}, schema.zero_based), share
-        if not done:
-            raise UserError(f"{path} holds no rows; add rows of data.")
-        return
-    with contextlib.ExitStack() as stack:
-        place = None
-        if path.form == "npz" and os.path.getsize(path) > _LARGE:
-            place = stack.enter_context(temporary_folder())
-        data = read_arrays(path, place=place)
-        n_rows = data.X.shape[0]
-        for part in _parts(n_rows, rows):
-            labels = {name: values[part] for name, values in data.labels.items()}
-            X = as_sparse(data.X[part]) if data.is_sparse else data.X[part]
-            yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
-            release(data.X)
-
-
-def _parts(n_rows, size):
-    return [slice(start, start + size) for start in range(0, n_rows, size)]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..io.background import ahead
-from ..io.formats.extensions import SEPARATORS
+from ..io.formats.registry import FORMATS
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.columns import blank, is_text, numbers
 from ..io.tables.tally import Unseen
@@ -130,9 +130,9 @@ class ScoredPieces:
 def written_as(data, form):
     """Whether rows of delimited text are in a file as they would be written in this format."""
     return (
-        data.form in SEPARATORS
+        data.format.separator is not None
         and data.dialect.header
-        and data.dialect.sep == SEPARATORS.get(form)
+        and data.dialect.sep == FORMATS[form].separator
     )
 
 
@@ -144,7 +144,7 @@ def rows_with(chunk, arrays, columns, schema, form):
     if chunk.lines is not None:
         return pa.table(arrays), chunk.lines, columns
     table = chunk.table
-    if form in ("parquet", "jsonl"):
+    if FORMATS[form].separator is None:
         # Cells of delimited text are still text here; what the model took as numbers
         # becomes numbers in a typed file.
         for name in schema.names("number"):

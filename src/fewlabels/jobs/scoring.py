@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..io.atomic import replacing
 from ..io.background import behind
-from ..io.formats.extensions import is_compressed
+from ..io.formats.registry import is_compressed
 from ..io.given import source_of
 from ..io.models.contents import cautions, no_signal, reminders
 from ..io.paths import check_output, output_format

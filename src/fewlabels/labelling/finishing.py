@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from ..io.atomic import replacing
-from ..io.formats.extensions import is_compressed
+from ..io.formats.registry import is_compressed
 from ..io.paths import check_output, output_format
 from ..io.sources import InMemory
 from ..io.write import table_writer

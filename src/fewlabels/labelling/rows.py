@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
-from ..io.formats.extensions import TABLES
+from ..io.formats.registry import tables, usual_extensions
 from ..io.sources import InMemory
 from ..io.tables.columns import without
 from ..io.tables.read import read_table
@@ -40,10 +40,10 @@ class SessionRows:
     """
 
     def __init__(self, source, target, seed, *, drop=(), keep=(), text=(), categorical=()):
-        if source.form not in TABLES:
+        if not source.format.is_table:
             raise UserError(
                 f"{source} is a matrix of numbers, which people can't label by looking at it; "
-                "pass a table (.csv, .parquet, ... or a data frame)."
+                f"pass a table ({usual_extensions(tables())}) or a data frame."
             )
         self.source, self.seed = source, seed
         table = read_table(source)

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from ..io.formats.extensions import is_compressed
+from ..io.formats.registry import extension_of
 from ..io.models.contents import cautions, no_signal
 from ..options.words import as_arguments, ref, rendered
 from ..tasks.machines import MACHINES, task_of
@@ -171,7 +171,7 @@ def _usage(metadata, model_path, file, findings):
     if model_path is None:
         return _IN_MEMORY
     model, data = Path(model_path).name, file.name
-    suffix = "".join(Path(data).suffixes[-2:]) if is_compressed(data) else Path(data).suffix
+    suffix = extension_of(data)
     new, quoted = f"new{suffix}", shlex.quote(model)
     code = [("Score new rows", f"fewlabels predict {quoted} {new} -o scored.csv")]
     if findings.rankings and len(findings.rankings[0].rows):

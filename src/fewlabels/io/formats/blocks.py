@@ -6,8 +6,10 @@ import gzip
 import os
 
 from ...options.words import UserError
-from .extensions import is_compressed
+from .registry import is_compressed
 
+# Smaller files take several times as long.
+_LEVEL = 6
 # Text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
 # A row that is longer has no end: a quote was left open, or it is no table.
@@ -66,3 +68,16 @@ def _next_bytes(file, part):
 def is_cut_anywhere(path, encoding):
     """Whether places in the file are places in its text as UTF-8."""
     return codecs.lookup(encoding).name == "utf-8" and not is_compressed(path)
+
+
+@contextlib.contextmanager
+def new_file(path, compressed):
+    """A new file of text, open to be written."""
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(path, "wb"))
+        if compressed:
+            # Neither the time nor the name of a temporary file belongs into the result.
+            file = stack.enter_context(
+                gzip.GzipFile("", "wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
+            )
+        yield file

@@ -5,6 +5,7 @@ and nothing is parsed but what the model takes.
 """
 
 import codecs
+import contextlib
 import csv
 import io
 import re
@@ -12,15 +13,21 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
+import pyarrow.types as pt
 
-from ...options.words import UserError, ref
-from ..tables.columns import MISSING
-from .blocks import blocks, is_cut_anywhere, located_blocks
+from ...options.words import UserError, quoted, ref
+from ..tables.columns import MISSING, is_text, plain
+from .blocks import blocks, is_cut_anywhere, located_blocks, new_file
 from .dialect import separator_words, separators_in
 
+# Bytes that a part of a file has at least and at most.
+PART = 1 << 22, 1 << 26
 # Arrow takes 10 kB for every column that it reads at the same time.
 _COLUMNS_AT_ONCE = 5000
+# What spreadsheets calculate instead of showing it.
+_FORMULA = r"^[=@\t\r].*|^[-+].*[^-+0-9.,eE%].*"
 
 
 def names(source):
@@ -199,3 +206,70 @@ def _well_quoted(block, quotes, separator):
 def remark(source):
     """What a look at the file found that is not as usual."""
     return source.dialect.remark
+
+
+@contextlib.contextmanager
+def writer(path, separator, compressed, safe):
+    """Open a new file; gives the function that appends a table, perhaps behind lines."""
+    with new_file(path, compressed) as file:
+        begun = False
+
+        def append(table, lines=None, names=()):
+            nonlocal begun
+            if not begun:
+                begun = True
+                row = _quoted(pa.array([*names, *table.column_names]), separator, safe)
+                file.write(separator.join(row.to_pylist()).encode())
+            if table.num_rows:
+                file.write(_text(table, separator, lines, safe))
+
+        yield append
+        file.write(b"\n")
+
+
+def _text(table, separator, lines, safe):
+    """Bytes of the rows, each behind a line break.
+
+    Unlike Arrow's own writer it quotes text, numbers read from a CSV included, only where it must.
+    """
+    cells = [_cells(table.column(name), name, separator, safe) for name in table.column_names]
+    nothing, end, between = pa.array(["", "\n", separator], pa.large_string())
+    if lines is None:
+        lines = pc.binary_join_element_wise(nothing, cells.pop(0), end)
+    joined = pc.binary_join_element_wise(lines, *cells, between)
+    # The texts of an Arrow array lie one behind the other.
+    _, ends, content = joined.buffers()
+    return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
+
+
+def _cells(column, name, separator, safe):
+    column = plain(column)
+    text = is_text(column.type)
+    if pt.is_boolean(column.type):
+        column = pc.if_else(column, "True", "False")
+    try:
+        column = pc.fill_null(column.cast(pa.large_string()), "")
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise UserError(
+            f"Column {quoted(name)} holds {column.type} values, which can't be written as text; "
+            "write to a .parquet file."
+        ) from error
+    return _quoted(column, separator, safe) if text else column
+
+
+def _quoted(column, separator, safe):
+    column = column.cast(pa.large_string())
+    if safe:
+        # Numbers may begin with a sign.
+        column = pc.replace_substring_regex(column, _FORMULA, r"'\0")
+    # A glance at all cells together first, which costs a tenth.
+    content = column.buffers()[2]
+    content = b"" if content is None else content.to_pybytes()
+    if not any(mark in content for mark in (b'"', b"\r", b"\n", separator.encode())):
+        return column
+    special = pc.match_substring_regex(column, f'["\r\n{separator}]')
+    if not pc.any(special).as_py():
+        return column
+    doubled = pc.replace_substring(column, '"', '""')
+    mark, empty = pa.array(['"', ""], pa.large_string())
+    return pc.if_else(special, pc.binary_join_element_wise(mark, doubled, mark, empty), column)

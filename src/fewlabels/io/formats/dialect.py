@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from ...options.words import ref
-from .extensions import is_compressed, separator_of
+from .registry import is_compressed
 
 _LOOKED_AT = 1 << 24
 _SAMPLE, _ROWS = 1 << 16, 200
@@ -35,7 +35,7 @@ class Dialect(NamedTuple):
 
 def find_dialect(source):
     """Look at the beginning of a file for what its reading leaves open."""
-    reading, usual = source.reading, separator_of(source)
+    reading, usual = source.reading, source.format.separator
     opened = gzip.open if is_compressed(source) else open
     with opened(source, "rb") as file:
         start = file.read(_LOOKED_AT)

@@ -4,7 +4,6 @@ import contextlib
 
 import pyarrow as pa
 
-from ..._extras import require
 from ...options.words import UserError
 from ..limits import Patient, allowed_bytes, check_room
 from .databases import quoted, share_read, table_of
@@ -72,7 +71,6 @@ def _size(found):
 @contextlib.contextmanager
 def _opened(source):
     """The database, a table of it as SQL names it, and what runs calls so that they end."""
-    require(f"reading {source.path}", "duckdb")
     import duckdb
 
     memory = f"{max(_LEAST_MEMORY, allowed_bytes()) / 1e6:.0f}MB"

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ..._extras import require
 from ...options.words import UserError, listing, quoted
 from ..limits import check_room
 from .databases import table_of
@@ -49,7 +48,6 @@ def remark(source):
 
 @lru_cache(maxsize=2)
 def _sheet(source):
-    require(f"reading {source.path}", "openpyxl")
     import openpyxl
 
     try:

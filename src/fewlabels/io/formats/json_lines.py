@@ -1,13 +1,15 @@
 """JSON Lines: an object per row."""
 
+import contextlib
 import json
+import math
 from functools import lru_cache
 
 import pyarrow as pa
 
 from ...options.words import UserError
 from ..limits import check_room
-from .blocks import blocks
+from .blocks import blocks, new_file
 
 # Bytes that a cell takes, also one that is missing, and cells that are written out at a time.
 _PER_CELL, _CELLS = 4, 1 << 24
@@ -78,3 +80,19 @@ def _text(value):
     if value is None or isinstance(value, str):
         return value
     return str(value) if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)
+
+
+@contextlib.contextmanager
+def writer(path, separator, compressed, safe):
+    """Open a new file; gives the function that appends a table."""
+    with new_file(path, compressed) as file:
+        yield lambda table: file.writelines(_objects(table))
+
+
+def _objects(table):
+    """A line of JSON per row, with null for what is blank or no finite number."""
+    for row in table.to_pylist():
+        for name, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                row[name] = None
+        yield json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"

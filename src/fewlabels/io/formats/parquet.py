@@ -1,5 +1,6 @@
 """Parquet files."""
 
+import contextlib
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,8 @@ import pyarrow.parquet as pq
 
 from ..limits import check_room
 
+# Rows that a part of a file has at least and at most.
+PART = 1 << 14, 1 << 18
 # Texts are written out for so many bytes at a time.
 _BYTES = 1 << 26
 # Bytes of a column that are read at a time. What is read ahead would be the whole file.
@@ -66,6 +69,20 @@ def parts(source, n_rows):
         found += pairwise(start + (end - start) * k // cut for k in range(cut + 1)) if cut else []
         start = end
     return found if len(found) > 1 else [None]
+
+
+@contextlib.contextmanager
+def writer(path, separator, compressed, safe):
+    """Open a new file; gives the function that appends a table."""
+    with contextlib.ExitStack() as stack:
+        file = None
+
+        def append(table):
+            nonlocal file
+            file = file or stack.enter_context(pq.ParquetWriter(path, table.schema))
+            file.write_table(table)
+
+        yield append
 
 
 def by_buffers():

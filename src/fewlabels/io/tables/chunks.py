@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...options.words import UserError, listing, meant, plural, quoted
-from ..arrays import as_sparse
-from ..formats.extensions import SEPARATORS, TABLES, WITH_HEADER
+from ..arrays import array_pieces, as_sparse
+from ..formats.registry import matrices, tables, usual_extensions
 from ..sources import as_source
-from ..stored import array_pieces
 from .columns import text, with_dates, without
 from .features import array_features, check_columns, table_features
 from .notation import Notation, check_unit, notation_words
@@ -56,23 +55,24 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         width += _OF_TEXT * len(schema.names("text"))
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
-    if path.form not in TABLES:
+    if not path.format.is_table:
         return _array_chunks(path, schema, tally, rows, (target, target_needed))
-    lines = lines and path.form in SEPARATORS
+    lines = lines and path.format.separator is not None
     return _table_chunks(path, schema, tally, rows, (target, target_needed), lines)
 
 
 def input_columns(path, schema):
     """Names of the columns of a table, none for a matrix."""
     path = _as_fitted(path, schema)
-    names = column_names(path) if path.form in TABLES else []
+    names = column_names(path) if path.format.is_table else []
     return [name for name in names if not is_beside(name)]
 
 
 def _as_fitted(path, schema):
     """A file that is read with names or without, as the training file was."""
     source = as_source(path)
-    if schema.header or source.form not in WITH_HEADER or source.reading.header is not None:
+    optional = "header" in source.format.options
+    if schema.header or not optional or source.reading.header is not None:
         return source
     return replace(source, reading=replace(source.reading, header=False))
 
@@ -81,7 +81,7 @@ def _table_chunks(path, schema, tally, rows, target, lines=False):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
-            f"names, but {path} is a table; pass a .npy, .npz or .svmlight file."
+            f"names, but {path} is a table; pass a {usual_extensions(matrices())} file."
         )
     names = column_names(path)
     check_columns(names, schema, path)
@@ -92,8 +92,8 @@ def _table_chunks(path, schema, tally, rows, target, lines=False):
         plain = {name for name in schema.names("number") if name not in notations}
         types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
         types |= {} if target is None else {target: pa.string()}
-    # Where a part of other text begins is known in bytes: its rows are counted from there.
-    done = path.part[0] if path.form == "parquet" and path.part else 0
+    # Where a part of delimited text begins is known in bytes: its rows are counted from there.
+    done = path.part[0] if path.part and path.format.separator is None else 0
     for table, lines, share in iterate_tables(path, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         parts = with_dates(table, schema.dates, path)
@@ -111,8 +111,7 @@ def _look(path, schema, tally):
 
     What there is to say of it is left in the tally.
     """
-    whole = path if path.form == "frame" else path.whole
-    with contextlib.closing(iterate_tables(whole, _ROWS)) as tables:
+    with contextlib.closing(iterate_tables(path.whole, _ROWS)) as tables:
         start = next(tables, (pa.table({}),))[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
     notations = table_notations(path, start, known.keys() & set(start.column_names), known)
@@ -133,7 +132,7 @@ def _array_chunks(path, schema, tally, rows, target):
     if schema.layout == "table":
         raise UserError(
             f"The model was fitted to a table with named columns, but {path} has no column "
-            "names; pass a .csv, .tsv or .parquet file."
+            f"names; pass a {usual_extensions(tables())} file."
         )
     done = 0
     with contextlib.closing(array_pieces(path, rows, schema)) as pieces:

@@ -5,34 +5,17 @@ import csv
 import zlib
 from collections import Counter
 from dataclasses import replace
-from importlib import import_module
 
 import pyarrow as pa
 
+from ..._extras import require
 from ...options.words import UserError, listing, ref
 from ..answers.rows import LabelColumn
-from ..formats.beside import Beside
+from ..formats.registry import matrices, usual_extensions
 from ..limits import check_room
 from ..sources import InMemory, Source, as_source
+from .beside import Beside
 
-# Where tables of a format are read.
-_READERS = {
-    "csv": "delimited",
-    "tsv": "delimited",
-    "parquet": "parquet",
-    "folder": "folder",
-    "jsonl": "json_lines",
-    "sqlite": "sqlite",
-    "duckdb": "duck",
-    "xlsx": "excel",
-}
-# A part has at least and at most so many rows, or bytes of text.
-_PARTS = {
-    "parquet": (1 << 14, 1 << 18),
-    "csv": (1 << 22, 1 << 26),
-    "tsv": (1 << 22, 1 << 26),
-}
-CUT = frozenset(_PARTS)
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000
 # What learning takes besides a table as it was read: numbers, encoded and prepared for kernels.
@@ -43,9 +26,9 @@ _TELLING = 1 << 24
 
 def _reader(path):
     source = as_source(path)
-    if source.form == "frame":
-        return InMemory, source
-    return import_module(f"...formats.{_READERS[source.form]}", __name__), source
+    if source.format.needs:
+        require(f"reading {source.path}", *source.format.needs)
+    return source.format.load(), source
 
 
 def column_names(path):
@@ -63,7 +46,7 @@ def _checked_names(path, names, besides):
     """Names of the columns of a table, and of what stands next to it."""
     for beside in besides:
         names = beside.names_after(names)
-    what = f"{len(names)} columns; a .npz or .svmlight matrix needs less"
+    what = f"{len(names)} columns; a {usual_extensions(matrices())} matrix needs less"
     check_room(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -82,8 +65,11 @@ def remark_on(path):
 
 
 def cut_into_parts(files, n_parts):
-    """Files of one of the formats ``CUT`` as parts of them, about so many in all."""
-    reader, (least, most) = _reader(files[0])[0], _PARTS[files[0].form]
+    """Files of one format as parts of them, about so many in all, where it has parts."""
+    reader = _reader(files[0])[0]
+    if not hasattr(reader, "parts"):
+        return files
+    least, most = reader.PART
     sizes, found = 0, []
     for file in files:
         with readable(file):
@@ -99,7 +85,7 @@ def read_table(path):
     """Read the whole table; cells of delimited text stay text."""
     path = as_source(path)
     tables, total = [], 0
-    for table, _, share in iterate_tables(path, None if path.form == "frame" else 1 << 20):
+    for table, _, share in iterate_tables(path, None if isinstance(path, InMemory) else 1 << 20):
         total += table.nbytes
         # What is to come is guessed from what was read, once that is enough to tell.
         expected = total / max(share, 1e-3) if total > _TELLING else total

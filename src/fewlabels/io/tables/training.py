@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...options.words import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
-from ..formats.extensions import SEPARATORS, TABLES
+from ..formats.registry import tables, usual_extensions
 from ..limits import check_room
 from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
@@ -89,7 +89,7 @@ class TrainingFile:
     @property
     def remarks(self):
         """What a look at the file found of how it is written."""
-        read = remark_on(self.path) if self.path.form in TABLES else ""
+        read = remark_on(self.path) if self.path.format.is_table else ""
         return [text for text in (read, notation_words(self.notations)) if text]
 
     @cached_property
@@ -156,7 +156,7 @@ def read_training(
     """
     path = as_source(path)
     notations, numbers = {}, None
-    if path.form in TABLES:
+    if path.format.is_table:
         _check_asked({"drop": drop, "categorical": categorical, "text": text}, target)
         others = [*categorical, *keep, *text, *dates]
         content, values, numbers = _read_table(path, target, drop, others, aside)
@@ -168,8 +168,8 @@ def read_training(
     elif drop or categorical or keep or text or dates or aside:
         raise UserError(
             f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')} and "
-            f"{ref('categorical')} need column names, and {path} has none; use a table (.csv, "
-            ".tsv or .parquet)."
+            f"{ref('categorical')} need column names, and {path} has none; use a table "
+            f"({usual_extensions(tables())})."
         )
     else:
         content, values = _read_arrays(path, target)
@@ -194,7 +194,7 @@ def table_notations(path, table, names, known=None):
     decimal, likely = None, "."
     if isinstance(path, Source):
         decimal = path.reading.decimal
-        likely = "," if path.form in SEPARATORS and path.dialect.sep == ";" else "."
+        likely = "," if path.format.separator is not None and path.dialect.sep == ";" else "."
     return find_notations(
         table, [n for n in table.column_names if n in names], decimal, known, likely
     )

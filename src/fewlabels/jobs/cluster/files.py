@@ -9,12 +9,11 @@ from operator import attrgetter
 from ..._extras import require
 from ..._threads import resolve_n_jobs
 from ...io.folders import files_of_pattern, parquet_files
+from ...io.formats.registry import tables, usual_extensions
 from ...io.sources import InMemory
-from ...io.tables.read import CUT, cut_into_parts
+from ...io.tables.read import cut_into_parts
 from ...options.words import UserError, listing, ref
 
-# What files may be, each of which is read by one worker.
-_FORMS = ("parquet", "csv", "tsv", "jsonl")
 # Seconds until a scheduler has to answer.
 _PATIENCE = 10
 # Parts of files for each worker, about.
@@ -44,10 +43,11 @@ def files_of(data):
                 f"omit {ref('scheduler')} and {ref('workers')}."
             )
     files = [replace(data, path=file.resolve()) for file in sorted(found)] or [data]
-    others = [str(file) for file in files if file.form not in _FORMS]
+    others = [str(file) for file in files if not file.format.memory_factor]
     if others:
+        known = [each for each in tables() if each.memory_factor]
         raise UserError(
-            f"{listing(others, 3)}: a cluster reads .parquet, .csv, .tsv and .jsonl files; omit "
+            f"{listing(others, 3)}: a cluster reads {usual_extensions(known)} files; omit "
             f"{ref('scheduler')} and {ref('workers')}."
         )
     return files
@@ -57,9 +57,8 @@ def parts_of(files, client):
     """The files, large ones in parts, so that all workers have some."""
     found = []
     n_parts = _OF_WORKER * len(client.nthreads())
-    for form, some in groupby(files, attrgetter("form")):
-        alike = list(some)
-        found += cut_into_parts(alike, n_parts) if form in CUT else alike
+    for _, some in groupby(files, attrgetter("format")):
+        found += cut_into_parts(list(some), n_parts)
     return found
 
 

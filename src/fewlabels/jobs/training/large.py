@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ...estimators.base.rows import what_is_missing
-from ...io.arrays import ArrayData, memory_of, release, taken
+from ...io.arrays import ArrayData, read_arrays, release, taken
 from ...io.folders import parquet_files
-from ...io.formats.extensions import TABLES, is_compressed
+from ...io.formats.registry import is_compressed
 from ...io.limits import free_memory, size_of, writing
 from ...io.scratch import temporary_folder
 from ...io.sources import InMemory
-from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
+from ...io.stored import ArrayWriter, SparseWriter
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
@@ -35,10 +35,9 @@ from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of, odd_rows
 from .fitting import fit_machine
 
-# Bytes that reading and learning take for every cell; formats that are read in pieces, and what a
-# byte of theirs comes to at most.
-_PER_CELL = 40
-_MOST = {"csv": 20, "tsv": 20, "parquet": 1000, "folder": 1000}
+# Bytes that reading and learning take for every cell, and what a byte of a compressed file may
+# hold.
+_PER_CELL, _PACKED = 40, 100
 # Rows of a sample that have no label, and of each label; more labels than this are no classes.
 _SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
 _ROWS, _COUNTED = 1 << 16, 1 << 20
@@ -52,15 +51,16 @@ _LOST = 1e-6
 def does_not_fit(data, options):
     """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
     beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
-    if beside or (data.form in TABLES and data.form not in _MOST):
+    factor = data.format.memory_factor
+    if beside or (data.format.is_table and factor is None):
         return False
     allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
-    if data.form not in TABLES:
-        return memory_of(data) > allowed
+    if not data.format.is_table:
+        return data.format.load().memory(data) > allowed
     path = data.path
     files = parquet_files(path) if path.is_dir() else [path]
-    most = _MOST[data.form] * (100 if is_compressed(path) else 1)
-    if most * sum(file.stat().st_size for file in files) <= allowed:
+    factor *= _PACKED if is_compressed(path) else 1
+    if factor * sum(file.stat().st_size for file in files) <= allowed:
         return False
     with contextlib.closing(iterate_tables(data, _ROWS)) as pieces:
         table, _, share = next(pieces)
@@ -229,19 +229,19 @@ class _OnDisk:
 
     def __init__(self, data, options, run, place):
         self.file, self.options, self.run, self._place = data, options, run, place
-        self.why = f"the {'table does' if data.form in TABLES else 'rows do'} not fit in memory"
+        self.why = f"the {'table does' if data.format.is_table else 'rows do'} not fit in memory"
         if options.memory is not None:
             self.why += f" ({ref('memory', options.memory)})"
         run.observer.step(f"drawing a sample of the rows, because {self.why}")
         self._source = data
-        if data.form not in TABLES:
-            self._source = InMemory("matrix", mapped_arrays(data, place))
+        if not data.format.is_table:
+            self._source = InMemory("matrix", read_arrays(data, place=place))
 
     def draw(self):
         """Rows drawn at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
-        if self._source.form not in TABLES:
+        if not self._source.format.is_table:
             return DrawnFromArrays(self._source.content, *asked)
         drawn = Drawn(*asked)
         with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from ...options.words import UserError, plural, ref
 from ..arrays import read_arrays
 from ..sources import InMemory, as_source
-from ..tables.schema import beside_name
+from .schema import beside_name
 
 
 class Beside:

@@ -1,0 +1,1 @@
+"""Formats of matrices, whose columns have no names: a file each; see ``registry.py``."""

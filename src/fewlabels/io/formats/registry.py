@@ -1,0 +1,194 @@
+"""The formats of files: what each can do, and the module that reads it.
+
+A module of a table has two functions:
+
+- ``names(source)`` returns the names of its columns.
+- ``pieces(source, names, rows, types)`` yields tables of about ``rows`` rows (None: any number),
+  their lines (None: they aren't text) and the share of the file read so far. ``types`` is for
+  delimited text; see ``tables/read.py``.
+
+It may have three more:
+
+- ``remark(source)`` returns what to report about how the file was read.
+- ``parts(source, size)`` and ``size(source)`` cut a file for several workers. ``PART`` holds the
+  least and the largest size of a part.
+- ``writer(path, separator, compressed, safe)`` opens a file to write; see ``write.py``.
+
+A module of a matrix has ``read(source, place)``, ``memory(source)`` and
+``pieces(source, rows, schema)``; see ``arrays.py``.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_TABLE = frozenset({"decimal", "features", "labels"})
+_TEXT = _TABLE | {"encoding"}
+_DELIMITED = _TEXT | {"sep", "header"}
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a format can do.
+
+    Parameters
+    ----------
+    name : str
+        The name of the format.
+    extensions : tuple of str
+        The extensions of its files, the usual one first.
+    module : str or object
+        The module of this package that reads it, imported on first use; or what has its functions.
+    options : frozenset of str
+        The options of reading that apply: fields of ``ReadingOptions``, and "table" if a file has
+        several.
+    is_table : bool
+        Whether columns have names. Otherwise it is a matrix.
+    separator : str, optional
+        The usual separator of delimited text.
+    compressed : bool
+        Whether a file may be compressed, with ``.gz`` behind its extension.
+    writable : bool
+        Whether scores can be written in it.
+    memory_factor : int, optional
+        The most bytes of memory that a byte of the file takes. Larger files are learned from in
+        pieces, or on a cluster; files of a format without it must fit in memory.
+    needs : tuple of str
+        Packages to read it, keys of ``EXTRAS``.
+    signature : tuple of int and bytes, optional
+        Where files have which bytes, if they share an extension with another format.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    module: Any
+    options: frozenset[str] = _TABLE
+    is_table: bool = True
+    separator: str | None = None
+    compressed: bool = False
+    writable: bool = False
+    memory_factor: int | None = None
+    needs: tuple[str, ...] = ()
+    signature: tuple[int, bytes] | None = None
+
+    @property
+    def all_extensions(self):
+        """The extensions, also of compressed files."""
+        packed = [f"{each}.gz" for each in self.extensions] if self.compressed else []
+        return (*self.extensions, *packed)
+
+    def load(self):
+        """The module of the format."""
+        if isinstance(self.module, str):
+            return import_module(f".{self.module}", __package__)
+        return self.module
+
+    def is_signed(self, path):
+        """Whether a file has the signature of the format."""
+        if self.signature is None:
+            return False
+        start, mark = self.signature
+        with open(path, "rb") as file:
+            file.seek(start)
+            return file.read(len(mark)) == mark
+
+
+def _delimited(name, extension, separator):
+    return Format(
+        name,
+        (extension,),
+        "delimited",
+        _DELIMITED,
+        separator=separator,
+        compressed=True,
+        writable=True,
+        memory_factor=20,
+    )
+
+
+def _matrix(name, extensions, module):
+    return Format(name, extensions, module, frozenset(), is_table=False)
+
+
+_FORMATS = (
+    _delimited("csv", ".csv", ","),
+    _delimited("tsv", ".tsv", "\t"),
+    Format("parquet", (".parquet", ".pq"), "parquet", writable=True, memory_factor=1000),
+    Format("folder", (), "folder", memory_factor=1000),
+    Format("xlsx", (".xlsx", ".xlsm"), "excel", _TABLE | {"header", "table"}, needs=("openpyxl",)),
+    Format(
+        "jsonl",
+        (".jsonl", ".ndjson"),
+        "json_lines",
+        _TEXT,
+        compressed=True,
+        writable=True,
+        memory_factor=1000,
+    ),
+    Format("sqlite", (".sqlite", ".sqlite3", ".db"), "sqlite", _TABLE | {"table"}),
+    Format(
+        "duckdb",
+        (".duckdb", ".sqlite", ".sqlite3", ".db"),
+        "duck",
+        _TABLE | {"table"},
+        needs=("duckdb",),
+        signature=(8, b"DUCK"),
+    ),
+    _matrix("npy", (".npy",), "matrices.numpy_files"),
+    _matrix("npz", (".npz",), "matrices.numpy_files"),
+    _matrix("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "matrices.svmlight"),
+    # Rows in memory.
+    Format("frame", (), "frame"),
+    _matrix("matrix", (), "matrices.memory"),
+)
+FORMATS = {each.name: each for each in _FORMATS}
+
+
+def tables():
+    """The formats of files with named columns."""
+    return [each for each in FORMATS.values() if each.extensions and each.is_table]
+
+
+def matrices():
+    """The formats of files without."""
+    return [each for each in FORMATS.values() if each.extensions and not each.is_table]
+
+
+def writable():
+    """The formats that scores can be written in."""
+    return [each for each in FORMATS.values() if each.writable]
+
+
+def extension_of(path):
+    """The extension of a path, with what comes before ``.gz``."""
+    path = Path(path)
+    return "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
+
+
+def is_compressed(path):
+    """Whether a file is compressed, by its extension."""
+    return Path(path).suffix.lower() == ".gz"
+
+
+def formats_of(path):
+    """The formats that a path may have, by its extension."""
+    extension = extension_of(path).lower()
+    return [each for each in FORMATS.values() if extension in each.all_extensions]
+
+
+def every_extension(formats):
+    """All extensions of formats in words; compressed files come last."""
+    plain = dict.fromkeys(name for each in formats for name in each.extensions)
+    packed = dict.fromkeys(name for each in formats for name in each.all_extensions)
+    return _in_words([*(plain | packed)])
+
+
+def usual_extensions(formats):
+    """The usual extension of each format in words."""
+    return _in_words([each.extensions[0] for each in formats])
+
+
+def _in_words(extensions):
+    *names, last = extensions
+    return ", ".join(names) + f" or {last}"
