@@ -67,7 +67,7 @@ def prior(
         Path,
         argument(
             metavar="DATA",
-            help=FILES,
+            help=f"{FILES} .npy files can't hold the labels it needs.",
         ),
     ],
     target: Annotated[

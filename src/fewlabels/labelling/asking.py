@@ -58,7 +58,7 @@ ASKING = {
     "typical": Asking(always("Typical")),
     "diverse": Asking(always("Diverse")),
     "positives": Asking(_hunting, "looks for the first class"),
-    "anomalies": Asking(_hunting, "looks for a first class unlike most rows", hunts=True),
+    "anomalies": Asking(_hunting, "looks for a rare first class, unlike most rows", hunts=True),
     "random": Asking(always("Random")),
 }
 DEFAULT = "mixed"

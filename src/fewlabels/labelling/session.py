@@ -102,7 +102,7 @@ class Session:
             self.file.close()
             raise
         self.lock = threading.Condition(threading.RLock())
-        self.ask, self.notes, self.trouble = ask, list(self.rows.notes), ""
+        self.notes, self.trouble = list(self.rows.notes), ""
         self._place = {key: row for row, key in enumerate(self.rows.keys)}
         self._leases, self._closing, self._workers = {}, False, []
         self._read(classes)
