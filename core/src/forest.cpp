@@ -1,5 +1,5 @@
-// Forests: extremely randomized trees, the leaves that rows fall into, shares of common leaves, and
-// sums over leaves.
+// Forests: trees of random or best splits, the leaves that rows fall into, shares of common leaves,
+// and sums over leaves.
 #include "fewlabels.h"
 #include "vec.hpp"
 
@@ -66,18 +66,33 @@ struct Grown {
     const float* columns;
     const int32_t* place;
     int64_t tried, smallest;
+    bool best;
 };
 
-// Scratch space of a tree: the rows in it, columns in the order they were drawn, and by class the
-// weight of a row and sums over the node and below a threshold.
+// A row of a tree: its class, and how often it was drawn.
+struct Drawn {
+    int32_t place, times;
+};
+
+// Scratch space of a tree: the rows in it, all rows as it sees them, columns in the order they were
+// drawn, and by class the weight of a row and sums over the node and below a threshold.
 struct Scratch {
     int64_t *rows, *features, *waiting;
+    Drawn* drawn;
+    uint64_t *keys, *spare;
     double *weight, *inside, *below;
+
+    double of(int64_t row) const { return weight[drawn[row].place] * double(drawn[row].times); }
 };
 
 struct Split {
     double score, threshold;
     int64_t feature;
+
+    // Equal splits score the same but for rounding: the first is kept.
+    void offer(double other, double at, int64_t f) {
+        if (feature < 0 || other > score * (1.0 + 1e-12)) *this = {other, at, f};
+    }
 };
 
 // Sums of weights by class, squared, over the sum of weights: the higher, the purer.
@@ -87,8 +102,18 @@ double purity(const double* sums, int64_t n_classes) {
     return squares / total;
 }
 
+// The same of the two sides of a split: sums below it and in all.
+double purity(const double* below, const double* inside, int64_t n_classes) {
+    double total = 0.0, squares = 0.0;
+    for (int64_t c = 0; c < n_classes; c++) {
+        const double above = inside[c] - below[c];
+        total += above, squares += above * above;
+    }
+    return purity(below, n_classes) + squares / total;
+}
+
 // Try one random threshold of column f among rows; false if the column is constant there.
-bool try_column(const Grown& on, const Scratch& s, const int64_t* rows, int64_t count, int64_t f,
+bool try_random(const Grown& on, const Scratch& s, const int64_t* rows, int64_t count, int64_t f,
                 Random& random, Split& best) {
     const float* x = on.columns + f * on.n;
     float low = x[rows[0]], high = low;
@@ -104,29 +129,83 @@ bool try_column(const Grown& on, const Scratch& s, const int64_t* rows, int64_t 
     int64_t n_below = 0;
     for (int64_t i = 0; i < count; i++) {
         if (!(double(x[rows[i]]) <= threshold)) continue;
-        const int32_t c = on.place[rows[i]];
-        s.below[c] += s.weight[c];
+        s.below[s.drawn[rows[i]].place] += s.of(rows[i]);
         n_below++;
     }
     if (n_below < on.smallest || count - n_below < on.smallest) return true;
-    double score = purity(s.below, on.n_classes);
-    for (int64_t c = 0; c < on.n_classes; c++) s.below[c] = s.inside[c] - s.below[c];
-    score += purity(s.below, on.n_classes);
-    // Equal splits score the same but for rounding: the first is kept.
-    if (best.feature < 0 || score > best.score * (1.0 + 1e-12)) best = {score, threshold, f};
+    best.offer(purity(s.below, s.inside, on.n_classes), threshold, f);
     return true;
 }
 
-// The best of `tried` random splits of rows; feature is -1 if there is none. More are tried while
-// all columns are constant.
+// A number whose order is that of values, and the value again.
+uint64_t order_of(float value) {
+    uint32_t bits;
+    value += 0.0f;  // -0 equals 0
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+float value_of(uint64_t order) {
+    const uint32_t bits = order >> 31 ? uint32_t(order) & 0x7FFFFFFFu : ~uint32_t(order);
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Sort keys by their upper halves: few by insertion, many by one byte after the other.
+uint64_t* sorted(uint64_t* keys, uint64_t* spare, int64_t count) {
+    if (count <= 64) {
+        for (int64_t i = 1; i < count; i++) {
+            const uint64_t key = keys[i];
+            int64_t j = i;
+            for (; j > 0 && keys[j - 1] > key; j--) keys[j] = keys[j - 1];
+            keys[j] = key;
+        }
+        return keys;
+    }
+    for (int shift = 32; shift < 64; shift += 8) {
+        int64_t ends[256] = {};
+        for (int64_t i = 0; i < count; i++) ends[keys[i] >> shift & 255]++;
+        if (ends[keys[0] >> shift & 255] == count) continue;
+        for (int64_t digit = 0, before = 0; digit < 256; digit++) {
+            const int64_t own = ends[digit];
+            ends[digit] = before;
+            before += own;
+        }
+        for (int64_t i = 0; i < count; i++) spare[ends[keys[i] >> shift & 255]++] = keys[i];
+        uint64_t* other = keys;
+        keys = spare;
+        spare = other;
+    }
+    return keys;
+}
+
+// Try every threshold of column f among rows; false if the column is constant there.
+bool try_all(const Grown& on, const Scratch& s, const int64_t* rows, int64_t count, int64_t f,
+             Split& best) {
+    const float* x = on.columns + f * on.n;
+    for (int64_t i = 0; i < count; i++) s.keys[i] = order_of(x[rows[i]]) << 32 | uint64_t(rows[i]);
+    const uint64_t* keys = sorted(s.keys, s.spare, count);
+    if (keys[0] >> 32 == keys[count - 1] >> 32) return false;
+    for (int64_t c = 0; c < on.n_classes; c++) s.below[c] = 0.0;
+    for (int64_t i = 0; i + on.smallest < count; i++) {
+        const int64_t row = keys[i] & 0xFFFFFFFFu;
+        s.below[s.drawn[row].place] += s.of(row);
+        if (i + 1 < on.smallest || keys[i] >> 32 == keys[i + 1] >> 32) continue;
+        const double low = value_of(keys[i] >> 32), high = value_of(keys[i + 1] >> 32);
+        double threshold = 0.5 * low + 0.5 * high;
+        if (!(threshold < high)) threshold = low;
+        best.offer(purity(s.below, s.inside, on.n_classes), threshold, f);
+    }
+    return true;
+}
+
+// The best of splits of rows by `tried` columns; feature is -1 if there is none. More columns are
+// tried while all are constant.
 Split find_split(const Grown& on, const Scratch& s, const int64_t* rows, int64_t count,
                  Random& random) {
     Split best = {0.0, 0.0, -1};
     for (int64_t c = 0; c < on.n_classes; c++) s.inside[c] = 0.0;
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t c = on.place[rows[i]];
-        s.inside[c] += s.weight[c];
-    }
+    for (int64_t i = 0; i < count; i++) s.inside[s.drawn[rows[i]].place] += s.of(rows[i]);
     int64_t n_inside = 0;
     for (int64_t c = 0; c < on.n_classes; c++) n_inside += s.inside[c] > 0.0;
     if (n_inside < 2 || count < 2 * on.smallest) return best;
@@ -135,9 +214,17 @@ Split find_split(const Grown& on, const Scratch& s, const int64_t* rows, int64_t
         const int64_t j = i + random.below(on.d - i), f = s.features[j];
         s.features[j] = s.features[i];
         s.features[i] = f;
-        varies |= try_column(on, s, rows, count, f, random, best);
+        varies |= on.best ? try_all(on, s, rows, count, f, best)
+                          : try_random(on, s, rows, count, f, random, best);
     }
     return best;
+}
+
+// Random numbers of one tree of a seed.
+Random random_of(int64_t seed, int64_t tree) {
+    Random random = {uint64_t(seed)};
+    random.state = random.bits() + uint64_t(tree) * 0xD1B54A32D192ED03u;
+    return random;
 }
 
 // A tree over the rows in s.rows, nodes numbered from 0; how many there are, and their depth.
@@ -184,28 +271,47 @@ int64_t grow(const Grown& on, const Scratch& s, int64_t n_rows, Random& random, 
 extern "C" {
 
 int32_t fl_grow_trees(int64_t n, int64_t d, const float* columns, int64_t n_classes,
-                      const int32_t* place, int64_t n_drawn, int64_t tried, int64_t smallest,
-                      int64_t seed, int64_t first, int64_t most, int64_t* feature,
-                      double* threshold, int64_t* left, int64_t* right, int64_t* sizes,
-                      int64_t* depths, double* work, int64_t* places, int64_t start,
-                      int64_t stop) {
-    const fl::Grown on = {n, d, n_classes, columns, place, tried, smallest};
-    const int64_t n_rows = n_drawn > 0 ? n_drawn : n;
+                      const int32_t* place, int64_t n_drawn, int64_t best, int64_t tried,
+                      int64_t smallest, int64_t seed, int64_t first, int64_t most,
+                      int64_t* feature, double* threshold, int64_t* left, int64_t* right,
+                      int64_t* sizes, int64_t* depths, double* work, int64_t* places,
+                      int64_t start, int64_t stop) {
+    const fl::Grown on = {n, d, n_classes, columns, place, tried, smallest, best != 0};
     fl::Scratch s;
     s.weight = work, s.inside = work + n_classes, s.below = s.inside + n_classes;
-    s.rows = places, s.features = s.rows + n_rows, s.waiting = s.features + d;
+    s.rows = places, s.features = s.rows + n, s.waiting = s.features + d;
+    s.drawn = reinterpret_cast<fl::Drawn*>(s.waiting + 4 * (n + 1));
+    s.keys = reinterpret_cast<uint64_t*>(s.drawn + n), s.spare = s.keys + n;
     for (int64_t tree = start; tree < stop; tree++) {
-        fl::Random random = {uint64_t(seed)};
-        random.state = random.bits() + uint64_t(first + tree) * 0xD1B54A32D192ED03u;
-        for (int64_t i = 0; i < n_rows; i++) s.rows[i] = n_drawn > 0 ? random.below(n) : i;
+        fl::Random random = fl::random_of(seed, first + tree);
+        for (int64_t i = 0; i < n; i++) s.drawn[i] = {place[i], n_drawn > 0 ? 0 : 1};
+        for (int64_t i = 0; i < n_drawn; i++) s.drawn[random.below(n)].times++;
         for (int64_t f = 0; f < d; f++) s.features[f] = f;
         for (int64_t c = 0; c < n_classes; c++) s.inside[c] = 0.0;
-        for (int64_t i = 0; i < n_rows; i++) s.inside[place[s.rows[i]]] += 1.0;
+        int64_t n_rows = 0;
+        double n_times = 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            if (s.drawn[i].times == 0) continue;
+            s.rows[n_rows++] = i;
+            s.inside[place[i]] += double(s.drawn[i].times);
+            n_times += double(s.drawn[i].times);
+        }
         for (int64_t c = 0; c < n_classes; c++)  // all classes weigh the same
-            s.weight[c] = s.inside[c] > 0.0 ? double(n_rows) / s.inside[c] : 0.0;
+            s.weight[c] = s.inside[c] > 0.0 ? n_times / s.inside[c] : 0.0;
         const int64_t at = tree * most;
         sizes[tree] = fl::grow(on, s, n_rows, random, feature + at, threshold + at, left + at,
                                right + at, depths + tree);
+    }
+    return FL_OK;
+}
+
+int32_t fl_draw_rows(int64_t n, int64_t n_drawn, int64_t seed, int32_t* times, int64_t start,
+                     int64_t stop) {
+    for (int64_t tree = start; tree < stop; tree++) {
+        fl::Random random = fl::random_of(seed, tree);
+        int32_t* own = times + tree * n;
+        for (int64_t i = 0; i < n; i++) own[i] = n_drawn > 0 ? 0 : 1;
+        for (int64_t i = 0; i < n_drawn; i++) own[random.below(n)]++;
     }
     return FL_OK;
 }

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference.trees import ReferenceForest
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from fewlabels.kernels.forest import Forest, add_sums, shared
+from fewlabels.kernels.growing import VotingForest, grow_forest
 
 
 def grown(n_rows, n_trees, rng, d=5):
@@ -87,7 +88,18 @@ def same_partition(a, b):
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 4])
-@pytest.mark.parametrize("settings", [{}, {"smallest": 3}, {"drawn": 12}], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"smallest": 3},
+        {"drawn": 12},
+        {"drawn": 150, "smallest": 2},
+        {"best": True},
+        {"best": True, "smallest": 3, "drawn": 40},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("kind", ["numbers", "few values", "constant", "huge", "one row"])
 def test_trees_are_those_of_the_definition(kind, settings, n_classes, rng):
     X = rng.normal(size=(1 if kind == "one row" else 60, 6))
@@ -100,7 +112,10 @@ def test_trees_are_those_of_the_definition(kind, settings, n_classes, rng):
     place = rng.integers(n_classes, size=len(X))
     expected = ReferenceForest(X, place, 20, seed=3, **settings)
     given = {"min_samples_leaf": settings.get("smallest", 1), "drawn": settings.get("drawn", 0)}
-    forest = Forest.random(X, place, 20, seed=3, **given)
+    splits = "best" if settings.get("best") else "random"
+    forest, times = grow_forest(X, place, 20, seed=3, splits=splits, **given)
+    if given["drawn"]:
+        np.testing.assert_array_equal(times, expected.times)
     Z = np.concatenate([X, rng.normal(size=(20, 6)) * X.std()])
     assert same_partition(forest.leaves(Z), expected.apply(Z))
     n_leaves = np.bincount(
@@ -112,35 +127,120 @@ def test_trees_are_those_of_the_definition(kind, settings, n_classes, rng):
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, np.asfortranarray])
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_same_trees_however_rows_are_held(make, n_jobs, rng, monkeypatch):
+@pytest.mark.parametrize("splits", ["random", "best"])
+def test_the_same_trees_however_rows_are_held(splits, make, n_jobs, rng, monkeypatch):
     X = rng.normal(size=(50, 40)) * (rng.random((50, 40)) < 0.2)
     X[:, 7] = 0.0
     place = rng.integers(3, size=50)
-    one = Forest.random(X, place, 30, seed=5)
-    monkeypatch.setattr("fewlabels.kernels.forest._NODES", 1000)  # several batches
-    other = Forest.random(make(X), place, 30, seed=5, n_jobs=n_jobs)
+    one = grow_forest(X, place, 30, seed=5, splits=splits).forest
+    monkeypatch.setattr("fewlabels.kernels.growing._NODES", 1000)  # several batches
+    other = grow_forest(make(X), place, 30, seed=5, splits=splits, n_jobs=n_jobs).forest
     np.testing.assert_array_equal(other.leaves(make(X)), one.leaves(X))
     np.testing.assert_array_equal(other.threshold, one.threshold)
     np.testing.assert_array_equal(other.feature, one.feature)
 
 
-def test_trees_are_as_large_as_those_of_scikit_learn(rng):
-    X = rng.normal(size=(400, 4))
-    place = (X[:, 0] + 0.5 * rng.normal(size=400) > 0).astype(int)
-    theirs = ExtraTreesClassifier(300, random_state=0).fit(X, place)
-    sizes = np.array([tree.tree_.node_count for tree in theirs.estimators_])
-    forest = Forest.random(X, place, 300)
+def n_pure_splits(nodes):
+    """How many nodes of one class scikit-learn has split."""
+    return np.sum((nodes.children_left >= 0) & (nodes.value[:, 0].min(axis=1) < 1e-9))
+
+
+THEIRS = {"random": ExtraTreesClassifier, "best": RandomForestClassifier}
+
+
+@pytest.mark.parametrize("splits", ["random", "best"])
+@pytest.mark.parametrize("options", [{}, {"min_samples_leaf": 3}], ids=str)
+@pytest.mark.parametrize("drawn", [0, 150, 400])
+def test_trees_are_as_large_as_those_of_scikit_learn(drawn, options, splits, rng):
+    X = rng.normal(size=(400, 4)).round(2)
+    place = (X[:, 0] + 0.5 * rng.normal(size=400) > 0.7).astype(int)
+    given = {"bootstrap": drawn > 0, "max_samples": drawn or None, **options}
+    given["class_weight"] = "balanced_subsample" if drawn else "balanced"
+    theirs = THEIRS[splits](100, random_state=0, **given).fit(X, place)
+    # Where weights are rounded, scikit-learn goes on splitting nodes of one class.
+    sizes = [tree.tree_.node_count - 2 * n_pure_splits(tree.tree_) for tree in theirs.estimators_]
+    forest = grow_forest(X, place, 100, splits=splits, drawn=drawn, **options).forest
     own = np.diff([*forest.roots, len(forest.left)])
-    error = np.hypot(sizes.std(), own.std()) / np.sqrt(300)
-    assert (
-        abs(own.mean() - sizes.mean()) < 4 * error + 0.01 * sizes.mean()
-    )  # classes not quite even
+    error = np.hypot(np.std(sizes), own.std()) / np.sqrt(100)
+    assert abs(own.mean() - np.mean(sizes)) < 4 * error
 
 
 def test_leaves_of_a_forest_are_pure(rng):
     X, place = rng.normal(size=(80, 3)), rng.integers(3, size=80)
-    forest = Forest.random(X, place, 10, seed=1)
+    forest = grow_forest(X, place, 10, seed=1).forest
     leaves = forest.leaves(X)
     for tree in leaves.T:
         for leaf in np.unique(tree):
             assert len(np.unique(place[tree == leaf])) == 1
+
+
+@pytest.mark.parametrize("splits", ["random", "best"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_votes_are_as_good_as_those_of_scikit_learn(n_classes, splits, rng):
+    """Two forests of ours agree with each other as one of ours agrees with one of theirs."""
+    X = rng.normal(size=(900, 5))
+    place = np.digitize(
+        X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=900), [0.3, 1.0][: n_classes - 1]
+    )
+    own = slice(0, 400)
+    given = {"splits": splits, "min_samples_leaf": 2, "drawn": 400}
+    one, two = (VotingForest(X[own], place[own], 200, seed=seed, **given) for seed in (0, 1))
+    theirs = THEIRS[splits](
+        200,
+        bootstrap=True,
+        oob_score=True,
+        class_weight="balanced_subsample",
+        min_samples_leaf=2,
+        random_state=0,
+    ).fit(X[own], place[own])
+    pairs = [
+        (one.shares(X[400:]), two.shares(X[400:]), theirs.predict_proba(X[400:])),
+        (one.out_of_bag(), two.out_of_bag(), theirs.oob_decision_function_),
+    ]
+    for a, b, other in pairs:
+        np.testing.assert_allclose(a.sum(axis=1), 1.0, rtol=1e-12)
+        noise = np.sqrt(np.mean((a - b) ** 2))
+        assert np.sqrt(np.mean((a - other) ** 2)) < 1.25 * noise
+        assert np.abs((a - other).mean(axis=0)).max() < 0.4 * noise
+
+
+def test_votes_are_means_over_the_leaves_of_the_definition(rng):
+    X, place = rng.normal(size=(40, 3)), rng.integers(3, size=40)
+    expected = ReferenceForest(X, place, 30, seed=4, drawn=40, best=True)
+    forest = VotingForest(X, place, 30, seed=4, drawn=40, splits="best")
+    Z = rng.normal(size=(9, 3))
+    leaves, times = expected.apply(X), np.array(expected.times)
+
+    def share(tree, leaf):
+        counts = np.bincount(place, times[tree], minlength=3)
+        inside = np.bincount(place, times[tree] * (leaves[:, tree] == leaf), minlength=3)
+        shares = inside / np.maximum(counts, 1)
+        return shares / shares.sum()
+
+    of_z = [[share(t, leaf) for t, leaf in enumerate(row)] for row in expected.apply(Z)]
+    np.testing.assert_allclose(forest.shares(Z), np.mean(of_z, axis=1), rtol=1e-12)
+    unseen = [[share(t, row[t]) for t in np.flatnonzero(times[:, i] == 0)]
+              for i, row in enumerate(leaves)]  # fmt: skip
+    of_rows = [np.mean(found, axis=0) for found in unseen]
+    np.testing.assert_allclose(forest.out_of_bag(), of_rows, rtol=1e-12)
+
+
+def test_rows_that_every_tree_has_seen_have_no_votes(rng):
+    X = np.arange(2.0)[:, None]
+    forest = VotingForest(X, np.arange(2), 3, drawn=200, seed=0)
+    assert np.isnan(forest.out_of_bag()).all()
+
+
+@pytest.mark.parametrize("drawn", [0, 60])
+@pytest.mark.parametrize("splits", ["random", "best"])
+def test_many_sparse_numbers_stay_sparse(splits, drawn, rng, monkeypatch):
+    """Then scikit-learn grows trees on the same terms."""
+    X = sp.random_array((60, 30), density=0.3, format="csr", rng=rng)
+    place = (X.toarray()[:, :10].sum(axis=1) > 1.4).astype(int)
+    given = {"splits": splits, "drawn": drawn, "min_samples_leaf": 2}
+    dense = VotingForest(X, place, 400, **given)
+    monkeypatch.setattr("fewlabels.kernels.growing._DENSE", 10)
+    sparse = VotingForest(X, place, 400, **given)
+    assert np.abs(sparse.shares(X) - dense.shares(X)).mean() < 0.02
+    if drawn:
+        assert np.abs(sparse.out_of_bag() - dense.out_of_bag()).mean() < 0.06

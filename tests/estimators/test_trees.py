@@ -4,8 +4,8 @@ import numpy as np
 import onnxruntime
 import pytest
 import scipy.sparse as sp
+from reference.trees import ReferenceForest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -37,9 +37,9 @@ def rows(seed):
 def test_values_are_the_definition(rows):
     X, _, known = rows
     kernel = Trees(n_trees=25, share=0.25).over(X[:300], known[:300], gamma=0.1, random_state=7)
-    forest = RandomForestClassifier(
-        25, min_samples_leaf=3, max_samples=0.3, class_weight="balanced_subsample", random_state=7
-    ).fit(X[:300], known[:300])
+    forest = ReferenceForest(
+        X[:300], known[:300].astype(int), 25, seed=7, smallest=3, drawn=90, best=True
+    )
     a, b = forest.apply(X[:40]), forest.apply(X[250:])
     common = np.mean(a[:, None] == b[None], axis=2)
     expected = 0.75 * RBF(0.1).values(X[:40], X[250:]) + 0.25 * common

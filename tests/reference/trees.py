@@ -1,4 +1,4 @@
-"""Extremely randomized trees by recursion, with the random numbers of the core, for tests."""
+"""Trees of random or best splits by recursion, with the random numbers of the core, for tests."""
 
 import numpy as np
 
@@ -27,24 +27,37 @@ class Random:
 class ReferenceForest:
     """Trees as nested tuples ``(column, threshold, left, right)``; a leaf is its number."""
 
-    def __init__(self, X, place, n_trees, seed, smallest=1, drawn=0):
-        X, place = np.asarray(X, dtype=np.float32), np.asarray(place)
+    def __init__(self, X, place, n_trees, seed, smallest=1, drawn=0, best=False):
+        X, place = np.asarray(X, dtype=np.float32).astype(float), np.asarray(place)
         self.tried, self.smallest = max(1, int(np.sqrt(X.shape[1]))), smallest
-        self.trees, self.n_leaves = [], []
+        self.best, self.trees, self.n_leaves, self.times = best, [], [], []
         for tree in range(n_trees):
             random = Random(Random(seed).bits() + tree * 0xD1B54A32D192ED03)
-            rows = np.arange(len(X))
+            times = np.ones(len(X), dtype=int)
             if drawn:
-                rows = np.array([random.below(len(X)) for _ in range(drawn)])
-            counts = np.bincount(place[rows], minlength=place.max() + 1)
-            weight = np.where(counts > 0, len(rows) / np.maximum(counts, 1), 0.0)
+                rows = [random.below(len(X)) for _ in range(drawn)]
+                times = np.bincount(rows, minlength=len(X))
+            counts = np.bincount(place, times, minlength=place.max() + 1)
+            weight = np.where(counts > 0, times.sum() / np.maximum(counts, 1), 0.0)
             self.random, self.columns, self.leaf = random, list(range(X.shape[1])), 0
-            self.trees.append(self._grown(X[rows].astype(float), place[rows], weight))
+            seen = times > 0
+            given = X[seen], place[seen], (weight[place] * times)[seen]
+            self.trees.append(self._grown(*given))
             self.n_leaves.append(self.leaf)
+            self.times.append(times)
 
     def _purity(self, place, weight):
-        sums = np.bincount(place, weight[place], minlength=len(weight))
+        sums = np.bincount(place, weight)
         return np.sum(sums**2) / np.sum(sums)
+
+    def _thresholds(self, x):
+        if self.best:
+            values = np.unique(x)
+            found = 0.5 * values[:-1] + 0.5 * values[1:]
+            return np.where(found < values[1:], found, values[:-1])
+        low, high = x.min(), x.max()
+        threshold = low + self.random.uniform() * (high - low)
+        return [threshold if threshold < high else low]
 
     def _split(self, X, place, weight):
         best, varies = None, False
@@ -56,18 +69,16 @@ class ReferenceForest:
             j = i + self.random.below(len(self.columns) - i)
             self.columns[i], self.columns[j] = self.columns[j], self.columns[i]
             x = X[:, self.columns[i]]
-            low, high = x.min(), x.max()
-            if low == high:
+            if x.min() == x.max():
                 continue
             varies = True
-            threshold = low + self.random.uniform() * (high - low)
-            threshold = threshold if threshold < high else low
-            below = x <= threshold
-            if min(below.sum(), (~below).sum()) < self.smallest:
-                continue
-            score = self._purity(place[below], weight) + self._purity(place[~below], weight)
-            if best is None or score > best[0] * (1 + 1e-12):
-                best = score, self.columns[i], threshold, below
+            for threshold in self._thresholds(x):
+                below = x <= threshold
+                if min(below.sum(), (~below).sum()) < self.smallest:
+                    continue
+                score = sum(self._purity(place[side], weight[side]) for side in (below, ~below))
+                if best is None or score > best[0] * (1 + 1e-12):
+                    best = score, self.columns[i], threshold, below
         return best
 
     def _grown(self, X, place, weight):
@@ -76,7 +87,7 @@ class ReferenceForest:
             self.leaf += 1
             return self.leaf - 1
         _, column, threshold, below = split
-        sides = [self._grown(X[side], place[side], weight) for side in (below, ~below)]
+        sides = [self._grown(X[side], place[side], weight[side]) for side in (below, ~below)]
         return column, threshold, *sides
 
     def apply(self, X):

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define FL_VERSION 2
+#define FL_VERSION 3
 
 #if defined(_WIN32)
 #define FL_API __declspec(dllexport)
@@ -450,21 +450,25 @@ FL_API int32_t fl_usmo_scan_whole(int64_t n, int64_t *position, int64_t last, do
 
 /* -- forests (forest.cpp) ------------------------------------------------------------------- */
 
-/* Grow extremely randomized trees (Geurts, Ernst and Wehenkel 2006), `start` to `stop`.
+/* Grow trees `start` to `stop`.
  *
  * columns are d x n, place the classes of the rows. Each tree sees n_drawn rows, drawn with
- * replacement, or all once (n_drawn 0), and all classes weigh the same in it. At every node, random
- * thresholds of `tried` columns are tried, and the one of least Gini impurity is taken; no leaf has
- * fewer than `smallest` rows. Tree number first + t of a seed is always the same. Its nodes go to
- * the places from t * most on, most = 2 n_rows - 1, numbered from 0 as in fl_leaves; sizes and
- * depths get their number and depth. Scratch space, of each call: 3 n_classes doubles, and n_rows +
- * d + 4 (n_rows + 1) integers. */
+ * replacement, or all once (n_drawn 0), and all classes weigh the same in it. At every node,
+ * thresholds of `tried` columns are tried, and the one of least Gini impurity is taken: all
+ * thresholds where `best` isn't 0, or a random one of each column (Geurts, Ernst and Wehenkel
+ * 2006). No leaf has fewer than `smallest` distinct rows. Tree number first + t of a seed is always
+ * the same. Its nodes go to the places from t * most on, numbered from 0 as in fl_leaves; most is
+ * 2 n_rows - 1 for n_rows distinct rows; sizes and depths get their number and depth. Scratch
+ * space, of each call: 3 n_classes doubles, and 8 n + d + 4 integers. n is below 2^32. */
 FL_API int32_t fl_grow_trees(int64_t n, int64_t d, const float *columns, int64_t n_classes,
-                             const int32_t *place, int64_t n_drawn, int64_t tried,
+                             const int32_t *place, int64_t n_drawn, int64_t best, int64_t tried,
                              int64_t smallest, int64_t seed, int64_t first, int64_t most,
                              int64_t *feature, double *threshold, int64_t *left, int64_t *right,
                              int64_t *sizes, int64_t *depths, double *work, int64_t *places,
                              int64_t start, int64_t stop);
+/* times[t, i] = how often tree number t of such a seed sees row i. */
+FL_API int32_t fl_draw_rows(int64_t n, int64_t n_drawn, int64_t seed, int32_t *times,
+                            int64_t start, int64_t stop);
 /* The leaves of rows `start` to `stop`, n_trees each, of rows with d numbers.
  *
  * A row with rows[feature] <= threshold goes to the node `left`, else to `right`. Both are a leaf's

@@ -13,7 +13,9 @@ _SHARED = {
 }
 
 
-def grow_trees(columns, place, n_classes, drawn, tried, smallest, seed, first, nodes, start, stop):
+def grow_trees(
+    columns, place, n_classes, drawn, best, tried, smallest, seed, first, nodes, start, stop
+):
     """Grow trees number ``first + start`` to ``first + stop`` of a seed.
 
     ``columns`` are float32 of shape (d, n), ``place`` the classes of rows, from 0. ``drawn`` is
@@ -22,15 +24,21 @@ def grow_trees(columns, place, n_classes, drawn, tried, smallest, seed, first, n
     depths.
     """
     (d, n), (feature, threshold, left, right, sizes, depths) = columns.shape, nodes
-    n_trees, n_rows = len(sizes), drawn or n
-    n_places, n_nodes = n_rows + d + 4 * (n_rows + 1), n_trees * (2 * n_rows - 1)
+    n_trees, most = feature.shape
+    n_places, n_nodes = 8 * n + d + 4, n_trees * most
     lib.fl_grow_trees(
-        n, d, f32(columns, d * n), n_classes, i32(place, n), drawn, tried, smallest, seed, first,
-        2 * n_rows - 1, i64_out(feature, n_nodes), f64_out(threshold, n_nodes),
+        n, d, f32(columns, d * n), n_classes, i32(place, n), drawn, best, tried, smallest, seed,
+        first, most, i64_out(feature, n_nodes), f64_out(threshold, n_nodes),
         i64_out(left, n_nodes), i64_out(right, n_nodes), i64_out(sizes, n_trees),
         i64_out(depths, n_trees), f64_out(np.empty(3 * n_classes), 3 * n_classes),
         i64_out(np.empty(n_places, np.int64), n_places), start, stop,
     )  # fmt: skip
+
+
+def draw_rows(drawn, seed, times, start, stop):
+    """``times[tree, i]`` = how often a tree of :func:`grow_trees` sees row i."""
+    n_trees, n = times.shape
+    lib.fl_draw_rows(n, drawn, seed, i32_out(times, n_trees * n), start, stop)
 
 
 def find_leaves(rows, roots, feature, threshold, left, right, depth, out, start, stop):

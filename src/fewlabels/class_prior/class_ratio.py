@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
+from ..kernels.growing import VotingForest
 from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
 from ..options.words import Message, ref
-from ..training.cross_fitting import Sample
 from ..training.curves import curves_of_classes
 from ..training.row_order import label_folds, value_order
 from .estimate import interval_of
@@ -307,20 +307,16 @@ def _log_votes(X, place, fold, rng):
     shape (n_forests, n_unlabelled, n_classes). Each forest has scored labels and unlabelled rows
     alike, so within a class the scores of both have the same distribution.
     """
-    from sklearn.ensemble import ExtraTreesClassifier  # slow to import
-
     n_classes = int(place.max()) + 1
-    sample = Sample(X, place)
     folds = np.unique(fold[fold >= 0])
     tested, free = np.flatnonzero(fold >= 0), np.flatnonzero(place < 0)
     known, of_free = np.empty((len(place), n_classes)), []
     for number in folds:
         train = np.flatnonzero((place >= 0) & (fold != number))
         seed = int(rng.integers(2**31 - 1))
-        forest = ExtraTreesClassifier(_TREES, class_weight="balanced", random_state=seed)
-        forest = sample.fit(forest, train)
+        forest = VotingForest(X[train], place[train], _TREES, seed=seed)
         test = np.flatnonzero(fold == number)
-        votes = _TREES * forest.predict_proba(X[np.concatenate([test, free])])
+        votes = _TREES * forest.shares(X[np.concatenate([test, free])])
         scores = np.log((votes + 0.5) / (_TREES + 0.5 * n_classes))
         known[test] = scores[: len(test)]
         of_free.append(scores[len(test) :])

@@ -6,16 +6,14 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from .._core.forest import add_leaves, find_leaves, grow_trees, shared_leaves
+from .._core.forest import add_leaves, find_leaves, shared_leaves
 from .._threads import run_ranges
 
 # Rows that fall through the trees at a time, and numbers that these may hold.
 _ROWS, _NUMBERS = 65_536, 2**24
-# Nodes that there is room for while trees grow.
-_NODES = 2**22
 
 
-def _single(X):
+def single(X):
     """Dense rows in single precision, in which trees compare."""
     X = X.toarray() if sp.issparse(X) else X  # entries given twice add up in double precision
     with np.errstate(over="ignore"):
@@ -56,59 +54,6 @@ class Forest:
         parts = (np.concatenate(part) for part in (feature, threshold, left, right, values))
         return cls(*parts, roots=roots, depth=max(tree.tree_.max_depth for tree in trees))
 
-    @classmethod
-    def random(cls, X, place, n_trees, *, min_samples_leaf=1, drawn=0, seed=0, n_jobs=1):
-        """Extremely randomized trees (Geurts, Ernst and Wehenkel 2006), grown on rows.
-
-        Every node takes the best of random thresholds of sqrt(d) columns, by Gini impurity, with
-        classes of equal weight. It is what scikit-learn's ``ExtraTreesClassifier`` grows, without
-        the millisecond that each of its trees takes however few the rows are.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse} of shape (n_samples, n_features)
-            Rows.
-        place : array-like of int of shape (n_samples,)
-            Their classes, from 0.
-        n_trees : int
-            Trees.
-        min_samples_leaf : int, default=1
-            Rows in a leaf at least.
-        drawn : int, default=0
-            Rows that each tree sees, drawn with replacement; 0 for all once.
-        seed : int, default=0
-            Seed. The same trees grow on any number of threads.
-        n_jobs : int, default=1
-            Threads.
-        """
-        place = np.ascontiguousarray(place, dtype=np.int32)
-        columns, tried = _single(X.T), int(np.sqrt(X.shape[1]))
-        most, batches = 2 * (drawn or len(place)) - 1, []
-        step = max(1, _NODES // most)
-        for first in range(0, n_trees, step):
-            count = min(step, n_trees - first)
-            kinds = (np.int64, np.float64, np.int64, np.int64)
-            nodes = [np.empty((count, most), kind) for kind in kinds]
-            sizes, depths = np.empty(count, np.int64), np.empty(count, np.int64)
-            given = columns, place, int(place.max()) + 1, drawn, max(1, tried), min_samples_leaf
-            out = [*nodes, sizes, depths]
-            run_ranges(partial(grow_trees, *given, int(seed), first, out), count, n_jobs)
-            is_there = np.arange(most) < sizes[:, None]
-            batches.append([*(part[is_there] for part in nodes), sizes, depths])
-        parts = [np.concatenate(part) for part in zip(*batches, strict=True)]
-        feature, threshold, left, right, sizes, depths = parts
-        roots = np.cumsum(sizes) - sizes
-        shift = np.repeat(roots, sizes)
-        return cls(
-            feature=feature,
-            threshold=threshold,
-            left=left + shift,
-            right=right + shift,
-            value=np.zeros(len(left)),
-            roots=roots,
-            depth=int(depths.max()),
-        )
-
     def leaves(self, X, n_jobs=1):
         """The leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
         self._check(X.shape[1])
@@ -121,7 +66,7 @@ class Forest:
             used, column = np.unique(column, return_inverse=True)
         step = max(1, min(_ROWS, _NUMBERS // max(1, X[:1, used].shape[1])))
         for first in range(0, X.shape[0], step):
-            part = _single(X[first : first + step][:, used])
+            part = single(X[first : first + step][:, used])
             given = part, roots, column, threshold, *nodes, int(self.depth)
             out = found[first : first + step]
             run_ranges(partial(find_leaves, *given, out), len(part), n_jobs)

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import (
 
 from .base import FormedKernel
 from .forest import Forest, add_sums, shared, weights_of
+from .growing import grow_forest
 from .rbf import RBF
 
 _COUNT = [Interval(Integral, 1, None, closed="left")]
@@ -179,31 +180,21 @@ class Trees(BaseEstimator):
         random_state : int, default=0
             Seed of the forest.
         """
-        from sklearn.ensemble import RandomForestClassifier  # slow to import
-
         validate_parameter_constraints(
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
-        if self.splits == "random":
-            place = np.unique(np.asarray(positive), return_inverse=True)[1]
-            drawn = max(1, round(len(place) * self.max_samples)) if self.max_samples < 1 else 0
-            grown = Forest.random(
-                X,
-                place,
-                self.n_trees,
-                min_samples_leaf=self.min_samples_leaf,
-                drawn=drawn,
-                seed=random_state,
-            )
-        else:
-            forest = RandomForestClassifier(
-                self.n_trees,
-                min_samples_leaf=self.min_samples_leaf,
-                max_samples=self.max_samples,
-                class_weight="balanced_subsample",
-                random_state=random_state,
-            ).fit(X, np.asarray(positive))
-            grown = Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
+        place = np.unique(np.asarray(positive), return_inverse=True)[1]
+        # A random forest draws rows; extremely randomized trees see all, unless they are to draw.
+        draws = self.splits == "best" or self.max_samples < 1
+        grown = grow_forest(
+            X,
+            place,
+            self.n_trees,
+            splits=self.splits,
+            min_samples_leaf=self.min_samples_leaf,
+            drawn=max(1, round(len(place) * self.max_samples)) if draws else 0,
+            seed=random_state,
+        ).forest
         return SharedLeaves(RBF(float(gamma)), grown, float(self.share))
 
 

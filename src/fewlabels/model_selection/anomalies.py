@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import norm, rankdata, t
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 
 from ..baselines.methods import one_class_methods
 from ..estimators import SVDD
+from ..kernels.growing import VotingForest
 from ..kernels.width import resolve_gamma
 from ..training.neighbors import far_from_neighbors
 from .tuning.result import trim_of
@@ -19,6 +19,7 @@ from .tuning.result import trim_of
 # Fewer anomalies can't show whether they help; more rows of either kind aren't looked at.
 FEWEST, _MOST = 10, 2000
 _FOLDS, _LEVEL = 5, 0.95
+_TREES = 100
 # Widths that are tried, as multiples of gamma="scale": anomalies change nothing under narrow ones.
 _WIDTHS = (1.0, 4.0)
 _KEPT = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
@@ -126,8 +127,9 @@ def _candidates(estimator, X, fixed):
 def _by_forest(X, anomalies, parts, seed):
     """What a random forest, trained on the labels alone, says of rows: how normal they are."""
     rows, is_odd = _together(X, anomalies)
-    forest = RandomForestClassifier(class_weight="balanced", random_state=seed).fit(rows, is_odd)
-    return tuple(forest.predict_proba(part)[:, 0] for part in parts)
+    options = {"splits": "best", "drawn": len(is_odd), "seed": seed}
+    forest = VotingForest(rows, is_odd.astype(int), _TREES, **options)
+    return tuple(forest.shares(part)[:, 0] for part in parts)
 
 
 def _together(X, anomalies):

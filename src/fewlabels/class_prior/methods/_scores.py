@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import Normalizer
 
 from ..._threads import one_blas_thread, resolve_n_jobs
+from ...kernels.growing import VotingForest
 from ...training.cross_fitting import Sample, left_out_scores
 from ._base import PriorEstimator, on_one_scale
 
@@ -131,16 +132,14 @@ def _by_folds(model, X, positive, folds):
 
 
 def _out_of_bag(X, positive, seed, n_jobs):
-    from sklearn.ensemble import ExtraTreesClassifier  # slow to import
-
-    forest = ExtraTreesClassifier(
+    forest = VotingForest(
+        X,
+        positive.astype(int),
         _TREES,
         min_samples_leaf=_LEAF,
-        bootstrap=True,
-        oob_score=True,
-        class_weight="balanced_subsample",
-        random_state=seed,
+        drawn=len(positive),
+        seed=seed,
         n_jobs=resolve_n_jobs(n_jobs),
-    ).fit(X, positive)
-    votes = forest.oob_decision_function_[:, 1]
+    )
+    votes = forest.out_of_bag()[:, 1]
     return np.where(np.isfinite(votes), votes, 0.5)

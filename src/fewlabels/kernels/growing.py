@@ -1,0 +1,164 @@
+"""Forests grown on rows of several classes, and their votes."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._core.forest import draw_rows, grow_trees
+from .._threads import run_ranges
+from .forest import Forest, add_sums, single
+
+# Nodes that there is room for while trees grow.
+_NODES = 2**22
+# Sparse rows of more numbers stay sparse, and scikit-learn grows the trees.
+_DENSE = 2**26
+
+
+class GrownForest(NamedTuple):
+    """A forest, and how often each tree has seen each row, (n_trees, n_rows); None for once."""
+
+    forest: Forest
+    times: np.ndarray | None
+
+
+def grow_forest(
+    X, place, n_trees, *, splits="random", min_samples_leaf=1, drawn=0, seed=0, n_jobs=1
+):
+    """Grow trees that tell classes apart, of equal weight.
+
+    Every node takes the best of thresholds of sqrt(d) columns, by Gini impurity. It is what
+    scikit-learn's ``RandomForestClassifier`` and ``ExtraTreesClassifier`` grow with balanced
+    classes, without the millisecond that each of their trees takes however few the rows are.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse} of shape (n_samples, n_features)
+        Rows.
+    place : array-like of int of shape (n_samples,)
+        Their classes, from 0.
+    n_trees : int
+        Trees.
+    splits : {"best", "random"}, default="random"
+        Whether all thresholds of a column are tried (Breiman 2001), or a random one (Geurts, Ernst
+        and Wehenkel 2006).
+    min_samples_leaf : int, default=1
+        Distinct rows in a leaf at least.
+    drawn : int, default=0
+        Rows that each tree sees, drawn with replacement; 0 for all once.
+    seed : int, default=0
+        Seed. The same trees grow on any number of threads.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    GrownForest
+    """
+    if sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE:
+        return _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs)
+    place = np.ascontiguousarray(place, dtype=np.int32)
+    (n, d), n_classes = X.shape, int(place.max()) + 1
+    most = 2 * min(drawn or n, n) - 1
+    step, tried = max(1, _NODES // most), max(1, int(np.sqrt(d)))
+    given = single(X.T), place, n_classes, drawn, int(splits == "best"), tried, min_samples_leaf
+    batches = []
+    for first in range(0, n_trees, step):
+        count = min(step, n_trees - first)
+        kinds = (np.int64, np.float64, np.int64, np.int64)
+        nodes = [np.empty((count, most), kind) for kind in kinds]
+        sizes, depths = np.empty(count, np.int64), np.empty(count, np.int64)
+        out = [*nodes, sizes, depths]
+        run_ranges(partial(grow_trees, *given, int(seed), first, out), count, n_jobs)
+        is_there = np.arange(most) < sizes[:, None]
+        batches.append([*(part[is_there] for part in nodes), sizes, depths])
+    parts = [np.concatenate(part) for part in zip(*batches, strict=True)]
+    feature, threshold, left, right, sizes, depths = parts
+    roots = np.cumsum(sizes) - sizes
+    shift = np.repeat(roots, sizes)
+    forest = Forest(
+        feature=feature,
+        threshold=threshold,
+        left=left + shift,
+        right=right + shift,
+        value=np.zeros(len(left)),
+        roots=roots,
+        depth=int(depths.max()),
+    )
+    times = None
+    if drawn:
+        times = np.empty((n_trees, n), dtype=np.int32)
+        draw_rows(drawn, int(seed), times, 0, n_trees)
+    return GrownForest(forest, times)
+
+
+def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs):
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
+
+    kind = RandomForestClassifier if splits == "best" else ExtraTreesClassifier
+    grown = kind(
+        n_trees,
+        min_samples_leaf=min_samples_leaf,
+        bootstrap=bool(drawn),
+        max_samples=drawn or None,
+        class_weight="balanced_subsample" if drawn else "balanced",
+        random_state=int(seed),
+        n_jobs=n_jobs,
+    ).fit(X, np.asarray(place))
+    forest, times = Forest.of(grown.estimators_, lambda nodes: np.zeros(nodes.node_count)), None
+    if drawn:
+        n = X.shape[0]
+        times = np.stack([np.bincount(rows, minlength=n) for rows in grown.estimators_samples_])
+    return GrownForest(forest, times)
+
+
+class VotingForest:
+    """A forest that says of rows what share of its leaves, on average, each class has.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse} of shape (n_samples, n_features)
+        Rows.
+    place : ndarray of int of shape (n_samples,)
+        Their classes, from 0.
+    n_trees : int
+        Trees.
+    n_jobs : int, default=1
+        Threads.
+    **options
+        Of :func:`grow_forest`.
+    """
+
+    def __init__(self, X, place, n_trees, *, n_jobs=1, **options):
+        self._forest, self._times = grow_forest(X, place, n_trees, n_jobs=n_jobs, **options)
+        self._leaves = self._forest.leaves(X, n_jobs)
+        self._n_jobs = n_jobs
+        times = np.ones(self._leaves.T.shape) if self._times is None else self._times
+        sums = np.empty((int(place.max()) + 1, len(self._forest.left)))
+        for number, own in enumerate(sums):
+            is_own = place == number
+            weight = times[:, is_own]
+            weight = weight / np.maximum(1, weight.sum(axis=1, keepdims=True))
+            own[:] = np.bincount(
+                self._leaves[is_own].ravel(), weight.T.ravel(), minlength=len(own)
+            )
+        # Nodes that aren't leaves have no rows.
+        self._shares = sums / np.maximum(sums.sum(axis=0), np.finfo(float).tiny)
+
+    def shares(self, X):
+        """Mean shares of the classes at rows, of shape (n_rows, n_classes)."""
+        found = np.zeros((X.shape[0], len(self._shares)))
+        leaves = self._forest.leaves(X, self._n_jobs)
+        add_sums(leaves, self._shares, found, self._n_jobs)
+        return found / leaves.shape[1]
+
+    def out_of_bag(self):
+        """Such shares of the forest's own rows by trees that haven't seen them.
+
+        NaN for rows that every tree has seen.
+        """
+        unseen = self._times.T == 0
+        sums = [np.sum(own[self._leaves], axis=1, where=unseen) for own in self._shares]
+        with np.errstate(invalid="ignore"):
+            return np.stack(sums, axis=1) / unseen.sum(axis=1)[:, None]
