@@ -238,9 +238,9 @@ def test_many_sparse_numbers_stay_sparse(splits, drawn, rng, monkeypatch):
     X = sp.random_array((60, 30), density=0.3, format="csr", rng=rng)
     place = (X.toarray()[:, :10].sum(axis=1) > 1.4).astype(int)
     given = {"splits": splits, "drawn": drawn, "min_samples_leaf": 2}
-    dense = VotingForest(X, place, 400, **given)
+    dense = VotingForest(X, place, 150, **given)
     monkeypatch.setattr("fewlabels.kernels.growing._DENSE", 10)
-    sparse = VotingForest(X, place, 400, **given)
-    assert np.abs(sparse.shares(X) - dense.shares(X)).mean() < 0.02
+    sparse = VotingForest(X, place, 150, **given)
+    assert np.abs(sparse.shares(X) - dense.shares(X)).mean() < 0.04
     if drawn:
-        assert np.abs(sparse.out_of_bag() - dense.out_of_bag()).mean() < 0.06
+        assert np.abs(sparse.out_of_bag() - dense.out_of_bag()).mean() < 0.08

@@ -99,7 +99,7 @@ def test_starting_elsewhere_is_another_local_minimum(rng):
         assert np.all(np.diff(objectives) <= 1e-9 * np.abs(objectives[:-1]))
         np.testing.assert_array_equal(state, ramp.flat(result))
     # From its own solution it does not move at all.
-    again, _, objectives = ramp.run(ramp.flat(hinge), start=hinge)
+    again, _, objectives = ramp.run(ramp.flat(hinge), start=lambda _: hinge)
     assert len(objectives) == 1 and again.n_iter - hinge.n_iter <= 1
     np.testing.assert_allclose(again.a, hinge.a, atol=1e-6)
 

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 from fewlabels.model_selection import labelled_at_random_test, random_labels
+from fewlabels.training.area import area_of
 
 
 def table(seed, mechanism="random", n_labelled=80, distance=3.0):
@@ -92,7 +93,7 @@ def test_statistics_without_weights_are_the_usual_ones():
     assert distance == pytest.approx(ks_2samp(scores[labelled], scores[~labelled]).statistic)
     assert shift == pytest.approx(roc_auc_score(labelled, scores))
     weight = rng.random(100)
-    area = random_labels.area_of(scores, labelled, weight)
+    area = area_of(scores, labelled, weight)
     assert area == pytest.approx(roc_auc_score(labelled, scores, sample_weight=weight))
 
 

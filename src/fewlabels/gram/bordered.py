@@ -18,6 +18,7 @@ class BorderedGram(WrappedGram):
         super().__init__(inner, inner.n + bool(virtual))
         self.border = np.asarray(border, dtype=float)
         self.corner = float(corner)
+        self._edges, self._diagonal = np.append(self.border, self.corner), None
         self._spare = None
 
     @classmethod
@@ -44,7 +45,9 @@ class BorderedGram(WrappedGram):
         return Copies(np.append(of, len(first)), np.append(first, len(of)))
 
     def diagonal(self):
-        return np.append(self.inner.diagonal(), self.corner)[: self.n]
+        if self._diagonal is None:
+            self._diagonal = np.append(self.inner.diagonal(), self.corner)[: self.n]
+        return self._diagonal
 
     def gather(self, indices):
         indices = np.asarray(indices)
@@ -56,7 +59,7 @@ class BorderedGram(WrappedGram):
 
     def _edge(self, indices):
         """``K(x_0, .)`` of some rows."""
-        return np.append(self.border, self.corner)[np.minimum(indices, self.inner.n)]
+        return self._edges[np.minimum(indices, self.inner.n)]
 
     def values_of(self, columns):
         virtual, edge, inner = columns.values

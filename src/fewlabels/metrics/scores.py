@@ -2,10 +2,10 @@
 
 import numpy as np
 from scipy.special import expit
-from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length
 
 from ..problem.positive_unlabelled import double_hinge, ramp
+from ..training.area import area_of
 from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
 
 # Losses of z = label * decision.
@@ -139,7 +139,7 @@ def pu_auc(
     """
     sample = make_sample(y_true, convention, pos_label, sample_weight)
     f = checked_decision(decision, sample)
-    against_unlabeled = float(roc_auc_score(sample.positive, f, sample_weight=sample.weight))
+    against_unlabeled = area_of(f, sample.positive, sample.weight)
     if prior is None:
         return against_unlabeled
     prior = checked_prior(prior)

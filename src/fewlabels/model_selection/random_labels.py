@@ -17,6 +17,7 @@ from ..class_prior import split_labels
 from ..class_prior.finding import check_prior
 from ..class_prior.methods._scores import logit_ranks
 from ..class_prior.methods.saturated import Curves
+from ..training.area import area_of
 
 # Rows of either kind that take part, and features of the regression.
 _MOST_LABELLED, _MOST_UNLABELLED, _FEATURES = 500, 1500, 150
@@ -284,11 +285,3 @@ def distance_of(scores, labelled, weight):
     others = np.bincount(place, weight * ~labelled, len(values)) / weight[~labelled].sum()
     largest = float(np.abs(np.cumsum(ours - others)).max())
     return largest, float(ours @ (np.cumsum(others) - 0.5 * others))
-
-
-def area_of(scores, positive, weight):
-    """Weighted ROC AUC."""
-    values, place = np.unique(scores, return_inverse=True)
-    ours = np.bincount(place, weight * positive, len(values))
-    others = np.bincount(place, weight * ~positive, len(values))
-    return float(ours @ (np.cumsum(others) - 0.5 * others) / (ours.sum() * others.sum()))

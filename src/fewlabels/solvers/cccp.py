@@ -25,15 +25,16 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
     piece of its concave part that the tangent touches), and solves the convex problem that is
     left, ``make_step(state)``, by ``solve(problem, start)`` from the Result of the step before. It
     ends when ``next_state`` of the Result is the same, or after ``max_steps``; ``value`` of the
-    Result, the objective of the whole problem, never increases.
+    Result, the objective of the whole problem, never increases. ``start`` of the first problem
+    gives what to start it from; None for nothing.
 
     Returns the last Result, with the history and iterations of all steps, the state that it was
     solved for, and the objective after every step.
     """
-    objectives = []
-    before = None
+    objectives, before, problem = [], None, make_step(state)
+    start = None if start is None else start(problem)
     for _ in range(max_steps):
-        result = solve(make_step(state), start)
+        result = solve(problem, start)
         objectives.append(value(result))
         if before is not None and objectives[-1] > objectives[-2]:
             # Less than the accuracy of a step is left to gain.
@@ -48,7 +49,8 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
         if slow or not result.converged or np.array_equal(following, state):
             return result, state, objectives
         before = result, state
-        start = warm_start(make_step(following), result.a, result.gradient)
+        problem = make_step(following)
+        start = warm_start(problem, result.a, result.gradient)
         start = replace(start, history=result.history, n_iter=result.n_iter)
         state = following
     return replace(result, status=Status.MAX_ITER), before[1], objectives

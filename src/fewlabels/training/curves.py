@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import expit, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
 from ..fitted import ClassCurves, Curve
@@ -238,8 +238,10 @@ def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, 
         if of_free is not None:
             intercept = _intercepts(slope * of_free[0], of_free[1], shares)
         z = slope * scores + intercept
-        loss = -(weight @ np.sum(log_softmax(z, axis=1) * hit, axis=1))
-        residual = weight[:, None] * (softmax(z, axis=1) - hit)
+        logs = z - z.max(axis=1, keepdims=True)  # of the softmax
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        loss = -(weight @ np.sum(logs, axis=1, where=hit))
+        residual = weight[:, None] * (np.exp(logs) - hit)
         away = at[0] - usual
         change = np.concatenate([[np.sum(residual * scores) * slope + away], residual.sum(axis=0)])
         change[1:] += intercept / _INTERCEPT**2

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.metrics import roc_auc_score
 
 from ...fitted import TwoSidedCurve
 from ...gram import PrecomputedGram, SumGram, make_gram
 from ...problem import soft_labels
 from ...solvers import Result, Settings, solve_decomposition
 from ...solvers.run import WHOLE
+from ..area import area_of
 from ..curves import mean_and_spread
 from .bags import bagged_machines
 from .scores import Scored, fit_logistic
@@ -135,9 +135,7 @@ def _solved(grams, rows, settings, deadline):
         deadline.part(_FOR_BAGS),
     )
     auc = np.apply_along_axis(
-        lambda scores: roc_auc_score(rows.label, scores, sample_weight=rows.weight),
-        2,
-        bags.scores,
+        lambda scores: area_of(scores, rows.label > 0, rows.weight), 2, bags.scores
     )
     weights = softmax(auc / _SHARPNESS)
     weights[weights < _NEGLIGIBLE] = 0.0

@@ -50,13 +50,14 @@ def anneal(data, settings, signs_before=None):
         make_step = problem_at(level, data.target if full else _scaled_target(data, result))
         tol = settings.engine.tol * (1.0 if is_last else _LOOSER)
         at_level = replace(machine, C_star=level)
+        foreseen = _foreseen(data, result, sign, before, level)
         result, sign, objectives = solve_cccp(
             make_step,
             sign,
             signs,
             lambda problem, start, tol=tol: steps.solve(problem, start, tol),
             lambda found, at_level=at_level: data.objective(found, at_level),
-            start=_continued(make_step(sign), _foreseen(data, result, sign, before, level)),
+            start=lambda problem, foreseen=foreseen: _continued(problem, foreseen),
         )
         before = level
     return solution_of(data, result, sign, objectives)
@@ -90,8 +91,10 @@ def _labelled_alone(data, steps, problem_at, annealing):
 def _scaled_target(data, result):
     """The balance target in units of |f|: f is small while unlabelled rows cost little."""
     size = np.abs(data.decision(result)[data.unlabeled])
-    size = np.quantile(size, _LARGE, weights=data.share, method="inverted_cdf")
-    return data.target * min(1.0, float(size))
+    order = np.argsort(size)
+    share = np.cumsum(data.share[order])
+    large = size[order][np.searchsorted(share, _LARGE * share[-1])]
+    return data.target * min(1.0, float(large))
 
 
 def _continued(problem, result):

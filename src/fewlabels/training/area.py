@@ -1,0 +1,31 @@
+"""The area under the ROC curve of weighted rows."""
+
+import numpy as np
+
+
+def area_of(scores, positive, weight):
+    """How often a positive row has the greater score, of weighted pairs; ties count half.
+
+    It is scikit-learn's ``roc_auc_score`` without its checks, which take most of the time of a few
+    hundred rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Finite scores.
+    positive : ndarray of bool of shape (n_rows,)
+        Rows of the one kind; there are rows of the other.
+    weight : ndarray of shape (n_rows,)
+        Weights, >= 0.
+
+    Returns
+    -------
+    float
+    """
+    order = np.argsort(scores)
+    ascending = scores[order]
+    ours = np.where(positive, weight, 0.0)[order]
+    others = weight[order] - ours
+    first = np.flatnonzero(np.diff(ascending, prepend=np.nan) != 0.0)  # of each distinct score
+    ours, others = np.add.reduceat(ours, first), np.add.reduceat(others, first)
+    return float(ours @ (np.cumsum(others) - 0.5 * others) / (ours.sum() * others.sum()))
