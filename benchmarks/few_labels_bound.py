@@ -10,7 +10,9 @@ draws are those that `few_labels.py` reports; all draws are the steadier figure.
 
 Averages: ranks of the test rows by several methods, added up.
 
-Writes few_labels_bound.json, an entry of the results file.
+Mean ranks: each of ours among four rivals as users run them, and the first rival's rank beside it.
+
+Writes few_labels_bound.json, entries of the results file.
 """
 
 from __future__ import annotations
@@ -55,6 +57,9 @@ METHODS = {
         QuantileTransformer(n_quantiles=n, output_distribution="normal"), SVC()
     ),
 }
+RIVALS = [
+    "extremely random trees", "random forest", "gradient boosting", "logistic regression",
+]  # fmt: skip
 AVERAGES = {
     "average of five methods": [
         OURS, "random forest", "gradient boosting", "discriminant analysis", "SVC",
@@ -77,13 +82,20 @@ def areas(X, y, n_labels, draw):
 
 
 def known_best(found):
-    """Mean area, shape (draws,), where each draw takes the method that the others are best by.
+    """Areas, shape (sets, draws), where each draw takes the method that the others are best by.
 
     ``found`` has shape (sets, draws, methods).
     """
     others = found.sum(axis=1, keepdims=True) - found
     best = others.argmax(axis=2)[..., None]
-    return np.take_along_axis(found, best, axis=2)[..., 0].mean(axis=0)
+    return np.take_along_axis(found, best, axis=2)[..., 0]
+
+
+def ranks(own, rivals):
+    """Mean rank of areas of shape (sets, draws) among rivals', and of the first of these."""
+    found = rankdata(-np.concatenate([own[..., None], rivals], axis=-1), axis=-1)
+    mean_ranks = found.mean(axis=(0, 1))
+    return float(mean_ranks[0]), float(mean_ranks[1:].min())
 
 
 def main():
@@ -104,6 +116,7 @@ def main():
                 found[k, place, draw] = areas(X, y, n, draw)
         print(name, *(f"{value:.3f}" for value in found[:, place, :, 0].mean(axis=1)), flush=True)
     oracle = np.array([known_best(one[..., : len(METHODS)]) for one in found])
+    rivals = found[..., [names.index(name) for name in RIVALS]]
     means = found.mean(axis=1)  # (counts, draws, methods)
     columns = [f"{n} labels, {which}" for n in counts for which in ("draws 1 and 2", "all draws")]
     both = [lambda values: values[:2].mean(), lambda values: values.mean()]
@@ -113,18 +126,31 @@ def main():
     ]
     rows.append([
         "best method of each table, by its other draws",
-        *(mean(oracle[k]) for k in range(len(counts)) for mean in both),
+        *(mean(oracle[k].mean(axis=0)) for k in range(len(counts)) for mean in both),
     ])  # fmt: skip
+    ours = [(name, found[..., names.index(name)]) for name in (OURS, *AVERAGES)]
+    ours.append((rows[-1][0], oracle))
+    rank_rows = [
+        [name, *(one for k in range(len(counts)) for one in ranks(own[k], rivals[k]))]
+        for name, own in ours
+    ]
     info = machine()
-    one = entry(
-        "few-labels-bound", columns, rows, unit="ROC AUC", label="labels drawn at random",
-        formats=[".3f"] * len(columns), program="python benchmarks/few_labels_bound.py",
-        hardware=f"{info['cores']} cores, {info['processor']}",
-        note=f"{len(sets)} tables, {args.draws} draws",
-    )  # fmt: skip
+    about = {
+        "label": "labels drawn at random",
+        "program": "python benchmarks/few_labels_bound.py",
+        "hardware": f"{info['cores']} cores, {info['processor']}",
+        "note": f"{len(sets)} tables, {args.draws} draws",
+    }
+    of_ranks = [f"{n} labels, {whose}" for n in counts for whose in ("rank", "first rival's")]
+    entries = [
+        entry("few-labels-bound", columns, rows, unit="ROC AUC",
+              formats=[".3f"] * len(columns), **about),
+        entry("few-labels-bound-ranks", of_ranks, rank_rows, unit="mean rank by ROC AUC, of five",
+              formats=[".1f"] * len(of_ranks), **about),
+    ]  # fmt: skip
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"few_labels_bound{'-quick' * args.quick}.json"
-    path.write_text(json.dumps({"entries": [one]}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({"entries": entries}, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {path}")
 
 
