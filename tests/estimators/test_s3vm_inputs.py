@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
@@ -47,6 +48,22 @@ def test_sparse_rows_may_name_an_entry_twice():
     )
     assert distance_gamma(twice) == pytest.approx(distance_gamma(rows.toarray()), rel=1e-12)
     assert twice.nnz == 2 * rows.nnz
+
+
+@pytest.mark.parametrize("kind", ["cloud", "signs", "two"])
+@pytest.mark.parametrize("d", [1, 2, 35, 36, 70, 200])
+def test_the_width_is_that_of_the_definition(d, kind):
+    """Also where few columns say in advance that the number of dimensions won't matter."""
+    rng = np.random.default_rng(d)
+    rows = {
+        "cloud": lambda: rng.normal(size=(80, d)),
+        "signs": lambda: rng.choice([-1.0, 1.0], (80, d)),
+        "two": lambda: np.repeat([[0.0], [1.0]], [79, 1], axis=0) * np.ones(d),
+    }[kind]()
+    squared = pdist(rows, "sqeuclidean")
+    dimensions = min(2.0 * d, 2.0 * squared.mean() ** 2 / squared.var()) if np.ptp(squared) else 1
+    expected = min(1.4, 100 / dimensions) / (2 * rows.var(axis=0).sum())
+    assert distance_gamma(rows) == pytest.approx(expected, rel=1e-12)
 
 
 def test_rows_at_equal_distances_keep_a_width():

@@ -45,6 +45,7 @@ class ArrayPenalty(PiecewiseLinear):
 
     # -- what is -------------------------------------------------------------------------------
 
+    @property
     def extent(self):
         xp, parts = self.xp, []
         for end in (self.lower, self.upper):

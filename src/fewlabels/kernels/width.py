@@ -10,6 +10,8 @@ _SAMPLE = 500
 # gamma times the mean squared distance, and what it is in many effective dimensions, times
 # their number.
 _WIDTH, _MANY = 1.4, 100.0
+# Effective dimensions for each column, at most.
+_MOST_DIMENSIONS = 2.0
 # Relative to the mean: a variance below this share of its square is rounding.
 _EQUAL = 1e-28
 
@@ -88,7 +90,9 @@ def _distance(total, X):
     mean_distance = 2.0 * total
     if not mean_distance > 0:
         return 1.0
-    wide = min(_WIDTH, _MANY / _effective_dimension(X))
+    # At most twice the columns, so it matters only where these are many.
+    is_wide = _MANY >= _WIDTH * _MOST_DIMENSIONS * X.shape[1]
+    wide = _WIDTH if is_wide else min(_WIDTH, _MANY / _effective_dimension(X))
     return wide / mean_distance if mean_distance > wide / np.finfo(float).max else 1.0
 
 
@@ -125,7 +129,7 @@ def _effective_dimension(X):
         X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _SAMPLE, replace=False))]
     X = centered(X, center_of(X))
     squared = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
-    most, largest = 2.0 * X.shape[1], float(squared.max(initial=0.0))
+    most, largest = _MOST_DIMENSIONS * X.shape[1], float(squared.max(initial=0.0))
     if len(squared) < 2 or largest == 0.0:
         return 1.0
     share = squared.astype(np.float64) / largest

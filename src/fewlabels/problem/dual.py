@@ -74,7 +74,7 @@ class DualProblem:
         object.__setattr__(self, "ridge", repeated(self.ridge, self.n))
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
         self.check_size(largest)
-        extent = Extent.of(self.penalty)
+        extent = self.penalty.extent
         check_costs(self.penalty, largest, max(extent.lower_size, extent.upper_size))
         extent.check(self.total)
         object.__setattr__(self, "extent", extent)

@@ -125,6 +125,7 @@ class Penalty(PiecewiseLinear):
         object.__setattr__(penalty, "slopes", slopes)
         return penalty
 
+    @cached_property
     def extent(self):
         """``Extent`` of all variables."""
         return Extent.of(self)

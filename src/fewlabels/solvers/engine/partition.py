@@ -106,7 +106,7 @@ class Partition:
         """``Facts`` about the rows."""
         n_kept = self.arrays.places(self.penalty.is_kept).shape[0]
         largest = self.arrays.largest(self.size)
-        return Facts(self.n, n_kept, self.penalty.extent(), largest, self._accuracy())
+        return Facts(self.n, n_kept, self.penalty.extent, largest, self._accuracy())
 
     def _accuracy(self):
         gram = self.gram
