@@ -10,7 +10,7 @@ from ..curves import mean_and_spread
 # Weight of the squared slope beside the logistic risk, and the smallest slope.
 _RIDGE = 1e-3
 _NEWTON_STEPS = 100
-_SHORTEST = 1e-9
+_SHORTEST, _LITTLE = 1e-9, 1e-14
 # Keeps the Hessian regular where all features are alike.
 _TINY = 1e-12
 
@@ -77,12 +77,16 @@ def _newton(features, share, target, ridge, t, free):
         step = np.zeros(len(t))
         step[free] = np.linalg.solve(hessian, gradient)
         slope = float(gradient @ step[free])
+        # A step that gains so little leads to the minimum; shorter ones would gain rounding.
+        is_last = slope <= _LITTLE * abs(now)
         length = 1.0
         while not (then := value(t - length * step)) <= now - 1e-4 * length * slope:
             length *= 0.5
-            if length < _SHORTEST:
+            if is_last or length < _SHORTEST:
                 return t
         t, now = t - length * step, then
+        if is_last:
+            return t
     return t
 
 
