@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+import tomllib
+from fnmatch import fnmatch
 
 import pytest
 
@@ -72,3 +74,17 @@ def test_source_files_stay_small(tracked, repository):
         if (lines := path.read_text(encoding="utf-8").count("\n")) > 500
     ]
     assert not long, long
+
+
+def test_spelling_is_not_checked_in_what_commands_write(repository):
+    """`make demo` before `make test` must not fail it."""
+    skipped = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    skipped = skipped["tool"]["codespell"]["skip"].split(",")
+    lines = (repository / ".gitignore").read_text(encoding="utf-8").split()
+    folders = [line.rstrip("/") for line in lines if line.endswith("/")]
+    hold_text = [f for f in folders if not f.startswith(".") and f != "__pycache__"]
+    hold_text.remove("src/fewlabels/_core/lib")  # binary
+    assert len(hold_text) >= 6
+    for folder in hold_text:
+        names = (f"./{folder}", *folder.split("/"))
+        assert any(fnmatch(name, skip) for name in names for skip in skipped), folder
