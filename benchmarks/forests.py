@@ -1,4 +1,4 @@
-"""Forests that kernels of trees, class priors and class ratios grow, beside scikit-learn's.
+"""Forests that kernels of trees, class priors and class ratios grow, compared with scikit-learn's.
 
     python benchmarks/forests.py [--quick]
 
