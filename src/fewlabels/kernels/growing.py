@@ -1,5 +1,6 @@
 """Forests grown on rows of several classes, and their votes."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -17,10 +18,13 @@ _DENSE = 2**26
 
 
 class GrownForest(NamedTuple):
-    """A forest, and how often each tree has seen each row, (n_trees, n_rows); None for once."""
+    """A forest, and a function that says how often each tree has seen each row.
+
+    That is an array of shape (n_trees, n_rows).
+    """
 
     forest: Forest
-    times: np.ndarray | None
+    times: Callable[[], np.ndarray]
 
 
 def grow_forest(
@@ -86,11 +90,13 @@ def grow_forest(
         roots=roots,
         depth=int(depths.max()),
     )
-    times = None
-    if drawn:
-        times = np.empty((n_trees, n), dtype=np.int32)
-        draw_rows(drawn, int(seed), times, 0, n_trees)
-    return GrownForest(forest, times)
+    return GrownForest(forest, partial(_drawn_again, n, n_trees, drawn, int(seed)))
+
+
+def _drawn_again(n, n_trees, drawn, seed):
+    times = np.empty((n_trees, n), dtype=np.int32)
+    draw_rows(drawn, seed, times, 0, n_trees)
+    return times
 
 
 def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs):
@@ -106,10 +112,12 @@ def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n
         random_state=int(seed),
         n_jobs=n_jobs,
     ).fit(X, np.asarray(place))
-    forest, times = Forest.of(grown.estimators_, lambda nodes: np.zeros(nodes.node_count)), None
-    if drawn:
-        n = X.shape[0]
-        times = np.stack([np.bincount(rows, minlength=n) for rows in grown.estimators_samples_])
+
+    def times():
+        rows_of = grown.estimators_samples_ if drawn else [np.arange(X.shape[0])] * n_trees
+        return np.stack([np.bincount(rows, minlength=X.shape[0]) for rows in rows_of])
+
+    forest = Forest.of(grown.estimators_, lambda nodes: np.zeros(nodes.node_count))
     return GrownForest(forest, times)
 
 
@@ -131,14 +139,14 @@ class VotingForest:
     """
 
     def __init__(self, X, place, n_trees, *, n_jobs=1, **options):
-        self._forest, self._times = grow_forest(X, place, n_trees, n_jobs=n_jobs, **options)
+        self._forest, times = grow_forest(X, place, n_trees, n_jobs=n_jobs, **options)
+        self._times = times()
         self._leaves = self._forest.leaves(X, n_jobs)
         self._n_jobs = n_jobs
-        times = np.ones(self._leaves.T.shape) if self._times is None else self._times
         sums = np.empty((int(place.max()) + 1, len(self._forest.left)))
         for number, own in enumerate(sums):
             is_own = place == number
-            weight = times[:, is_own]
+            weight = self._times[:, is_own]
             weight = weight / np.maximum(1, weight.sum(axis=1, keepdims=True))
             own[:] = np.bincount(
                 self._leaves[is_own].ravel(), weight.T.ravel(), minlength=len(own)
