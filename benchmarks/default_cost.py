@@ -11,14 +11,12 @@ and with a Gaussian kernel and unlabelled rows as before.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from common import machine, options
-from results import entry
+from results import entry, write
 from sklearn.datasets import make_classification
 
 from fewlabels import S3VM, PUEnsemble, SVDDEnsemble
@@ -90,10 +88,7 @@ def main():
         hardware=f"{info['cores']} cores, {info['processor']}",
         note="one fit each",
     )  # fmt: skip
-    args.out.mkdir(parents=True, exist_ok=True)
-    path = Path(args.out) / f"default-cost{'-quick' * args.quick}.json"
-    path.write_text(json.dumps({"entries": [found]}, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {path}")
+    write([found], args.out, "default-cost", quick=args.quick)
 
 
 if __name__ == "__main__":

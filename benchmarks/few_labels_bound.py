@@ -10,20 +10,19 @@ draws are those that `few_labels.py` reports; all draws are the steadier figure.
 
 Averages: ranks of the test rows by several methods, added up.
 
-Mean ranks: each of ours among four rivals as users run them, and the first rival's rank beside it.
+Mean ranks: each of ours among four rivals as users run them, and the best rival's mean rank.
 
 Writes few_labels_bound.json, entries of the results file.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
 from common import data_folder, load_set, machine, options, standardised
 from few_labels import LABELS, NATURAL, drawn
-from results import entry
+from results import entry, write
 from scipy.stats import rankdata
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -92,7 +91,7 @@ def known_best(found):
 
 
 def ranks(own, rivals):
-    """Mean rank of areas of shape (sets, draws) among rivals', and of the first of these."""
+    """Mean rank of areas of shape (sets, draws) among rivals, and that of the best rival."""
     found = rankdata(-np.concatenate([own[..., None], rivals], axis=-1), axis=-1)
     mean_ranks = found.mean(axis=(0, 1))
     return float(mean_ranks[0]), float(mean_ranks[1:].min())
@@ -148,10 +147,7 @@ def main():
         entry("few-labels-bound-ranks", of_ranks, rank_rows, unit="mean rank by ROC AUC, of five",
               formats=[".1f"] * len(of_ranks), **about),
     ]  # fmt: skip
-    args.out.mkdir(parents=True, exist_ok=True)
-    path = args.out / f"few_labels_bound{'-quick' * args.quick}.json"
-    path.write_text(json.dumps({"entries": entries}, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {path}")
+    write(entries, args.out, "few_labels_bound", quick=args.quick)
 
 
 if __name__ == "__main__":

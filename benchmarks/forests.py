@@ -11,13 +11,11 @@ Writes forests.json, an entry of the results file.
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 from common import machine, options
-from results import entry
+from results import entry, write
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from fewlabels.kernels.growing import VotingForest, grow_forest
@@ -63,7 +61,7 @@ def seconds(call, *given):
 
 
 def table(n):
-    """Rows of which a fifth are labelled positives, and some of the others positive too."""
+    """Rows, and which are labelled: a tenth, two fifths of the positive ones."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))
     positive = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 1.0
@@ -91,10 +89,7 @@ def main():
         formats=["3g", ".1f"] * len(sizes), program="python benchmarks/forests.py",
         hardware=f"{info['cores']} cores, {info['processor']}",
     )  # fmt: skip
-    args.out.mkdir(parents=True, exist_ok=True)
-    path = Path(args.out) / f"forests{'-quick' * args.quick}.json"
-    path.write_text(json.dumps({"entries": [one]}, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {path}")
+    write([one], args.out, "forests", quick=args.quick)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,14 @@ def entry(name, columns, rows, *, unit, program, hardware, label="", formats=Non
     })  # fmt: skip
 
 
+def write(entries, folder, name, *, quick=False):
+    """Write entries to a file that ``add`` takes; quick results are kept apart."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}{'-quick' * quick}.json"
+    path.write_text(json.dumps({"entries": entries}, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {path}")
+
+
 def _version(library):
     try:
         return version(library)

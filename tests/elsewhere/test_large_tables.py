@@ -56,7 +56,7 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
 
 
 def test_columns_that_become_sparse(frame, rng, tmp_path):
-    frame = frame.head(1200).copy()  # with so small a cache, a fit takes the square of that
+    frame = frame.head(1200).copy()  # time grows with their square in so small a cache
     frame["town"] = rng.choice(list("abcdefghijklmnop"), len(frame))
     frame.to_csv(tmp_path / "table.csv", index=False)
     options = dict(drop=["fraud", "a", "b"], machine="svdd", time_budget=0, cache_size=0.01)

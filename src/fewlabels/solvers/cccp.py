@@ -25,8 +25,8 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
     piece of its concave part that the tangent touches), and solves the convex problem that is
     left, ``make_step(state)``, by ``solve(problem, start)`` from the Result of the step before. It
     ends when ``next_state`` of the Result is the same, or after ``max_steps``; ``value`` of the
-    Result, the objective of the whole problem, never increases. ``start`` of the first problem
-    gives what to start it from; None for nothing.
+    Result, the objective of the whole problem, never increases. ``start(problem)`` says
+    where the first problem starts; None lets the solver choose.
 
     Returns the last Result, with the history and iterations of all steps, the state that it was
     solved for, and the objective after every step.
