@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import TableEncoder, fit_table
-from fewlabels.training.units import common_unit
+from fewlabels.training.units import common_unit, why_feature_table
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -50,13 +50,53 @@ def far_off(rng):
     return np.c_[1e7 + rng.normal(size=N), rng.normal(size=(N, 2))]
 
 
+def temperature_and_pressure(rng):
+    return np.c_[rng.normal(20, 1, N), rng.normal(101325, 500, N)]
+
+
+def beside_constants(rng):
+    return np.c_[np.full((N, 3), 7.0), temperature_and_pressure(rng), np.full(N, 2e5)]
+
+
+def one_varies(rng):
+    return np.c_[np.full((N, 3), 7.0), rng.normal(size=N)]
+
+
+def percentages(rng):
+    """Two columns of four end at 0 and 100, and the others lie between."""
+    shares = np.clip(rng.normal(70, 60, (N, 2)), 0, 100)
+    return np.c_[shares, rng.normal(20, 1, N), rng.gamma(2.0, 0.1, N)]
+
+
+def rain(rng):
+    """As above, but the others begin at 0 as well."""
+    others = rng.gamma(1.0, [3.0, 0.1], (N, 2)) * (rng.random((N, 2)) < 0.5)
+    return np.c_[percentages(rng)[:, :2], others]
+
+
+def signs(rng):
+    """Every row has one length, whatever the units are."""
+    return rng.choice([-1.0, 1.0], (N, 3)) * [3.0, 1000.0, 1e-3]
+
+
+def codes_and_a_number(rng):
+    """Lengths are equal to many digits because of the codes."""
+    return np.c_[1000.0 * codes(rng), rng.normal(size=N)]
+
+
+def flipped(rng):
+    return -pixels(rng)
+
+
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
         (of_length_one, "one length"), (codes, "one length"), (pixels, "largest value, 255"),
         (answers, "largest value, 5"), (measured, None), (mixed, None), (one_large, None),
-        (far_off, None),
+        (far_off, None), (temperature_and_pressure, None), (beside_constants, None),
+        (one_varies, None), (percentages, None), (rain, None), (signs, None),
+        (codes_and_a_number, None), (flipped, "smallest value, -255"),
     ],
 )  # fmt: skip
 def test_what_is_seen(rows, reason, storage, rng):
@@ -79,6 +119,29 @@ def test_any_numbers(storage, rng):
     huge = measured(rng)
     huge[0, 0] = 1e200
     assert common_unit(storage(huge)) is None
+
+
+def test_missing_values_are_passed_over(rng):
+    for rows in (pixels, of_length_one, measured, temperature_and_pressure):
+        X = np.asarray(rows(rng), float)
+        gaps = X.copy()
+        gaps[3, 0] = gaps[5, 1] = np.nan
+        assert common_unit(gaps) == common_unit(X)
+
+
+def test_small_columns_count_as_much_as_large_ones(rng):
+    """Ten standard deviations off are an anomaly in any unit."""
+    X = pd.DataFrame(temperature_and_pressure(rng), columns=["temperature", "pressure"])
+    fit = fit_table(X, time_budget=0, report=False)
+    off = pd.DataFrame({"temperature": [30.0], "pressure": [101325.0]})
+    assert fit.predict(off)["p_value"][0] < 0.05
+    assert not any("standardised" in note for note in fit.notes)
+
+
+def test_why_a_table_is_one_of_features(rng):
+    assert "different units" in why_feature_table(measured(rng))
+    assert "0 or 1" in why_feature_table(codes(rng))
+    assert why_feature_table(pixels(rng)) is None
 
 
 def test_blank_texts_have_no_length(rng):

@@ -49,7 +49,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     scale : "auto" or bool, default="auto"
         Whether numbers are scaled to mean 0 and variance 1. "auto": unless all columns are numbers
         of one unit, which is where rows are all of one length, or most columns reach the same
-        largest value.
+        largest value and about the same smallest one.
     text_weight : "auto" or float, default="auto"
         Variance of all text columns together, as a multiple of all other columns' variance. "auto"
         takes the one of six by which rows held out are separated best from other classes, and

@@ -1,63 +1,188 @@
 """What kind of columns rows have: numbers of one unit, or features in units of their own."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-# How far lengths or largest values that are equal may lie apart, relatively; of what share of the
-# variance columns have to reach the largest value; and the variance of rows of one length, by
-# their mean square, below which they differ from their mean in digits only.
-_EQUAL, _REACHED, _SPREAD = 1e-4, 0.95, 0.01
+# How far lengths, or ends of ranges, that are equal may lie apart, relatively.
+_EQUAL = 1e-4
+# Rows of one length: a column whose square varies less than so many times the sum of all squares
+# may be what makes lengths vary, and is, where such columns explain so much of that.
+_CANCELLED, _EXPLAINED = 2.0, 0.5
+# Lengths whose fourth powers are numbers.
+_SMALLEST, _LARGEST = 1e-70, 1e70
+# Columns of one range reach one end of it exactly, and end so close to the other one.
+_CLOSE = 0.1
+# Which share of the columns has to: all of a few, while many may be an image whose border is dark.
+# The others reach one end, all but some, and have little variance.
+_FEW, _MANY = 8, 32
+_MOST_OF_SOME, _MOST_OF_MANY = 0.75, 0.6
+_ONE_END, _VARIANCE = 0.95, 0.95
 # Columns of a table of features: with fewer rows are positions, with more they are images, texts,
 # spectra or embeddings. Whether columns are 0/1 is looked up in so many rows.
 _FEWEST_FEATURES, _MOST_FEATURES, _LOOKED_AT = 4, 128, 1000
 
 
-def common_unit(X):
+def common_unit(X: Any) -> str | None:
     """Why columns are better left as they are; None if nothing speaks against scaling them.
 
-    Rows that are all of one length were made so (texts by the weight of their words, one 0/1
-    column of each category), and so were columns most of which reach one largest value (pixels,
-    answers on one scale): what varies little there means little, and scaled it would drown the
-    rest.
+    Numbers of one unit differ in scale because they differ in meaning: what varies little matters
+    little, and scaled it would drown the rest. Two things show that columns share a unit, both of
+    which only several columns together can show:
+
+    - All rows have one length, although the columns vary: texts by the weight of their words, one
+      0/1 column of each category.
+    - Columns reach the same largest value, and about the same smallest one: pixels, answers on
+      one scale.
+
+    Constant columns show nothing, nor does one column that varies. Missing values (NaN) are
+    passed over.
     """
     if min(X.shape) < 2:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):  # such rows are no one's unit
-        return _common_unit(X)
+    with np.errstate(over="ignore", invalid="ignore"):  # such rows share no unit
+        columns = _Columns(X)
+        if columns.n_varying < 2:
+            return None
+        return _one_length(columns) or _one_range(columns)
 
 
-def _common_unit(X):
-    if sp.issparse(X):
-        X = X.astype(float, copy=False)
-        squares, largest = X.multiply(X), abs(X).max(axis=0).toarray().ravel()
-        of_rows, of_columns = (np.asarray(squares.sum(axis=k), float).ravel() for k in (1, 0))
-    else:  # without a copy
-        of_rows, of_columns = (np.einsum(f"ij,ij->{k}", X, X, dtype=float) for k in "ij")
-        largest = np.maximum(X.max(axis=0), -X.min(axis=0).astype(float))
-    lengths, mean_square = np.sqrt(of_rows), of_columns / X.shape[0]
-    variance = mean_square - np.asarray(X.mean(axis=0, dtype=float)).ravel() ** 2
-    used = lengths > 0.0
-    if not used.any():
+class _Columns:
+    """Ends and variance of every column, and which columns vary."""
+
+    def __init__(self, X: Any) -> None:
+        self.is_sparse = sp.issparse(X)
+        if self.is_sparse:
+            self.X = X = X.astype(float, copy=False)
+            low, high = (getattr(X, end)(axis=0).toarray().ravel() for end in ("min", "max"))
+            mean = np.asarray(X.mean(axis=0)).ravel()
+            mean_square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        else:
+            # A sum finds missing values without a copy of the rows.
+            has_gaps = X.dtype.kind == "f" and np.isnan(X.sum(dtype=float)) and np.isnan(X).any()
+            self.X = X[~np.isnan(X).any(axis=1)] if has_gaps else X
+            if has_gaps:
+                filled = ~np.isnan(X).all(axis=0)
+                self.X, X = self.X[:, filled], X[:, filled]
+            low, high = (np.fmin, np.fmax) if has_gaps else (np.minimum, np.maximum)
+            low, high = low.reduce(X, axis=0), high.reduce(X, axis=0)
+            centred = X - np.nanmean(X, axis=0) if has_gaps else None
+            mean = X.mean(axis=0, dtype=float) if centred is None else np.zeros(X.shape[1])
+            mean_square = (
+                np.einsum("ij,ij->j", X, X, dtype=float) / X.shape[0]
+                if centred is None
+                else np.nanmean(centred * centred, axis=0)
+            )
+        low, high = np.asarray(low, float), np.asarray(high, float)
+        self.varies = varies = high > low
+        self.low, self.high = low[varies], high[varies]
+        self.variance = np.maximum(mean_square - mean**2, 0.0)[varies]
+
+    @property
+    def n_varying(self) -> int:
+        return len(self.low)
+
+    def lengths_vary_apart(self) -> bool:
+        """Whether columns of their own account for what little the lengths of rows vary."""
+        squares = self.X.multiply(self.X).tocsr() if self.is_sparse else None
+        of_rows = self.squared_lengths()
+        used = of_rows > 0.0
+        if squares is None:
+            X = self.X
+            fourth = np.einsum("ij,ij,ij,ij->j", X, X, X, X, dtype=float)
+            second = np.einsum("ij,ij->j", X, X, dtype=float)
+        else:
+            fourth, second = (
+                np.asarray(of.sum(axis=0)).ravel() for of in (squares.multiply(squares), squares)
+            )
+        mean = second / used.sum()
+        variance = fourth / used.sum() - mean**2
+        varies = self.varies & (mean > 0.0)
+        if (variance[varies] <= 1e-12 * mean[varies] ** 2).any():
+            return True  # a column that only changes its sign
+        total = of_rows[used].var()
+        small = np.where(varies & (variance <= _CANCELLED * total), 1.0, 0.0)
+        part = (
+            np.einsum("ij,ij,j->i", self.X, self.X, small) if squares is None else squares @ small
+        )
+        part, around = part[used], of_rows[used] - of_rows[used].mean()
+        # If they vary more together, others make up for them as well.
+        is_alone = part.var() <= _CANCELLED * total
+        return bool(small.any() and is_alone and (part * around).mean() >= _EXPLAINED * total)
+
+    def squared_lengths(self) -> NDArray[np.float64]:
+        """Squared lengths of the rows without missing values."""
+        if self.is_sparse:
+            return np.asarray(self.X.multiply(self.X).sum(axis=1), float).ravel()
+        return np.einsum("ij,ij->i", self.X, self.X, dtype=float)
+
+
+def _one_length(columns: _Columns) -> str | None:
+    """The reason that rows of one length give.
+
+    Squares of the columns that vary have to cancel. Otherwise lengths are equal for another
+    reason: an offset that is large beside everything else, or columns that only change their sign.
+    """
+    lengths = np.sqrt(columns.squared_lengths())
+    lengths = lengths[lengths > 0.0]
+    if len(lengths) < 2 or not _SMALLEST < lengths.max() < _LARGEST:
         return None
-    is_spread = variance.sum() > _SPREAD * mean_square.sum()
-    if is_spread and np.ptp(lengths[used]) <= _EQUAL * lengths.max():
-        return "rows are all of one length"
-    reach = largest >= (1.0 - _EQUAL) * largest.max()
-    if 2 * reach.sum() >= (variance > 0.0).sum() and (
-        variance[reach].sum() >= _REACHED * variance.sum()
-    ):
-        return f"columns reach the same largest value, {largest.max():.5g}"
-    return None
+    if np.ptp(lengths) > _EQUAL * lengths.max():
+        return None
+    return None if columns.lengths_vary_apart() else "rows are all of one length"
 
 
-def is_feature_table(X):
-    """Whether columns are features in units of their own, as in most tables.
+def _one_range(columns: _Columns) -> str | None:
+    """The reason that columns with the same smallest and largest value give.
+
+    One end alone says little: cut off at one value may be columns of any units, and amounts of
+    anything begin at 0.
+    """
+    n, low, high = columns.n_varying, columns.low, columns.high
+    is_flipped = -low.min() > high.max()
+    if is_flipped:
+        low, high = -high, -low
+    top = high.max()
+    is_high = high >= top - _EQUAL * (top - low.min())
+    bottom = low[is_high].min()
+    if bottom > 0.0:  # 0 is the end of a scale that few rows may reach, as in a dark border
+        bottom = np.clip(low.min(), 0.0, bottom)
+    width = top - bottom
+    if low.min() < bottom - _EQUAL * width:
+        return None  # values outside of the range are of another unit
+    is_low = low <= bottom + _EQUAL * width
+    is_alike = is_high & (low <= bottom + _CLOSE * width)
+    share = 1.0 if n < _FEW else _MOST_OF_SOME if n < _MANY else _MOST_OF_MANY
+    ends = is_high | is_low
+    if is_alike.sum() < share * n or ends.sum() < _ONE_END * n:
+        return None
+    if not columns.variance[ends].sum() >= _VARIANCE * columns.variance.sum():
+        return None
+    names = ("smallest", "largest") if is_flipped else ("largest", "smallest")
+    first, other = (-top, -bottom) if is_flipped else (top, bottom)
+    return (
+        f"columns reach the same {names[0]} value, {first:.5g}, and about the same {names[1]} "
+        f"value, {other:.5g}"
+    )
+
+
+def why_feature_table(X: Any) -> str | None:
+    """Why columns are features in units of their own, as in most tables; None if they are not.
 
     Images, texts, spectra and embeddings have more columns, or columns in one unit. Columns of 0
     and 1 are features: categories, or yes and no.
     """
     if not _FEWEST_FEATURES <= X.shape[1] <= _MOST_FEATURES:
-        return False
+        return None
     some = X[:_LOOKED_AT]
     values = some.data if sp.issparse(some) else some
-    return bool(np.isin(values, (0.0, 1.0)).all()) or common_unit(X) is None
+    if np.isin(values, (0.0, 1.0)).all():
+        return "All features are 0 or 1"
+    return "The features have different units" if common_unit(X) is None else None
+
+
+def is_feature_table(X: Any) -> bool:
+    """Whether columns are features in units of their own, see :func:`why_feature_table`."""
+    return why_feature_table(X) is not None

@@ -15,7 +15,7 @@ from ...kernels import Manifold
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels
 from ...training.curves import curve_of_labels, curves_of_classes
-from ...training.units import is_feature_table
+from ...training.units import is_feature_table, why_feature_table
 from ..splitters import LabeledKFold
 from .result import SearchCurve, UnlabeledRows
 from .search import Plan
@@ -75,7 +75,7 @@ def tune_table(estimator, X, y, weight, search):
         if not free.any():
             why = "all rows are labelled"
         reason = (
-            f"The features have different units, and {why}, so the default for such tables is "
+            f"{why_feature_table(X)}, and {why}, so the default for such tables is "
             f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
         return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
@@ -148,6 +148,7 @@ class _Trial:
 
     def __init__(self, estimator, X, place, sizes, weight, ratio, search):
         self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
+        self.columns = why_feature_table(X)
         self.search, self.ratio, self.sizes = search, ratio, sizes
         counted = np.ones(len(place), bool) if weight is None else weight > 0
         self.known = np.flatnonzero(counted & (place >= 0))
@@ -291,15 +292,15 @@ def _decided(candidates, trial):
     over = f"{n_folds} fold{'s' * (n_folds != 1)} of {len(trial.known)} labelled rows"
     if best:
         reason = (
-            f"The features have different units. Held-out accuracy of the {chosen.kernel} kernel "
+            f"{trial.columns}. Held-out accuracy of the {chosen.kernel} kernel "
             f"{chosen.machine} is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
             f"{table['gain_error'][best]:.3f} above the default for such tables, over {over}."
         )
     else:
         compared = int((table["folds"][others] > 0).sum())
         reason = (
-            "The features have different units, so the default for such tables is used: a kernel "
-            "of trees, trained on the labelled rows only. "
+            f"{trial.columns}, so the default for such tables is used: a kernel of trees, trained "
+            "on the labelled rows only. "
         )
         reason += (
             f"None of {compared} others was better by {_CLEAR:g} standard errors over {over}."
