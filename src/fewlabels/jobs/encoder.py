@@ -213,11 +213,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 for name in ("text", "drop", "keep", "categorical")
             }
             file = read_training(source, **asked)
-            labels = None if y is None else _codes(y, file.n_rows)
+            known = None if y is None else _codes(y, file.n_rows)
+            labels = known
+            if known is not None and len(np.unique(known[known >= 0])) == 1:
+                labels = (known >= 0).astype(int)
             rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
             encoded = encode(
                 file,
-                every_row(file.n_rows),
+                every_row(file.n_rows, known),
                 self.missing,
                 self.scale,
                 y=labels,
@@ -256,12 +259,9 @@ def _source(X):
 
 
 def _codes(y, n_rows):
-    """Classes as 0, 1, ..., and -1 for rows of unknown class; of one class alone 1, others 0."""
+    """Classes as 0, 1, ..., and -1 for rows of unknown class."""
     y = pd.Series(np.asarray(y, dtype=object).ravel())
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} values and X {n_rows} rows; give one per row.")
     unknown = y.isna() | y.isin([-1, ""])
-    codes = np.where(unknown, -1, pd.factorize(y.astype(str), sort=True)[0])
-    if len(np.unique(codes[codes >= 0])) == 1:
-        return (codes >= 0).astype(int)
-    return codes
+    return np.where(unknown, -1, pd.factorize(y.astype(str), sort=True)[0])

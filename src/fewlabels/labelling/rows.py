@@ -11,7 +11,7 @@ from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.formats.registry import tables, usual_extensions
 from ..io.sources import InMemory
-from ..io.tables.columns import without
+from ..io.tables.columns import blank, without
 from ..io.tables.read import read_table
 from ..io.tables.schema import is_beside
 from ..io.tables.target import every_row
@@ -65,7 +65,7 @@ class SessionRows:
                 text=text,
                 categorical=categorical,
             )
-            found = file.choose(every_row(file.n_rows))
+            found = file.choose(every_row(file.n_rows, _known(self.given)))
         except UserError as error:
             if pictures:
                 raise UserError(f"{template(error)} {_unseen(pictures)}") from error
@@ -160,6 +160,14 @@ def _unseen(pictures):
         f"The model doesn't use the pictures in {listing(pictures)}; pass {ref('features')} with "
         "an .npy file of embeddings, one row per picture."
     )
+
+
+def _known(given):
+    """Codes of the labels that a table holds already, -1 where there is none."""
+    if given is None:
+        return None
+    texts = [str(one).strip() for one in given]
+    return np.where(blank(texts), -1, np.unique(texts, return_inverse=True)[1])
 
 
 def _place(seed, key):

@@ -95,10 +95,14 @@ class Summary(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What to do with a column, "category", "text", "left out" or "" (see its cells), and why."""
+    """What to do with a column, "category", "text", "left out" or "" (see its cells), and why.
+
+    ``leaks``: it came with the labels, whatever kind of column it is.
+    """
 
     kind: str
     why: str
+    leaks: bool = False
 
 
 _AS_IT_IS = Verdict("", "")
@@ -106,7 +110,7 @@ _AS_IT_IS = Verdict("", "")
 UNHELPFUL = Verdict("left out", "held-out labels are predicted better without it")
 
 
-def judge_columns(table, training, kept=()):
+def judge_columns(table, training, kept=(), labelled=None, trusted=()):
     """What is to be done with columns that are no measurements, and what all of them hold.
 
     Gives verdicts and summaries by name; values are counted once, which takes most of the time.
@@ -115,6 +119,9 @@ def judge_columns(table, training, kept=()):
     names or whole numbers that all differ. Sentences are texts, and so are names that are
     ``kept``, the columns that the user wants. Over all rows of the file, since what is constant
     among the ``training`` rows may be what others differ in.
+
+    Left out as well, unless ``trusted``, are columns that came with the labels of the
+    ``labelled`` rows, see :mod:`.leaks`.
     """
     verdicts, summaries = {}, {}
     columns = dict(zip(table.column_names, table.itercolumns(), strict=True))
@@ -122,6 +129,10 @@ def judge_columns(table, training, kept=()):
     for name, cells in columns.items():
         seen = Seen("number", *of_numbers[name]) if name in of_numbers else see(cells)
         summaries[name] = Summary(seen.missing, len(seen.values), _shown(seen))
+        if labelled is not None and name not in trusted and seen.kind != "other":
+            if why := labelled.leak(cells, seen.values, seen.counts):
+                verdicts[name] = Verdict("left out", why, leaks=True)
+                continue
         if name in kept:
             if why := _why_text(name, seen):
                 verdicts[name] = Verdict("text", why)

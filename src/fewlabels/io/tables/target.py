@@ -68,7 +68,8 @@ class Labels:
 class Roles(NamedTuple):
     """Training rows, labels of all rows for models that take any, facts for the model.
 
-    ``needed`` are labels that must be among the training rows, and what they are called.
+    ``needed`` are labels that must be among the training rows, and what they are called;
+    ``known`` the codes of the rows' labels, -1 where there is none, if any row has one.
     """
 
     keep: np.ndarray
@@ -76,6 +77,7 @@ class Roles(NamedTuple):
     facts: dict[str, Any]
     notes: list[str]
     needed: dict[int, str]
+    known: np.ndarray | None = None
 
 
 def target_text(values):
@@ -126,9 +128,9 @@ def _refuse_cases(labels):
             )
 
 
-def every_row(n_rows):
-    """All rows, as one class."""
-    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
+def every_row(n_rows, known=None):
+    """All rows, as one class; ``known`` are codes of labels that they have nevertheless."""
+    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {}, known)
 
 
 def normal_rows(labels, normal=None):
@@ -154,7 +156,7 @@ def normal_rows(labels, normal=None):
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
     facts = {"normal": labels.names[0] if normal is None else normal}
-    return Roles(labels.index == chosen, None, facts, notes, {})
+    return Roles(labels.index == chosen, None, facts, notes, {}, labels.index)
 
 
 def positive_rows(labels, positive=None):
@@ -183,7 +185,8 @@ def positive_rows(labels, positive=None):
         )
     y = (labels.index == chosen).astype(np.int8)
     facts = {"positive": name, "unlabeled": marks[0]}
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], {1: "positive", 0: "unlabelled"})
+    needed = {1: "positive", 0: "unlabelled"}
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed, np.where(y == 1, 0, -1))
 
 
 def class_rows(labels, of_pile="pu-ensemble"):
@@ -210,7 +213,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
     classes = [labels.names[k] for k in order]
     facts = {"classes": classes, "unlabeled": labels.mark}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed, y)
 
 
 def greater_value(labels):

@@ -17,6 +17,7 @@ from ..limits import check_room
 from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
+from .leaks import LabelledRows
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
 from .profile import UNHELPFUL, ColumnProfile, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
@@ -87,6 +88,15 @@ class TrainingFile:
         return {*self.keep, *self.categorical, *self.texts, *beside}
 
     @property
+    def trusted(self):
+        """Columns that the user wants even if they came with the labels."""
+        of_dates = {days_of(name) for name in self.dates}
+        wanted = {name for name in self.keep if name not in of_dates}
+        names = self.content.column_names
+        parts = (n for date in wanted & {*self.dates} for n in names if n.startswith(f"{date}: "))
+        return {*wanted, *parts, *filter(is_beside, names)}
+
+    @property
     def remarks(self):
         """What a look at the file found of how it is written."""
         read = remark_on(self.path) if self.path.format.is_table else ""
@@ -112,7 +122,7 @@ class TrainingFile:
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
         numbers = np.flatnonzero(roles.keep) + 1
         fills = IMPUTE if missing == IMPUTE else REFUSE
-        rows, complete, schema, notes, profile = choose(self, roles.keep, numbers, tally, fills)
+        rows, complete, schema, notes, profile = choose(self, roles, numbers, tally, fills)
         tally.check()
         n_skipped = int((~complete).sum())
         if n_skipped:
@@ -278,17 +288,22 @@ def _look_like_data(names):
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
-def _choose_table(file, keep, row_numbers, tally, missing):
+def _choose_table(file, roles, row_numbers, tally, missing):
+    keep = roles.keep
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.content
     beside = [name for name in table.column_names if is_beside(name)]
     wanted = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
-    training = keep if file.sample is None else keep[file.sample]
-    verdicts, summaries = judge_columns(seen, training, wanted)
+    training, known = keep, roles.known
+    if file.sample is not None:
+        training, known = (rows if rows is None else rows[file.sample] for rows in (keep, known))
+    labelled = None if known is None else LabelledRows(known)
+    verdicts, summaries = judge_columns(seen, training, wanted, labelled, file.trusted)
     verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
     for name in (*file.categorical, *file.texts):
-        verdicts.pop(name, None)
+        if name in verdicts and not verdicts[name].leaks:
+            del verdicts[name]
     out, as_category, as_text = (
         [name for name, verdict in verdicts.items() if verdict.kind == kind]
         for kind in ("left out", "category", "text")
@@ -304,6 +319,7 @@ def _choose_table(file, keep, row_numbers, tally, missing):
         used = used.filter(keep)
     asked = dict.fromkeys([*file.categorical, *as_category], "category")
     asked |= dict.fromkeys([*file.texts, *as_text], "text")
+    asked = {name: kind for name, kind in asked.items() if name not in out}
     merge = file.merge_case is not False
     schema = table_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
     rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
@@ -344,8 +360,8 @@ def _repeated(table):
     return found
 
 
-def _choose_array(file, keep, row_numbers, tally, missing):
-    data = file.content
+def _choose_array(file, roles, row_numbers, tally, missing):
+    data, keep = file.content, roles.keep
     if not data.is_sparse:
         check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
     X = data.X if keep.all() else data.X[keep]
