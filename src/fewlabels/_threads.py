@@ -96,7 +96,7 @@ def _restore():
 
 
 def _after_fork_in_child():
-    """In a forked process, forget threads that it doesn't have: only the one that forked is left."""
+    """In a forked process, forget threads that it doesn't have, all but the one that forked."""
     _pools.clear()
     _Limit.lock, _Limit.users = Lock(), getattr(_Limit.own, "users", 0)
     if not _Limit.users:

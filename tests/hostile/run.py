@@ -26,6 +26,7 @@ AREAS = {
     "commands": ("hostile.commands", 150),
     "attacks": ("hostile.attacks", 150),
     "forks": ("hostile.forks", 150),
+    "replacing": ("hostile.replacing", 100),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

@@ -19,6 +19,7 @@ SAMPLE = {
     "commands": (0, 8),
     "attacks": (0, 8),
     "forks": (0, 4),
+    "replacing": (0, 3),
 }
 
 
