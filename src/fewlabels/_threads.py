@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, local
 
 from threadpoolctl import ThreadpoolController
 
@@ -15,7 +15,8 @@ _AT_ONCE = 8
 # Seconds after which a lock that is held for microseconds is lost.
 _LOST = 1.0
 
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+# By the number of threads that compute, the calling one included; a forked process has none.
+_pools: dict[int, ThreadPoolExecutor] = {}
 
 
 def resolve_n_jobs(n_jobs):
@@ -47,6 +48,7 @@ class _Limit:
     """The limit of this process, from the first thread that asks for it to the last one's end."""
 
     lock, users, limiter = Lock(), 0, None
+    own = local()  # of one thread: how many of the users it is
 
 
 @contextmanager
@@ -76,11 +78,13 @@ def one_blas_thread():
                 _restore()  # if Ctrl-C left one
                 _Limit.limiter = _blas().limit(limits=1).__enter__()
             _Limit.users += 1
+            _Limit.own.users = getattr(_Limit.own, "users", 0) + 1
             counted = True
         yield
     finally:
         with _one_at_a_time():
             _Limit.users -= counted
+            _Limit.own.users = getattr(_Limit.own, "users", 0) - counted
             if not _Limit.users:
                 _restore()
 
@@ -89,6 +93,18 @@ def _restore():
     limiter, _Limit.limiter = _Limit.limiter, None
     if limiter is not None:
         limiter.__exit__(None, None, None)
+
+
+def _after_fork_in_child():
+    """In a forked process, forget threads that it doesn't have, all but the one that forked."""
+    _pools.clear()
+    _Limit.lock, _Limit.users = Lock(), getattr(_Limit.own, "users", 0)
+    if not _Limit.users:
+        _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def run_ranges(function, n_items, n_jobs):
@@ -112,11 +128,12 @@ def run_each(calls, n_jobs):
     """
     if n_jobs == 1 or len(calls) <= 1:
         return [call() for call in calls]
-    # A forked child inherits the dictionary but not the threads: key by process.
-    key = (os.getpid(), n_jobs)
-    if key not in _pools:
-        _pools[key] = ThreadPoolExecutor(n_jobs - 1, thread_name_prefix="fewlabels")
-    futures = [_pools[key].submit(call) for call in calls[1:]]
+    pool = _pools.get(n_jobs)
+    if pool is None:
+        pool = _pools.setdefault(
+            n_jobs, ThreadPoolExecutor(n_jobs - 1, thread_name_prefix="fewlabels")
+        )
+    futures = [pool.submit(call) for call in calls[1:]]
     try:
         results = [calls[0](), *[None] * len(futures)]
         # Other threads begin with the first calls, this one takes the last ones.

@@ -1,7 +1,6 @@
 """Copies, files and graphs of a model that another thread updates are of one moment."""
 
 import copy
-import os
 import pickle
 import sys
 import threading
@@ -234,29 +233,3 @@ def test_a_copy_made_by_a_callback_is_not_part_of_the_call(rng):
     model = fitted("SVDD", rng).set_params(max_time=100)
     model.fit(rng.normal(size=(60, 2)), callback=lambda _: copies.append(pickle.dumps(model)))
     assert copies and "_deadline" not in vars(pickle.loads(copies[-1]))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_waits_for_no_thread_of_its_parent(rng):
-    model = fitted("SVDD", rng)
-    held, done = threading.Event(), threading.Event()
-
-    def hold():
-        with lock_of(model):
-            held.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait(60)
-    child = os.fork()
-    if child == 0:  # an alarm ends it should it wait
-        import signal
-
-        signal.alarm(20)
-        model.partial_fit(np.zeros((1, 2)))
-        os._exit(0 if pickle.loads(pickle.dumps(model)).shape_fit_ == (N + 1, 2) else 1)
-    done.set()
-    thread.join(60)
-    assert os.waitpid(child, 0)[1] == 0

@@ -27,6 +27,8 @@ AREAS = {
     "attacks": ("hostile.attacks", 150),
     "units": ("hostile.units", 500),
     "leaks": ("hostile.leaks", 500),
+    "forks": ("hostile.forks", 150),
+    "replacing": ("hostile.replacing", 100),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

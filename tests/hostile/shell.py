@@ -120,6 +120,15 @@ def run(*arguments, within, writes=()):
     return answer
 
 
+def invoke(*arguments):
+    """Run a command beside others that write; only its answer is checked."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        found = refusal(result.exception)
+        raise Wrong(f"traceback: {found.text}") from result.exception
+    return Answer(result)
+
+
 def table(rng, n=60, d=3):
     """A small table of numbers and a category, with all kinds of targets."""
     side = rng.integers(0, 2, n)

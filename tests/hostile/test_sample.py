@@ -20,6 +20,8 @@ SAMPLE = {
     "attacks": (0, 8),
     "units": (0, 60),
     "leaks": (0, 30),
+    "forks": (0, 4),
+    "replacing": (0, 3),
 }
 
 

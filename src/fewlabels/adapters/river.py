@@ -4,6 +4,7 @@ import numpy as np
 
 from .._extras import require
 from ..estimators import S3VM
+from ..estimators.base.locking import consistent
 from ..fitted import class_of
 
 try:
@@ -102,6 +103,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
 
     # -- learning --------------------------------------------------------------------------
 
+    @consistent
     def learn_one(self, x, y=None):
         """Add a row, and follow the minimum.
 

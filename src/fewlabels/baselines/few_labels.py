@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
+from ..estimators.base.locking import consistent
 from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
 from ..tasks.classification import CLASSIFICATION
@@ -75,6 +76,7 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @consistent
     def fit(self, X, y) -> Self:
         """Fit the method.
 

@@ -8,6 +8,7 @@ from sklearn.base import OutlierMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.base.locking import consistent
 from ..fitted import Conformal
 from ..fitted.conformal import TIE
 from ..options.words import Message, ref
@@ -79,6 +80,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @consistent
     def fit(self, X, y=None) -> Self:
         """Fit the method, and set the threshold.
 

@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
 from ..class_prior.finding import Prior, check_prior, estimated_prior
+from ..estimators.base.locking import consistent
 from ..fitted import Curve, class_of
 from ..labels.positive_unlabelled import read_labels
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
@@ -94,6 +95,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         tags.classifier_tags.multi_class = False
         return tags
 
+    @consistent
     def fit(self, X, y) -> Self:
         """Fit the method, and cut it.
 

@@ -16,14 +16,14 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show what a model contains: its results, settings and columns."""
-    from ..io.models.files import damaged_model, read_metadata  # slow to import
+    from ..io.models.files import damaged_model, read_header  # slow to import
 
-    metadata = read_metadata(model)
+    metadata, n_bytes = read_header(model)
     if json:
         show.as_json(metadata)
         return
     try:
-        parts, notes, columns = _described(model, metadata)
+        parts, notes, columns = _described(metadata, n_bytes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model(model) from error
     say(f"{model}: {metadata['machine']}, created {metadata['created']}")
@@ -35,7 +35,7 @@ def inspect(
         show.lines(columns)
 
 
-def _described(model, metadata):
+def _described(metadata, n_bytes):
     """Titled lines, notes and columns of what a model file says."""
     versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
@@ -52,7 +52,7 @@ def _described(model, metadata):
         ],
         "File": [
             ("format", metadata["format_version"]),
-            ("size", size(model.stat().st_size)),
+            ("size", size(n_bytes)),
             ("written by", versions),
         ],
     }

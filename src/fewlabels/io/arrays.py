@@ -1,5 +1,6 @@
 """Reading matrices, whose columns have no names; a module in formats/ reads each format."""
 
+import contextlib
 import mmap
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,7 @@ def read_arrays(path, *, place=None):
     """
     path = as_source(path)
     data = path.format.load().read(path, place)
+    path.check_unchanged()
     X = data.X
     if X.ndim != 2:
         raise UserError(
@@ -59,12 +61,29 @@ def read_arrays(path, *, place=None):
     return data
 
 
+def mapped(path):
+    """The array of an npy file, mapped: header and numbers of one file, as it is opened once."""
+    with open(path, "rb") as file:
+        version = np.lib.format.read_magic(file)
+        head = np.lib.format.read_array_header_1_0
+        head = head if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = head(file)
+        if dtype.hasobject:
+            raise ValueError("Python objects can't be mapped")
+        order = "F" if fortran else "C"
+        return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
+
+
 def array_pieces(path, rows, schema):
     """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
 
     The columns of an svmlight file are counted as a ``schema`` says.
     """
-    return path.format.load().pieces(path, rows, schema)
+    with contextlib.closing(path.format.load().pieces(path, rows, schema)) as found:
+        for piece in found:
+            path.check_unchanged()
+            yield piece
+    path.check_unchanged()
 
 
 def pieces_of(data, size):

@@ -9,16 +9,18 @@ import time
 from pathlib import Path
 
 from ..options.words import UserError
+from .steady import identity_if_any
 
-# Seconds.
-_JUST_MADE = 5.0
+# Seconds; a folder is locked for microseconds.
+_JUST_MADE, _LOCKED = 5.0, 2.0
 
 
 @contextlib.contextmanager
-def replacing(path):
+def replacing(path, in_place_of=None):
     """Path of a temporary file that takes the place of ``path`` when the block succeeds.
 
-    Whatever goes wrong in the block, Ctrl-C included, leaves the old file as it was.
+    Whatever goes wrong in the block, Ctrl-C included, leaves the old file as it was. With the
+    ``Identity`` of a file, ``in_place_of``, no other file is replaced.
     """
     # A link keeps pointing where it points: its target is what gets replaced.
     path = Path(os.path.realpath(path))
@@ -36,7 +38,13 @@ def replacing(path):
             shutil.copymode(path, name)
         os.fsync(held.fileno())
         held.close()
-        os.replace(name, path)
+        with _alone_in(path.parent):
+            if in_place_of is not None and identity_if_any(path) != in_place_of:
+                raise UserError(
+                    f"Another program changed {path} in the meantime, so it was left as it is "
+                    "now; run the command again."
+                )
+            os.replace(name, path)
     except OSError as error:
         raise UserError(
             f"Can't write to {path}: {error.strerror or error}; it is unchanged."
@@ -44,6 +52,28 @@ def replacing(path):
     finally:
         held.close()
         name.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _alone_in(folder):
+    """Context that one process of ours at a time is in: nobody replaces what another looked at.
+
+    Where folders can't be locked, or somebody else holds the lock, it is done without.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
+
+            number = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, number)
+            end = time.monotonic() + _LOCKED
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.002)
+        yield
 
 
 def _remove_leftovers(path):

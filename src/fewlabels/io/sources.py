@@ -1,7 +1,7 @@
 """What is read: a file, a table in it and how it is read, or rows in memory."""
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..options.reading import ReadingOptions
 from ..options.words import UserError, quoted, ref
-from .folders import holds_parquet
+from .folders import holds_parquet, parquet_files
 from .formats.dialect import find_dialect
 from .formats.registry import (
     FORMATS,
@@ -19,6 +19,7 @@ from .formats.registry import (
     matrices,
     tables,
 )
+from .steady import FirstLook
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
@@ -73,6 +74,7 @@ class Source(os.PathLike):
     table: str = ""
     reading: Reading = _BY_LOOKING
     part: tuple[int, int] | None = None
+    look: FirstLook = field(default_factory=FirstLook, repr=False)
 
     def __fspath__(self):
         return str(self.path)
@@ -87,9 +89,16 @@ class Source(os.PathLike):
         """The file of which this is a part."""
         return self if self.part is None else replace(self, part=None)
 
+    def check_unchanged(self):
+        """Refuse a file that isn't the one that was looked at first, by whichever step."""
+        folder = self.path.is_dir()
+        self.look.check(self.path, sorted(parquet_files(self.path)) if folder else None)
+
     @cached_property
     def format(self):
         """The format of the file, which has to exist and to hold something."""
+        if self.path.is_file():
+            self.check_unchanged()
         found = self._format()
         _check_options(self, found)
         return found
@@ -124,7 +133,9 @@ class Source(os.PathLike):
     @cached_property
     def dialect(self):
         """How the delimited text of the file is written."""
-        return find_dialect(self)
+        found = find_dialect(self)
+        self.check_unchanged()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +145,9 @@ class InMemory:
     form: str
     content: Any
     part = None  # as files have one
+
+    def check_unchanged(self):
+        """Rows in memory are whoever holds them's to change."""
 
     def __str__(self):
         return "the data frame" if self.form == "frame" else "the matrix"
@@ -180,7 +194,7 @@ def existing_file(path, what):
 def _check_options(source, form):
     """Refuse options of reading that don't apply to the format of a file."""
     given = {"table": f"::{source.table}"} if source.table else {}
-    for name in (field.name for field in fields(source.reading)):
+    for name in (each.name for each in fields(source.reading)):
         value = getattr(source.reading, name)
         if value is not None and value is not True:  # a header is usual
             given[name] = ref(name, value) if value is False else ref(name)

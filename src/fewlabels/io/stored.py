@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..options.words import UserError, listing, meant, quoted
+from .arrays import mapped
 from .folders import files_below
 from .formats.registry import FORMATS
 from .scratch import temporary_folder
+from .steady import unchanged
 
 # Rows that are converted at a time.
 _ROWS = 65_536
@@ -68,7 +70,7 @@ def stored_rows(path, columns=None, target=None, folder=None):
     if suffix in FORMATS["npy"].extensions:
         if columns is not None or target is not None:
             raise UserError(f"{path} has no column names; omit columns and target.")
-        yield StoredRows(np.load(path, mmap_mode="r"), None)
+        yield StoredRows(mapped(path), None)
         return
     parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
@@ -79,10 +81,13 @@ def stored_rows(path, columns=None, target=None, folder=None):
         )
     with temporary_folder(folder) as place:
         if form is None:
-            data = FORMATS["svmlight"].load().mapped(path, place)
+            with unchanged(path):
+                data = FORMATS["svmlight"].load().mapped(path, place)
             yield StoredRows(data.X, data.labels["y"])
         else:
-            yield _from_arrow(parts, form, columns, target, place)
+            with unchanged(path, parts):
+                rows = _from_arrow(parts, form, columns, target, place)
+            yield rows
 
 
 class ArrayWriter:

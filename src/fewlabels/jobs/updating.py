@@ -1,5 +1,6 @@
 """From a model and more rows to an updated model."""
 
+import os
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..io.encoding.fit import known_categories, text_encoders
 from ..io.given import source_of
-from ..io.models.files import describe, load_model, read_metadata, save_model
+from ..io.models.files import describe, read_model, save_model
 from ..io.sources import input_format
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
@@ -92,13 +93,12 @@ def update(
     started = time.perf_counter()
     output = model if output is None else output
     with interruptible("no row was added", output):
-        read_metadata(model)  # whether it is a model at all is said first
+        read = read_model(model)  # whether it is a model at all is said first
         data = None if data is None else source_of(data, **reading)
         if data is not None:
             input_format(data)
         check_model_output(output, force, inputs=[] if data is None else [data])
-        unchanged = _stamp(model)
-        loaded = load_model(model)
+        loaded = read.load()
         _check_machine(model, loaded, consolidate)
         _check_new(new_classes, loaded.metadata)
         asked = NewRowsOptions(target, no_labels, skip_missing, chunk_rows, new_classes)
@@ -106,12 +106,10 @@ def update(
         went = changed.run(block, consolidate, observer)
         seconds, remarks = changed.calibrate() if probability else (None, [])
         described = changed.described()
-        if _stamp(model) != unchanged:
-            raise UserError(
-                f"Another command changed {model} in the meantime, so no row was added; run the "
-                "command again."
-            )
-        save_model(output, loaded.pipeline, described)
+        is_same = os.path.realpath(output) == os.path.realpath(model)
+        n_bytes = save_model(
+            output, loaded.pipeline, described, read.identity if is_same else None
+        )
     more = changed.more
     notes = more.notes + went["notes"] + remarks
     went |= {"notes": [observer.words(note) for note in notes], "seconds_calibrating": seconds}
@@ -125,7 +123,7 @@ def update(
         "unseen_categories": more.unseen.rows,
         "unseen_values": more.unseen.most_frequent,
         "new_words": more.new_words,
-        "bytes": Path(output).stat().st_size,
+        "bytes": n_bytes,
         "seconds": time.perf_counter() - started,
     }
 
@@ -348,12 +346,6 @@ def _milliseconds(times):
     rows, seconds = np.array(times).T
     each = np.repeat(1e3 * seconds / rows, rows.astype(int))
     return {name: float(getattr(np, name)(each)) for name in ("median", "mean", "max")}
-
-
-def _stamp(path):
-    """What changes when the file is written again."""
-    found = Path(path).stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 # -- the rows to add ----------------------------------------------------------------------------

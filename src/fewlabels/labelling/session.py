@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import querying
+from ..estimators.base.locking import lock_of
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.given import source_of
 from ..io.sources import InMemory
@@ -101,7 +102,7 @@ class Session:
         except BaseException:
             self.file.close()
             raise
-        self.lock = threading.Condition(threading.RLock())
+        self.lock = threading.Condition(lock_of(self))  # a fork waits for it, too
         self.notes, self.trouble = list(self.rows.notes), ""
         self._place = {key: row for row, key in enumerate(self.rows.keys)}
         self._leases, self._closing, self._workers = {}, False, []

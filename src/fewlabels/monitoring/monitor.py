@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from ..estimators.base.locking import consistent
 from .changes import explain
 from .charts import CHARTS, Martingale
 from .class_shift import labelled
@@ -180,6 +181,7 @@ class Monitor:
 
     # -- the stream ------------------------------------------------------------------------------
 
+    @consistent
     def update(self, X):
         """Take the next rows of the stream, one or many.
 
@@ -198,6 +200,7 @@ class Monitor:
         scores = checked(self._score(X), n, self.n_rows_) if n else np.zeros(0)
         return self.update_scores(scores, X)
 
+    @consistent
     def update_scores(self, scores, X=None):
         """Take rows that the caller has scored already.
 
@@ -277,6 +280,7 @@ class Monitor:
 
     # -- the reference ---------------------------------------------------------------------------
 
+    @consistent
     def refit(self, model, calibration=None, labels=None):
         """Declare a new model: ranks begin again, with its scores.
 
@@ -303,6 +307,7 @@ class Monitor:
         self._start(Score(model, how), calibration, labels)
         return self
 
+    @consistent
     def accept(self):
         """Declare the present rows the new normal: the next row begins a new stream.
 
@@ -321,6 +326,7 @@ class Monitor:
         self.alarm_ = self._last_change = None
         return self
 
+    @consistent
     def change(self):
         """What changed before the last alarm: when, which features, which rows.
 
@@ -359,6 +365,7 @@ class Monitor:
     # -- state -----------------------------------------------------------------------------------
 
     @property
+    @consistent
     def state(self):
         """What the monitor has seen, without its model and rows, as plain numbers."""
         return {
@@ -370,6 +377,7 @@ class Monitor:
             "alerts": self.alerts.state if isinstance(self.alerts, LORD | SAFFRON) else None,
         }
 
+    @consistent
     def resume(self, state, scores, reference, kept):
         """Continue where another monitor with the same model and settings stopped.
 

@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -85,14 +85,21 @@ class AnswerFile:
                     self._db.execute("PRAGMA synchronous = EXTRA")
                 if new:
                     self._create(about)
+                self._db.execute("BEGIN")  # all of one moment, whoever adds to it
                 self._check()
                 rows = self._db.execute("SELECT name, value FROM about")
                 self.about = {name: json.loads(value) for name, value in rows}
                 self.answers = self._read()
+                self._db.execute("COMMIT")
                 self._numbers = {one.id: place for place, one in enumerate(self.answers)}
             except BaseException:
                 self.close()
                 raise
+
+    def __fspath__(self):
+        return str(self.path)
+
+    __str__ = __fspath__
 
     def _create(self, about):
         self._db.execute("BEGIN IMMEDIATE")
@@ -221,10 +228,15 @@ class AnswerFile:
 
 
 def read_answers(path):
-    """The file, closed again: ``about``, ``answers``, and what follows from them."""
-    file = AnswerFile(path)
-    with closing(file):
-        return file
+    """The file, closed again: ``about``, ``answers``, and what follows from them.
+
+    What was read already is not read again.
+    """
+    file = path if isinstance(path, AnswerFile) else AnswerFile(path)
+    if file._db is not None:
+        file.close()
+        file._db = None
+    return file
 
 
 def undo_of(answers, annotator):

@@ -50,10 +50,13 @@ def fingerprint(keys):
 
 
 class LabelColumn:
-    """The labels of a file as a column of its ``table``, piece by piece (``fit --labels``)."""
+    """The labels of a file as a column of its ``table``, piece by piece (``fit --labels``).
 
-    def __init__(self, path, table):
-        self._file, self._table, self._used = read_answers(path), table, 0
+    ``answers`` is the file, or what was read of it already.
+    """
+
+    def __init__(self, answers, table):
+        self._file, self._table, self._used = read_answers(answers), table, 0
         self.name = self._file.about["target"]
         self._labels, self._keys = self._file.labels(), RowKeys(self.name)
 

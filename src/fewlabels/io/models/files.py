@@ -40,7 +40,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..._extras import require
@@ -49,6 +48,7 @@ from ...tasks.machines import MACHINES, machine_class, task_of
 from ..atomic import replacing
 from ..limits import check_room
 from ..sources import existing_file
+from ..steady import Identity, changed, identity_of, read_whole
 from ..tables.schema import IMPUTE, Schema
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 6
@@ -90,11 +90,21 @@ def _is_new(machine, schema, training):
     return bool(is_new or schema.names("text", "boolean") or is_weighed)
 
 
-def save_model(path, pipeline, metadata):
+def save_model(path, pipeline, metadata, in_place_of=None):
     """Write a fitted encoder and model; the file appears whole or not at all.
 
-    The model's rows are held where ``metadata``, from :func:`describe`, says so.
+    The model's rows are held where ``metadata``, from :func:`describe`, says so. If the file has
+    been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and it is refused to
+    replace another one. Returns the bytes written.
     """
+    content = model_bytes(pipeline, metadata)
+    with replacing(path, in_place_of) as temporary:
+        temporary.write_bytes(content)
+    return len(content)
+
+
+def model_bytes(pipeline, metadata):
+    """The content of a model file."""
     require("saving a model file", "skops")
     import skops.io
     from sklearn.pipeline import Pipeline
@@ -107,8 +117,7 @@ def save_model(path, pipeline, metadata):
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         metadata = {**metadata, "digest": _digest(archive)}
         archive.writestr(MEMBER, json.dumps(metadata, allow_nan=False))
-    with replacing(path) as temporary:
-        temporary.write_bytes(buffer.getbuffer())
+    return buffer.getvalue()
 
 
 def _digest(archive):
@@ -129,22 +138,72 @@ def _to_save(machine, keep_rows):
     return machine
 
 
+class ModelFile(NamedTuple):
+    """A model file, read once: its bytes, what it says of itself, and which file it was."""
+
+    path: Any
+    content: bytes
+    metadata: dict[str, Any]
+    identity: Identity
+
+    @property
+    def digest(self):
+        """What distinguishes its bytes from others, in 16 letters."""
+        return hashlib.sha256(self.content).hexdigest()[:16]
+
+    def load(self):
+        """The ``LoadedModel`` of the file."""
+        return _loaded(self.path, self.content, self.metadata)
+
+
+def read_model(path):
+    """The ``ModelFile`` of a path, which nobody changes who replaces the file later."""
+    existing_file(path, "model")
+    try:
+        with open(path, "rb") as file:
+            _metadata(path, file, whole=False)  # whether it is a model, before memory is filled
+        content, identity = read_whole(path)
+    except OSError as error:
+        raise damaged_model(path) from error
+    return ModelFile(path, content, _metadata(path, io.BytesIO(content)), identity)
+
+
 def read_metadata(path):
     """Read what a model file says about itself, without loading the model."""
+    return read_header(path)[0]
+
+
+def read_header(path):
+    """What a model file says about itself, and its size."""
     existing_file(path, "model")
-    damaged = damaged_model(path)
-    if not zipfile.is_zipfile(path):
-        # Every zip archive starts with these letters; what identifies it stands at its end.
-        with open(path, "rb") as file:
-            raise damaged if file.read(2) == b"PK" else _no_model(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as file:
+            before = identity_of(file.fileno())
+            try:
+                metadata = _metadata(path, file)
+            finally:
+                if identity_of(file.fileno()) != before:
+                    raise changed(path)
+    except OSError as error:
+        raise damaged_model(path) from error
+    return metadata, before.size
+
+
+def _metadata(path, file, whole=True):
+    """What an open model file says about itself; if ``whole``, its parts are checked, too."""
+    damaged = damaged_model(path)
+    if not zipfile.is_zipfile(file):
+        # Every zip archive starts with these letters; what identifies it stands at its end.
+        file.seek(0)
+        raise damaged if file.read(2) == b"PK" else _no_model(path)
+    try:
+        with zipfile.ZipFile(file) as archive:
             if MEMBER not in archive.namelist():
                 raise _no_model(path)
             # Values of JSON are larger than their text.
             members = [(i.filename, i.file_size) for i in archive.infolist()]
             unpacked = sum(n * (20 if name.endswith(".json") else 1) for name, n in members)
-            most = max(_ANY_MODEL, _MOST_PACKED * Path(path).stat().st_size)
+            most = max(_ANY_MODEL, _MOST_PACKED * file.seek(0, io.SEEK_END))
             check_room(f"The model file {path}", unpacked, "unpacked", most)
             metadata = json.loads(archive.read(MEMBER))
             written_in = metadata["format_version"]
@@ -156,6 +215,8 @@ def read_metadata(path):
                     f"{written_in}, but this is fewlabels {version('fewlabels')}, "
                     f"which reads formats up to {FORMAT_VERSION}; update fewlabels."
                 )
+            if not whole:
+                return metadata
             # Older files have no digest.
             if archive.testzip() or metadata.get("digest", _digest(archive)) != _digest(archive):
                 raise damaged
@@ -202,13 +263,20 @@ class LoadedModel(NamedTuple):
 
 def load_model(path):
     """The ``LoadedModel`` of a file."""
-    metadata = read_metadata(path)
+    return read_model(path).load()
+
+
+def model_of(content, name="the model"):
+    """The ``LoadedModel`` of the bytes of a file."""
+    return _loaded(name, content, _metadata(name, io.BytesIO(content)))
+
+
+def _loaded(path, data, metadata):
     require("loading a model file", "skops")
     import skops.io
     from numpy.exceptions import ComplexWarning
     from sklearn.pipeline import Pipeline
 
-    data = Path(path).read_bytes()
     try:
         trusted = trusted_types()
         foreign = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))

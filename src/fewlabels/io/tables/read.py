@@ -6,10 +6,12 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from ..._extras import require
 from ...options.words import UserError, listing, ref
+from ..answers.file import read_answers
 from ..answers.rows import LabelColumn
 from ..formats.registry import matrices, usual_extensions
 from ..limits import check_room
@@ -39,7 +41,9 @@ def column_names(path):
 
 def _own_names(reader, source):
     with readable(source):
-        return reader.names(source)
+        found = reader.names(source)
+    source.check_unchanged()
+    return found
 
 
 def _checked_names(path, names, besides):
@@ -61,7 +65,9 @@ def remark_on(path):
     """What to say of how a file was read, "" for nothing."""
     reader, source = _reader(path)
     with readable(path):
-        return reader.remark(source) if hasattr(reader, "remark") else ""
+        found = reader.remark(source) if hasattr(reader, "remark") else ""
+    source.check_unchanged()
+    return found
 
 
 def cut_into_parts(files, n_parts):
@@ -113,6 +119,7 @@ def iterate_tables(path, rows=None, types=None):
     empty = True
     with readable(path), contextlib.closing(reader.pieces(path, names, rows, types)) as found:
         for table, lines, share in found:
+            path.check_unchanged()
             empty &= not table.num_rows
             for beside in besides:
                 table = beside.add(table)
@@ -121,6 +128,7 @@ def iterate_tables(path, rows=None, types=None):
             for start in range(0, table.num_rows, max(1, size)):
                 piece = None if lines is None else lines.slice(start, size)
                 yield table.slice(start, size), piece, share
+    path.check_unchanged()
     if empty:
         raise UserError(f"{path} has column names but no rows; add rows of data.")
     for beside in besides:
@@ -132,8 +140,15 @@ def _beside(source):
     if not isinstance(source, Source):
         return []
     labels, features = _labels(source), source.reading.features
-    found = [] if labels is None else [LabelColumn(labels, source)]
-    return found if features is None else [*found, Beside(features, source)]
+    found = []
+    if labels is not None:  # all steps get the labels that the first one read
+        answers = source.look.kept("labels", lambda: read_answers(labels))
+        found.append(LabelColumn(answers, source))
+    if features is not None:
+        if not isinstance(features, np.ndarray):
+            features = source.look.kept("features", lambda: as_source(features))
+        found.append(Beside(features, source))
+    return found
 
 
 def _labels(source):

@@ -79,13 +79,14 @@ def _of_label_file(options):
     """The same, with the target of a file of labels, if there is one."""
     if options.labels is None:
         return options
-    target = read_answers(options.labels).about["target"]
+    labels = read_answers(options.labels)
+    target = labels.about["target"]
     if options.target not in (None, target):
         raise UserError(
             f"{options.labels} holds labels of the column '{target}', not of '{options.target}'; "
             f"omit {ref('target')}."
         )
-    return dataclasses.replace(options, target=target)
+    return dataclasses.replace(options, target=target, labels=labels)  # all steps take these
 
 
 def _check_method(options):

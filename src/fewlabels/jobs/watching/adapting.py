@@ -8,12 +8,9 @@ Rows that score below one in a hundred calibration rows of their epoch are suspi
 learned. After an alarm nothing is learned until the change is accepted.
 """
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
-from ...io.models.files import load_model, save_model
+from ...io.models.files import model_bytes, model_of
 from ...monitoring.ranks import uniform_numbers
 from ...options.words import UserError, ref
 from ..updating import without_rows
@@ -67,19 +64,13 @@ class Follower:
     @property
     def content(self):
         """The model as the bytes of a model file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model"
-            save_model(path, self.pipeline, self.metadata)
-            return path.read_bytes()
+        return model_bytes(self.pipeline, self.metadata)
 
 
 def loaded(content):
     """The pipeline and metadata of a model file's bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        path.write_bytes(content)
-        pipeline, _, metadata = load_model(path)
-        return pipeline, metadata
+    pipeline, _, metadata = model_of(content, "The adapted model")
+    return pipeline, metadata
 
 
 def read_window(text):

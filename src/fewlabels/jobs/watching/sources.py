@@ -43,6 +43,7 @@ def unread_rows(path, schema, counted, size, reading):
 
 def _chunks(path, schema, size, reading):
     source = source_of(path, **reading)
+    source.look.grows = True  # rows are added to files that are watched
     tally = Tally(source, skip_missing=schema.missing != IMPUTE)
     for chunk in iterate_chunks(source, schema, tally, size):
         tally.check()

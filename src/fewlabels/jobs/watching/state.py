@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from pandas.util import hash_pandas_object
 
+from ...io.steady import identity_if_any
 from ...monitoring.rows import Kept
 from ...options.words import UserError, ref
 
@@ -68,6 +69,7 @@ class State:
     def __init__(self, path):
         self.path = path
         try:
+            place = self._place()
             self._base = sqlite3.connect(":memory:" if path is None else path, timeout=5.0)
             self._base.isolation_level = None
             self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -80,11 +82,25 @@ class State:
                 )
             self.keep("format", _FORMAT)
             self._base.execute("COMMIT")
+            self._own = self._place()
+            if place not in (None, self._own):
+                raise self._replaced()
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         rows = self._base.execute("SELECT key, place FROM kept")
         self._places = dict(rows)
         self._n_calibration = -min([0, *self._places])
+
+    def _place(self):
+        """What distinguishes the file from another of its name."""
+        found = None if self.path is None else identity_if_any(self.path)
+        return None if found is None else found.place
+
+    def _replaced(self):
+        return UserError(
+            f"{self.path} was replaced by another file while it was in use, so this watch "
+            "stopped; run the command again."
+        )
 
     def _unusable(self, error):
         if "locked" in str(error):
@@ -196,6 +212,8 @@ class State:
     # -- transactions ----------------------------------------------------------------------------
 
     def __enter__(self):
+        if self._place() != self._own:
+            raise self._replaced()
         self._base.execute("BEGIN IMMEDIATE")
         return self
 

@@ -1,7 +1,6 @@
 """Watch rows of files or standard input: score, rank, bet, alarm, and remember."""
 
 import contextlib
-import hashlib
 import math
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...io.given import source_of
-from ...io.models.files import load_model
+from ...io.models.files import read_model
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
@@ -66,22 +65,22 @@ class Watch:
     """A model, its monitor, the state and what was counted."""
 
     def __init__(self, model, settings, state, calibration=None):
-        self.path, self.settings, self.state = model, settings, state
+        self.path, self.settings, self.state = model.path, settings, state
         known = state.fact("settings")
         if known is not None and known != list(settings):
             raise UserError(
                 f"{state.path} belongs to a watch with another model or other settings "
                 f"({_differences(known, settings)}); use these, or pass another {ref('state')}."
             )
-        pipeline, self.schema, metadata = load_model(model)
+        pipeline, self.schema, metadata = model.load()
         if self.schema.layout != "table":
             raise UserError(
-                f"{model} was fitted to a matrix without column names; 'fewlabels watch' reads "
-                "tables. Use fewlabels.monitoring.Monitor from Python."
+                f"{self.path} was fitted to a matrix without column names; 'fewlabels watch' "
+                "reads tables. Use fewlabels.monitoring.Monitor from Python."
             )
         window = None if settings.adapt is None else read_window(settings.adapt)
         if window is not None:
-            check_follows(model, metadata, pipeline[-1])
+            check_follows(self.path, metadata, pipeline[-1])
             if known is not None and (content := state.model()) is not None:
                 pipeline, metadata = loaded(content)
         self.figures = {"rows": 0, "skipped": 0, "alerts": 0, "alarms": 0, "learned": 0}
@@ -308,11 +307,12 @@ def watch(
             f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
         )
     check_file(state)
-    settings = WatchSettings(_digest(model), alpha, run_length, alerts, fdr, adapt, seed)
+    read = read_model(model)
+    settings = WatchSettings(read.digest, alpha, run_length, alerts, fdr, adapt, seed)
     with contextlib.closing(State(state)) as kept:
         try:
             before = None if calibration is None else Calibration(calibration, target, reading)
-            watching = Watch(model, settings, kept, before)
+            watching = Watch(read, settings, kept, before)
         except ValueError as error:
             raise UserError(str(error)) from error
         if accept:
@@ -374,13 +374,6 @@ def _rule(settings):
 def _holds_scores(machine):
     """Whether a model has scores of rows that it was not trained on."""
     return getattr(machine, "target_fpr", None) is not None
-
-
-def _digest(path):
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror}.") from error
 
 
 def _differences(known, settings):

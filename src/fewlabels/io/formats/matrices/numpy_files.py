@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 
 from ....options.words import UserError, listing, plural
-from ...arrays import PER_CELL, ArrayData, pieces_of, read_arrays, rows_of
+from ...arrays import PER_CELL, ArrayData, mapped, pieces_of, read_arrays, rows_of
 from ...limits import check_room, writing
 from ...scratch import temporary_folder
 
@@ -48,7 +48,7 @@ def _read(source, place):
     path, form = os.fspath(source), source.form
     try:
         if form == "npy":
-            return np.load(path, mmap_mode="r", allow_pickle=False), {}
+            return mapped(path), {}
         if place is None:
             check_room(path, _unpacked(path)[0], "unpacked")
         with np.load(path, allow_pickle=False) as file:

@@ -1,0 +1,116 @@
+"""Whether a file that is read in several steps is still the file of the first one."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..options.words import UserError
+
+# Files that are held open at a time for one table.
+_MOST_OPEN = 8
+
+
+class Identity(NamedTuple):
+    """What a file is recognised by: another file of its name has another one."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What stays the same while somebody writes into the file."""
+        return self.device, self.inode
+
+
+def identity_of(file: Any) -> Identity:
+    """The identity of a path, or of an open file by its number."""
+    found = os.stat(file)
+    return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def identity_if_any(path: Any) -> Identity | None:
+    """The identity of a path, None where there is no file."""
+    try:
+        return identity_of(path)
+    except OSError:
+        return None
+
+
+def changed(path: Any) -> UserError:
+    """What to raise where a file isn't the one of the first step."""
+    return UserError(
+        f"{path} was changed or replaced while it was read; run the command again when nothing "
+        "writes to it."
+    )
+
+
+class FirstLook:
+    """What was seen of a file when it was first looked at, for all who read it later.
+
+    A file that ``grows`` may get longer. Its number is held open, so that the system can't give
+    it to another file. What is read once for all steps is kept by name. A pickle takes nothing
+    along: another computer has other numbers.
+    """
+
+    def __init__(self) -> None:
+        self.grows = False
+        self._identities: dict[str, Identity | None] = {}
+        self._kept: dict[str, Any] = {}
+        self._open: list[Any] = []
+
+    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """A value by name, which ``make()`` gives the first time."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
+
+    def check(self, path: Any, files: Iterable[Any] | None = None) -> None:
+        """Refuse ``path`` if it, or a file of those it consists of, is another than before."""
+        for file in [path] if files is None else files:
+            name, now = os.fspath(file), identity_if_any(file)
+            if name not in self._identities:
+                self._hold(name)
+                self._identities[name] = now
+                continue
+            before = self._identities[name]
+            if before == now:
+                continue
+            if self.grows and before and now and before.place == now.place:
+                if now.size >= before.size:
+                    continue
+            raise changed(path)
+
+    def _hold(self, name: str) -> None:
+        """Elsewhere an open file can't be replaced, and of many there are too many numbers."""
+        if os.name == "posix" and len(self._open) < _MOST_OPEN:
+            with contextlib.suppress(OSError):
+                self._open.append(open(name, "rb"))
+
+    def __del__(self) -> None:
+        for file in self._open:
+            file.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FirstLook, ()
+
+
+@contextlib.contextmanager
+def unchanged(path: Any, files: Iterable[Any] | None = None) -> Iterator[None]:
+    """Refuse a path, or files that it consists of, if they change within the block."""
+    look, files = FirstLook(), None if files is None else list(files)
+    look.check(path, files)
+    yield
+    look.check(path, files)
+
+
+def read_whole(path: Any) -> tuple[bytes, Identity]:
+    """The bytes of a file and its identity; refused if somebody writes into it meanwhile."""
+    with open(path, "rb") as file:
+        before = identity_of(file.fileno())
+        content = file.read()
+        if identity_of(file.fileno()) != before or len(content) != before.size:
+            raise changed(path)
+    return content, before
