@@ -69,7 +69,7 @@ def test_order_and_other_columns_do_not_matter():
 
 def test_encoder_scales_numbers_and_ignores_unknown_categories():
     schema, table, rows = _schema(a=["1", "3"], b=["x", "y"])
-    frame, _ = table_features(table, schema, tally=Tally("f"), row_numbers=rows)
+    frame, *_ = table_features(table, schema, tally=Tally("f"), row_numbers=rows)
     encoder, X, schema = fit_encoder(schema, frame, "f")
     np.testing.assert_allclose(X, [[-1, 1, 0], [1, 0, 1]])
     assert schema.columns[1].categories == 2

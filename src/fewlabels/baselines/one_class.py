@@ -114,8 +114,15 @@ class OneClassBaseline(OutlierMixin, Baseline):
             )
         self._function = function
         tie = TIE * float(np.abs(scores).max(initial=0.0))
+        order = np.argsort(scores, kind="stable")
         self.conformal_ = Conformal(
-            scores=np.sort(scores), shift=0.0, scale=1.0, tie=tie, relative=False, rate=float(rate)
+            scores=scores[order],
+            shift=0.0,
+            scale=1.0,
+            tie=tie,
+            relative=False,
+            rate=float(rate),
+            rows=order,
         )
         return self
 

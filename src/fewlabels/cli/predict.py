@@ -59,7 +59,7 @@ def predict(
             "- for standard input.",
         ),
     ],
-    asked: OptionGroup(*READING, *CLUSTER),  # type: ignore[valid-type]
+    asked: OptionGroup("empty_rows", *READING, *CLUSTER),  # type: ignore[valid-type]
     of_output: OutputOptions,
     out: Annotated[
         Path | None,
@@ -183,7 +183,12 @@ def _disagreements(labeled):
 
 def _notes(summary):
     """What the user should know of the rows."""
-    from ..io.tables.tally import filled_words, unseen_words, wordless_words  # slow to import
+    from ..io.tables.tally import (  # slow to import
+        empty_words,
+        filled_words,
+        unseen_words,
+        wordless_words,
+    )
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
     notes += [
@@ -194,6 +199,8 @@ def _notes(summary):
         notes += _disagreements(summary["labeled"])
     if "too_few" in summary:
         notes.append(summary["too_few"])
+    if summary["empty_rows"]:
+        notes.append(empty_words(summary["empty_rows"], summary["empty_rows_are"]))
     if summary["filled"]:
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:

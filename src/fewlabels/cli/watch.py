@@ -94,7 +94,7 @@ def watch(
     model: Model,
     of_alarms: AlarmOptions,
     of_outputs: AlertOptions,
-    reading: OptionGroup(*READING),  # type: ignore[valid-type]
+    reading: OptionGroup("empty_rows", *READING),  # type: ignore[valid-type]
     files: Annotated[
         list[Path] | None,
         argument(metavar="[FILE]...", help="Tables to watch, or - for standard input."),

@@ -279,6 +279,7 @@ class SVDDEnsemble(OneClassMachine):
                 not found.stopped and all(entry["converged"] for entry in entries),
             ),
             scores=found.scores,
+            scored=found.scored,
             rate=float(self.target_fpr),
             seed=seed,
             stopped=found.stopped,
@@ -333,7 +334,7 @@ class SVDDEnsemble(OneClassMachine):
         return self._bagged(rows.X, rows.weight, last.seed, known=last.function.bags)
 
     def _scores_to_calibrate(self):
-        return (self._found.scores,)
+        return self._found.scores, None, self._found.scored
 
     def _late_to_save(self):
         """What is known: bags hold their rows themselves."""

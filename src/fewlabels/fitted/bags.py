@@ -141,6 +141,7 @@ class BagsSolution(Solution):
     scores: np.ndarray
     rate: float
     seed: int  # that the bags were drawn by
+    scored: np.ndarray | None = None  # numbers of the training rows that have the scores
     stopped: str = ""  # why there are fewer bags than asked for
 
     def calibrated(self, scores, keys=None):

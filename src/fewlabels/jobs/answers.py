@@ -84,11 +84,15 @@ class Answer(NamedTuple):
         return scores >= 0 if self.zero_is_above else class_of(scores) == 1
 
     def arrays(self, scores, more=None):
-        """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
+        """Arrow arrays for :attr:`columns`; rows without a score are blank in all.
+
+        Rows with the score -inf are below the threshold, and have no score either.
+        """
         unknown = np.isnan(scores)
         above = self.above(scores)
         names = pa.array([name or None for name in self.labels], pa.string())
         codes = pa.array(np.where(above, 0, 1), pa.int32(), mask=unknown)
+        scores = np.where(np.isneginf(scores), np.nan, scores)
         arrays = [pa.array(scores, from_pandas=True), names.take(codes)]
         if self.flag:
             arrays.append(pa.array(above, mask=unknown))

@@ -227,7 +227,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 weigh_rare=rare,
                 weight=None if weight == "auto" else float(weight),
             )
-        found, schema, weighing = encoded.found, encoded.schema, encoded.weighing
+        found, weighing = encoded.found, encoded.weighing
+        schema = dataclasses.replace(encoded.schema, empty_rows="")  # every row is transformed
         self.text_weight_ = 1.0 if weight == "auto" else float(weight)
         if weighing is not None:
             self.text_weight_ = np.inf if schema.only_texts else weighing.ratio

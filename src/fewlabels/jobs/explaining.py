@@ -173,6 +173,11 @@ def _read(data, schema, numbers, draws, seed):
         for number in here:
             at = number - done - 1
             if not chunk.complete[at]:
+                if chunk.empty[at]:
+                    raise UserError(
+                        f"Row {number} of {data} has no value in any column of the model, so "
+                        "there is nothing to explain; choose another row."
+                    )
                 raise UserError(
                     f"Row {number} of {data} has missing numbers, so it has no score to explain; "
                     "fill them in."

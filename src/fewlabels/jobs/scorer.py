@@ -3,6 +3,7 @@
 import copy
 import os
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -11,6 +12,7 @@ from ..estimators.base.locking import snapshot_of
 from ..io.encoding.fit import count_wordless, known_categories
 from ..io.models.contents import no_signal
 from ..io.models.files import damaged_model, load_model
+from ..options.fit import check
 from ..options.words import UserError, ref
 from ..tasks.machines import task_of
 from .answers import ClassAnswer
@@ -27,10 +29,11 @@ class Scorer:
 
     Has what the file holds (``pipeline``, ``schema``, ``metadata``), its name ``source``, what
     scores mean (``answer``), and the categories seen in training by column (``known``).
-    ``wordless`` counts texts without a known word, by column.
+    ``wordless`` counts texts without a known word, by column. ``empty_rows`` is what becomes of
+    rows without any value; None: what the model says.
     """
 
-    def __init__(self, model, n_jobs=None):
+    def __init__(self, model, n_jobs=None, empty_rows=None):
         is_file = isinstance(model, str | os.PathLike)
         self.source = str(model) if is_file else "the model"
         if is_file:
@@ -38,6 +41,10 @@ class Scorer:
         else:
             self.schema, self.metadata = model.schema, model.metadata
             self.pipeline = snapshot_of(model.model)
+        if empty_rows is not None:
+            check(empty_rows=empty_rows)
+            if self.schema.empty_rows:
+                self.schema = replace(self.schema, empty_rows=empty_rows)
         self._machine = self.pipeline[-1]
         if n_jobs is not None:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
@@ -58,13 +65,19 @@ class Scorer:
     def score(self, chunk, data, done):
         """Scores of a piece, and p-values or probabilities where the model has any.
 
-        Of several classes there is one for each, in a column. NaN for rows that are not complete.
+        Of several classes there is one for each, in a column. NaN for rows that are not complete,
+        and -inf for rows without any value that count as outside.
         ``done`` rows of ``data`` came before, for messages.
         """
         complete, of_class = chunk.complete, isinstance(self.answer, ClassAnswer)
         shape = (len(complete), len(self.answer.labels)) if of_class else len(complete)
         scores = np.full(shape, np.nan)
         more = None if self.answer.more is None else np.full(shape, np.nan)
+        if self.schema.empty_rows == "alarm":
+            # Nothing is further outside, so the p-value is the smallest.
+            scores[chunk.empty] = -np.inf
+            if self._gives == "p_value":
+                more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
             if more is not None and found is not None:

@@ -29,7 +29,17 @@ from .scorer import Scorer
 
 
 @job
-def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=None, **reading):
+def score(
+    model,
+    data,
+    *,
+    skip_missing=False,
+    fdr=None,
+    empty_rows=None,
+    n_jobs=None,
+    observer=None,
+    **reading,
+):
     """Score the rows of a table.
 
     Parameters
@@ -42,6 +52,9 @@ def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=No
         Leave rows with missing numbers without a score instead of refusing them.
     fdr : float, optional
         False discovery rate of a list of anomalies among these rows, in (0, 1). Needs p-values.
+    empty_rows : {"blank", "alarm"}, optional
+        Models of one class: what becomes of rows without a value in any column, as in
+        :func:`fewlabels.fit_table`; None means as the model was fitted.
     n_jobs : int, optional
         Threads; None means all cores.
     observer : Observer, optional
@@ -59,7 +72,7 @@ def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=No
     """
     check(n_jobs=n_jobs)
     source = source_of(data, **reading)
-    scorer = Scorer(model, n_jobs)
+    scorer = Scorer(model, n_jobs, empty_rows)
     if fdr is not None:
         _find_discoveries(scorer, source, fdr, skip_missing=skip_missing, observer=observer)
     pieces = ScoredPieces(scorer, source, Tally(source, skip_missing), observer)
@@ -83,6 +96,7 @@ def score_file(
     prefix="",
     skip_missing=False,
     fdr=None,
+    empty_rows=None,
     safe_cells=False,
     n_jobs=None,
     chunk_rows=None,
@@ -94,8 +108,8 @@ def score_file(
 ):
     """Score the rows of a table and write them with their scores.
 
-    ``model``, ``data``, ``skip_missing``, ``fdr``, ``n_jobs``, ``observer`` and ``reading`` are
-    as in :func:`score`.
+    ``model``, ``data``, ``skip_missing``, ``fdr``, ``empty_rows``, ``n_jobs``, ``observer`` and
+    ``reading`` are as in :func:`score`.
 
     Parameters
     ----------
@@ -127,7 +141,7 @@ def score_file(
         input_format(data)  # what nobody can read is refused first
     files = files_of(data) if on_cluster else [data]
     first = files[0]
-    scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs)
+    scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs, empty_rows)
     discoveries = {}
     if fdr is not None:
         if on_cluster:
@@ -173,6 +187,8 @@ def score_file(
         "reminders": reminders(scorer.metadata["training"]),
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
+        "empty_rows": pieces.tally.empty,
+        "empty_rows_are": scorer.schema.empty_rows,
         "notes": pieces.tally.remarks,
         "unseen_categories": counts.unseen.rows,
         "unseen_values": counts.unseen.most_frequent,

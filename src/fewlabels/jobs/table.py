@@ -88,7 +88,7 @@ class TableFit:
         """What the user should know."""
         return list(self.metadata["training"]["notes"])
 
-    def predict(self, data, *, skip_missing=False, fdr=None, **reading):
+    def predict(self, data, *, skip_missing=False, fdr=None, empty_rows=None, **reading):
         """Score rows.
 
         Parameters
@@ -100,6 +100,9 @@ class TableFit:
         fdr : float, default=None
             For models with p-values: mark anomalies so that, on average, at most this share of
             those marked is normal (the false discovery rate, in (0, 1)).
+        empty_rows : {"blank", "alarm"}, default=None
+            For models of one class: what becomes of rows without a value in any column, as in
+            :func:`fit_table`; None means as in the fit.
         **reading
             How a file is read: ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as
             in :func:`fit_table`.
@@ -112,7 +115,8 @@ class TableFit:
             ``discovery``; with the index of the data. ``data.join(found.predict(data))`` has
             everything side by side.
         """
-        return score(self, data, skip_missing=skip_missing, fdr=fdr, **reading)
+        how = {"skip_missing": skip_missing, "fdr": fdr, "empty_rows": empty_rows}
+        return score(self, data, **how, **reading)
 
     def save(self, path, *, force=False):
         """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.

@@ -9,13 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..io.encoding.fit import known_categories, text_encoders
+from ..io.encoding.fit import (
+    known_categories,
+    learn_categories,
+    own_categories,
+    text_encoders,
+)
 from ..io.given import source_of
 from ..io.models.files import describe, read_model, save_model
 from ..io.sources import input_format
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
-from ..io.tables.tally import Tally, Unseen, filled_words, unseen_words
+from ..io.tables.tally import Tally, Unseen, filled_words, learned_words, unseen_words
 from ..io.tables.target import value_key
 from ..options.words import UserError, plural, quoted, ref
 from ..tasks.machines import MACHINES
@@ -368,7 +373,7 @@ class MoreRows:
     have it. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that will be
     added, ``labels`` their labels; ``filled``, ``unseen`` and ``new_words`` count by column the
     missing numbers that the model fills in, and the rows with categories and the words that it
-    does not know.
+    does not know. ``learned`` are categories that the encoder knows from now on.
     """
 
     def __init__(self, loaded, data, asked):
@@ -389,15 +394,18 @@ class MoreRows:
         texts = text_encoders(pipeline[0], schema)
         self.n_rows = self.n_read = 0
         self.unseen, new_words = Unseen(), {name: set() for name in texts}
+        not_own, own = Unseen(), own_categories(pipeline[0], schema)
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
             self.n_read += len(keep)
             self.unseen.add(chunk.rows, known)
+            not_own.add(chunk.rows[keep[chunk.complete]], own)
             for name, encoder in texts.items():
                 new_words[name] |= encoder.new_words(chunk.rows[name])
         self.new_words = {name: len(words) for name, words in new_words.items()}
         self._check()
         self._check_new()
+        self.learned = learn_categories(pipeline[0], schema, not_own.counts)
         self.notes = self._notes()
 
     def _pieces(self):
@@ -433,15 +441,19 @@ class MoreRows:
 
     def _notes(self):
         notes = [*self.tally.remarks]
-        if self.unseen.rows:
-            notes.append(unseen_words(self.unseen.rows, self.unseen.most_frequent))
+        if learned := self.unseen.only(self.learned):
+            notes.append(learned_words(learned))
+        if rest := self.unseen.without(self.learned):
+            notes.append(unseen_words(rest.rows, rest.most_frequent))
         for name, count in self.new_words.items():
             if count:
                 words = f"{plural(count, 'new word')} in {quoted(name)}"
                 notes.append(f"{words} are ignored; fit a new model to all rows to use them")
         if self.filled:
             notes.append(filled_words(self.filled))
-        n_missing = self.n_read - self.n_rows - self.labels.n_left_out
+        if self.tally.empty:
+            notes.append(f"{plural(self.tally.empty, 'row')} without any value skipped")
+        n_missing = self.n_read - self.n_rows - self.labels.n_left_out - self.tally.empty
         if n_missing:
             notes.append(f"{plural(n_missing, 'row')} with missing numbers skipped")
         if self.labels.n_left_out:

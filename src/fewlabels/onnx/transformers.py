@@ -16,6 +16,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ..io.encoding.blanks import BlankColumns
 from ..io.encoding.rare import RareCategories, RareColumns
 from ..io.encoding.truth import TruthColumns
 from .graph import InputColumns, Matrix, joined
@@ -62,7 +63,39 @@ def _rare(graph, step, rows):
 
 def _rare_categories(graph, step, rows):
     rows = rows.numbers(graph)
-    return Matrix(graph.add("MatMul", rows.name, step.mixing().toarray()), rows.width)
+    known = graph.add("MatMul", rows.name, step.mixing().toarray())
+    is_known = graph.add("MatMul", rows.name, step.members().toarray())
+    is_unseen = graph.add("Sub", np.float64(1.0), is_known)
+    unseen = graph.add("MatMul", is_unseen, step.unseen().toarray())
+    return Matrix(graph.add("Add", known, unseen), step.n_columns_out_)
+
+
+def _blanks(graph, step, rows):
+    """The marks of columns with known blanks, and the distance that new blanks make."""
+    gaps = [_blank(graph, rows, place, text) for place, text in enumerate(step.is_text_.tolist())]
+    gaps = graph.cast(joined(graph, [Matrix(gap, 1) for gap in gaps]).name, np.float64)
+    n, known = len(step.is_text_), np.zeros((len(step.is_text_), len(step.known_)))
+    known[step.known_, np.arange(len(step.known_))] = 1.0
+    new = np.zeros((n, 1))
+    new[step.new_, 0] = step.new_weight_
+    square = graph.add("MatMul", gaps, new)
+    is_known = (known.sum(axis=1) > 0)[:, None].astype(np.float64)
+    excess = graph.add("Sub", graph.add("MatMul", gaps, is_known), np.float64(step.most_))
+    excess = graph.add("Relu", excess)
+    square = graph.add("Add", square, graph.add("Mul", excess, np.float64(step.excess_weight_)))
+    parts = [Matrix(graph.add("Sqrt", square), 1)]
+    if len(step.known_):
+        marks = graph.add("MatMul", gaps, known * step.weight_)
+        parts.insert(0, Matrix(marks, len(step.known_)))
+    return joined(graph, parts)
+
+
+def _blank(graph, rows, place, text):
+    """1 where a number is missing, or a truth value is none; else 0."""
+    if not text:
+        name, _ = rows.column(graph, place)
+        return graph.cast(_gap(graph, name, False), np.float64)
+    return _truth_value(graph, rows, place)[1]
 
 
 def _min_max(graph, scaler, rows):
@@ -197,6 +230,8 @@ def text_columns(transformer, width):
         found[:] = [_is_text(values) for values in transformer.categories_]
     elif isinstance(transformer, TruthColumns):
         found[:] = True
+    elif isinstance(transformer, BlankColumns):
+        found[:] = transformer.is_text_
     elif isinstance(transformer, SimpleImputer):
         found[:] = transformer.statistics_.dtype.kind in "OU"
     return found
@@ -254,15 +289,20 @@ def _truth(graph, step, rows):
     """1 for yes, 0 for no, the usual value for anything else, which may be marked."""
     values, gaps = [], []
     for place, usual in enumerate(step.usual_):
-        no, yes = (
-            graph.row_sums(graph.cast(_matches(graph, rows, place, words), np.float64))
-            for words in step.spellings()
-        )
-        gap = graph.add("Sub", np.float64(1.0), graph.add("Add", no, yes))
+        yes, gap = _truth_value(graph, rows, place)
         values.append(Matrix(graph.add("Add", yes, graph.add("Mul", gap, np.float64(usual))), 1))
-        if place in step.gaps_:
+        if step.mark and place in step.gaps_:
             gaps.append(Matrix(gap, 1))
     return joined(graph, values + gaps)
+
+
+def _truth_value(graph, rows, place):
+    """1 for yes and else 0, and 1 for what is neither yes nor no and else 0."""
+    no, yes = (
+        graph.row_sums(graph.cast(_matches(graph, rows, place, words), np.float64))
+        for words in TruthColumns.spellings()
+    )
+    return yes, graph.add("Sub", np.float64(1.0), graph.add("Add", no, yes))
 
 
 def _matches(graph, rows, place, categories):
@@ -282,6 +322,7 @@ def _matches(graph, rows, place, categories):
 
 
 _WRITERS = {
+    BlankColumns: _blanks,
     ColumnTransformer: _by_columns,
     FunctionTransformer: _function,
     MaxAbsScaler: _max_abs,

@@ -159,6 +159,13 @@ class FitOptions(ReadingOptions, ClusterOptions):
         COLUMNS,
         choices=("impute", "skip", "refuse"),
     )
+    empty_rows: str = option(
+        "blank",
+        "Models of one class: rows to score without a value in any column get no score ('blank'), "
+        "or count as outside, with the smallest p-value ('alarm').",
+        COLUMNS,
+        choices=("blank", "alarm"),
+    )
     scale: bool | str = option(
         "auto",
         "Scale numbers to mean 0 and variance 1 (sparse: variance 1).",

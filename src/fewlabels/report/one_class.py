@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..estimators.base.left_out import count_outside
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
 from ..options.words import UserError, ref
@@ -40,7 +41,8 @@ def find(fit):
         if expected is not None:
             answer.append(_standing_out(fit, rows))
     rankings.append(_strangest(fit, _scored(fit), scores, name))
-    outside = words.of_all(int(np.count_nonzero(scores < 0)), len(scores))
+    found = count_outside(fit.estimator, fit.X[fit.scored])
+    outside = words.of_all(found.outside, found.counted)
     answer.append((f"{words.capital(name)} outside", outside))
     answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
     return Findings(

@@ -85,6 +85,7 @@ class Bagged:
 
     function: BaggedFunction
     scores: np.ndarray  # of rows by the bags that they are not in, ascending
+    scored: np.ndarray  # numbers of these rows
     stopped: str
 
 
@@ -144,8 +145,10 @@ def fit_bags(X, weight, settings, known=()):
     if settings.isolation is not None:
         part, own = _isolated(X, copies, places, settings)
         parts, combined = (*parts, part), np.minimum(combined, own)
-    combined = np.sort(combined[np.isfinite(combined)])
-    return Bagged(BaggedFunction(bags=bags, parts=parts), combined, stopped)
+    known = np.flatnonzero(np.isfinite(combined))
+    known = known[np.argsort(combined[known], kind="stable")]
+    rows = copies.rows[places[known]]
+    return Bagged(BaggedFunction(bags=bags, parts=parts), combined[known], rows, stopped)
 
 
 def _mean_outside(scores):

@@ -4,13 +4,13 @@ P-values and decisions compare the same numbers, and so they agree to the last b
 split holds out are rows of weight 0, with the mark "calibrates".
 """
 
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from operator import attrgetter
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..._available import available_if
@@ -35,6 +35,7 @@ from ...training.calibration import (
     told_of_few_rows,
 )
 from .kernel_machine import KernelMachine
+from .left_out import FitPredict
 from .locking import consistent, fitting, lock_of, one_at_a_time
 from .rows import check_weight, is_outside, read_all
 from .status import warn_of_lost_digits
@@ -45,7 +46,7 @@ CALIBRATION = {
 }
 
 
-class OneClassMachine(OutlierMixin, KernelMachine):
+class OneClassMachine(FitPredict, KernelMachine):
     """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
     ``_fit_rows(rows, callback)`` ends in ``_settle``, and
@@ -109,11 +110,12 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
                 self._with_threshold()
                 return
-        rest, held = rows.split(draw_held_out(n, rate, self._seed(), rows.anomalies))
+        drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
+        rest, held = rows.split(drawn)
         self._fit_rows(rest, callback)
         if held is not None:
             score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
-            self._calibrate(np.sort(self._found.comparable(score)))
+            self._calibrate(self._found.comparable(score), rows=np.flatnonzero(drawn))
         self._with_threshold()
 
     def _refuse_graph(self, what):
@@ -183,12 +185,11 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 found = self._calibrate(*self._scores_to_calibrate())
         return found
 
-    def _calibrate(self, scores, keys=None):
-        """Store the ``Conformal`` of ascending calibration scores.
-
-        ``keys`` identify the rows, if these are trained on as well.
-        """
-        found = self._found.calibrated(scores, keys)
+    def _calibrate(self, scores, keys=None, rows=None):
+        """Store the ``Conformal`` of scores of rows, with their ``keys`` if they are trained on."""
+        order = np.argsort(scores, kind="stable")
+        keys, rows = (None if given is None else given[order] for given in (keys, rows))
+        found = replace(self._found.calibrated(scores[order], keys), rows=rows)
         if found.rate is not None and not found.rank:
             warn(told_of_few_rows(found.rate, len(scores)), UserWarning)
         self._late.put("conformal", self._version, found)
@@ -205,7 +206,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             last = self._late.last("conformal")
             if last is None:
                 raise ValueError("an update is unfinished; call resume() first.")
-            return last.scores, last.keys
+            return last.scores, last.keys, last.rows
         marks = held_out_marks(stream)
         if marks is None:
             self._refuse_graph("p-values")
@@ -225,7 +226,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
 
         if marks is not None:
-            return (np.sort(score(held_rows(stream, stream.rows.places[marks]))),)
+            places = stream.rows.places[marks]
+            return score(held_rows(stream, places)), None, np.flatnonzero(marks)
         tail = solution.function.tail / solution.scale
         own, deadline = solution.function.self_weight, self._deadline
         if not stream.done:
@@ -233,11 +235,11 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 "calibration scores are from training rows, so more rows than target_fpr may be "
                 "rejected (resume() continues)"
             )
-            return (np.sort(score(held_rows(stream, normal_places(stream)))),)
+            return (score(held_rows(stream, normal_places(stream))),)
         fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
         places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
-        order = np.argsort(scores)
-        return scores[order], keys_of(held_rows(stream, places[order]))
+        numbers = np.searchsorted(stream.rows.places, places)
+        return scores, keys_of(held_rows(stream, places)), numbers
 
     # -- what a fit has found ------------------------------------------------------------------
 
@@ -290,8 +292,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         Parameters
         ----------
         X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
+            Rows; for ``kernel="precomputed"`` their kernel values with the training rows.
         diagonal : array-like of shape (n_samples,), default=None
             K(x, x) of these rows, needed only by an :class:`SVDD` with a precomputed kernel
             whose diagonal was not constant in training.
@@ -349,8 +350,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         Parameters
         ----------
         X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
+            Rows; for ``kernel="precomputed"`` their kernel values with the training rows.
         smoothed : bool, default=False
             Break ties at random, including the row's tie with itself. See Notes.
         **options

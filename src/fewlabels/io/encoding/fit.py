@@ -8,6 +8,7 @@ from ...options.words import UserError, ref
 from ...training.units import common_unit
 from ..tables.columns import blank
 from ..tables.schema import IMPUTE
+from .blanks import BlankColumns
 from .rare import RareCategories, RareColumns
 from .texts import TextEncoder
 from .truth import TruthColumns
@@ -16,15 +17,17 @@ from .truth import TruthColumns
 _TEXT = "text "
 
 
-def _make_encoder(schema, scale, gaps, weigh_rare):
+def _make_encoder(schema, scale, gaps, weigh_rare, units, spare):
     """The transformer from the columns of the schema to numbers.
 
     Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a category
     that was not seen in training; yes and no become one such column; texts become their words.
     Missing numbers become the median, and
     every column that has some in training (``gaps``: names, of matrices positions) gets another
-    one, 1 where its number is missing; ``weigh_rare``: whether rare categories and missing numbers
-    count less. Sparse matrices are scaled without centring, which would
+    one, 1 where its number is missing. With ``weigh_rare`` rare categories count less, and unseen
+    categories, blanks and texts without a known word have columns of their own; ``units`` are the
+    standard deviations of numbers that aren't standardised, and ``spare`` columns are for
+    categories of later updates. Sparse matrices are scaled without centring, which would
     make them dense.
     """
     from sklearn.compose import ColumnTransformer
@@ -37,28 +40,32 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
         StandardScaler,
     )
 
-    def flags(step, rare):
-        return make_pipeline(step, rare) if weigh_rare else step
-
     if schema.layout == "sparse":
         return MaxAbsScaler() if scale else FunctionTransformer(accept_sparse=True)
     steps = [SimpleImputer(strategy="median")] if schema.missing == IMPUTE else []
     steps += [StandardScaler()] if scale else []
     numbers = make_pipeline(*steps) if len(steps) > 1 else steps[0] if steps else "passthrough"
+    marks = MissingIndicator(features="all")
+    if weigh_rare and schema.missing == IMPUTE:
+        marks = BlankColumns(units)
     if schema.layout == "dense":
         if not gaps:
             return FunctionTransformer() if numbers == "passthrough" else numbers
         parts = [("numbers", numbers, list(range(schema.n_columns)))]
     else:
-        encode = OneHotEncoder(handle_unknown="ignore")
+        categories = schema.names("category")
+        encode, truth = OneHotEncoder(handle_unknown="ignore"), TruthColumns()
+        if weigh_rare:
+            encode = make_pipeline(encode, RareCategories(spare, tuple(categories)))
+            truth = make_pipeline(TruthColumns(mark=False), RareColumns(either=True))
         parts = [
             ("numbers", numbers, schema.names("number", "date")),
-            ("categories", flags(encode, RareCategories()), schema.names("category")),
-            ("booleans", flags(TruthColumns(), RareColumns(either=True)), schema.names("boolean")),
+            ("categories", encode, categories),
+            ("booleans", truth, schema.names("boolean")),
         ]
-    marks = flags(MissingIndicator(features="all"), RareColumns())
     parts.append(("missing", marks, list(gaps)))
-    parts += [(f"{_TEXT}{k}", TextEncoder(), name) for k, name in enumerate(schema.names("text"))]
+    for k, name in enumerate(schema.names("text")):
+        parts.append((f"{_TEXT}{k}", TextEncoder(mark=weigh_rare), name))
     return ColumnTransformer([part for part in parts if part[2]])
 
 
@@ -73,22 +80,19 @@ def unit_of(schema, rows):
     return common_unit(rows.to_numpy(float)) if only_numbers else None
 
 
-def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False):
+def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False, spare=0):
     """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
     Numbers are scaled, with "auto" unless they have a unit in common, see :func:`unit_of`.
     Rows that no model could learn from are refused. Texts together have the variance of all
-    other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories and missing
-    numbers count less, as they should for models of one class, see :mod:`.rare`.
+    other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories
+    count less and whatever is new counts, as they should for models of one class, see
+    :mod:`.rare` and :mod:`.blanks`; ``spare`` columns are for categories of later updates.
     """
-    gaps = []
-    if schema.missing == IMPUTE and schema.layout == "dense":
-        gaps = np.flatnonzero(np.isnan(rows).any(axis=0)).tolist()
-    elif schema.missing == IMPUTE:
-        gaps = [name for name in schema.names("number", "date") if rows[name].isna().any()]
     if scale == "auto":
         scale = unit_of(schema, rows) is None
-    encoder = _make_encoder(schema, scale, gaps, weigh_rare)
+    gaps, units = _columns_to_mark(schema, rows, scale, weigh_rare)
+    encoder = _make_encoder(schema, scale, gaps, weigh_rare, units, spare)
     X = _weigh_by_length(encoder, encoder.fit_transform(rows))
     dense = isinstance(X, np.ndarray)
     if not (np.ptp(X, axis=0) if dense else (X.max(axis=0) - X.min(axis=0)).data).any():
@@ -99,6 +103,33 @@ def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False):
     words = {name: len(texts.words()) for name, texts in text_encoders(encoder, schema).items()}
     schema = schema.with_counts(known_categories(encoder, schema), words)
     return encoder, weigh_texts(encoder, X), schema
+
+
+def _columns_to_mark(schema, rows, scale, weigh_rare):
+    """Columns whose blanks are marked, and the standard deviations that they have encoded.
+
+    Models of one class mark all of them, others those with blanks in training.
+    """
+    if schema.missing != IMPUTE or schema.layout == "sparse":
+        return [], None
+    if schema.layout == "dense":
+        gaps = range(rows.shape[1]) if weigh_rare else np.flatnonzero(np.isnan(rows).any(axis=0))
+        units = None if scale or not weigh_rare else _spread(rows)
+        return list(map(int, gaps)), units
+    names = schema.names("number", "date")
+    if not weigh_rare:
+        return [name for name in names if rows[name].isna().any()], None
+    truth = schema.names("boolean")
+    if scale or not names:
+        return names + truth, None
+    return names + truth, np.append(_spread(rows[names].to_numpy(float)), np.ones(len(truth)))
+
+
+def _spread(rows):
+    """Standard deviations of columns, without their missing numbers."""
+    counts = np.maximum(1, np.count_nonzero(~np.isnan(rows), axis=0))
+    middle = np.nansum(rows, axis=0) / counts
+    return np.sqrt(np.nansum((rows - middle) ** 2, axis=0) / counts)
 
 
 def _weigh_by_length(encoder, X):
@@ -146,6 +177,52 @@ def known_categories(encoder, schema):
     return known | {name: step("booleans").known(k) for k, name in truth}
 
 
+def learn_categories(encoder, schema, counts):
+    """Let a model of one class know categories that it gets rows of.
+
+    ``counts`` are the numbers of these rows, by column and category. A category gets a 0/1 column
+    of its own with its second row, as in a fit; its first row is encoded as an unseen one.
+
+    Returns
+    -------
+    dict
+        Lists of the categories that got one, by column.
+    """
+    from sklearn.preprocessing import OneHotEncoder
+
+    names = schema.names("category")
+    step = encoder.named_transformers_["categories"] if names else None
+    if not hasattr(step, "steps"):
+        return {}
+    (first, one_hot), (_, rare) = step.steps
+    known, learned = [list(found) for found in one_hot.categories_], {}
+    for k, name in enumerate(names):
+        by_rows = sorted(counts.get(name, {}).items(), key=lambda pair: -pair[1])
+        for value, n_rows in by_rows:
+            number = known[k].index(value) if value in known[k] else len(known[k])
+            is_new = number == len(known[k])
+            if is_new and n_rows == 1 and value not in rare.once_[k]:
+                rare.once_[k].append(value)
+            elif (is_new or not rare.has_own(k)[number]) and rare.learn(k, number):
+                learned.setdefault(name, []).append(value)
+                known[k] += [value] if is_new else []
+    made = OneHotEncoder(
+        categories=[np.array(found, dtype=object) for found in known], handle_unknown="ignore"
+    )
+    step.steps[0] = first, made.fit(schema.blank_rows(1)[names])
+    return learned
+
+
+def own_categories(encoder, schema):
+    """Categories that have a 0/1 column of their own, by column of categories."""
+    names = schema.names("category")
+    step = encoder.named_transformers_["categories"] if names else None
+    if not hasattr(step, "steps"):
+        return {name: known_categories(encoder, schema)[name] for name in names}
+    categories, rare = step[0].categories_, step[1]
+    return {name: categories[k][rare.has_own(k)] for k, name in enumerate(names)}
+
+
 def text_encoders(encoder, schema):
     """The fitted ``TextEncoder`` of every column of texts."""
     names = enumerate(schema.names("text"))
@@ -156,7 +233,9 @@ def count_wordless(encoder, schema, rows, X):
     """Texts that are not blank but hold no word that is known, by column, given encoded rows."""
     counts = {}
     for k, name in enumerate(schema.names("text")):
-        words = X[:, encoder.output_indices_[f"{_TEXT}{k}"]] != 0
+        places = encoder.output_indices_[f"{_TEXT}{k}"]
+        n_words = len(encoder.named_transformers_[f"{_TEXT}{k}"].words())
+        words = X[:, places.start : places.start + n_words] != 0
         none = np.asarray(words.sum(axis=1)).ravel() == 0
         counts[name] = int(np.count_nonzero(~blank(rows[name][none])))
     return counts
@@ -178,7 +257,7 @@ def feature_names(encoder, schema):
     names = np.empty(max(places.stop for places in encoder.output_indices_.values()), dtype=object)
     for name, step, columns in encoder.transformers_:
         if name.startswith(_TEXT):
-            found = [f"{columns}: {word}" for word in step.words()]
+            found = [f"{columns}: {word}" for word in step.get_feature_names_out()]
         else:
             found = step.get_feature_names_out([str(column) for column in columns])
         names[encoder.output_indices_[name]] = found

@@ -5,6 +5,7 @@ import re
 import unicodedata
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
@@ -35,10 +36,14 @@ class TextEncoder(TransformerMixin, BaseEstimator):
     codes and scripts without spaces) or "auto". Words that occur in one text only, or nearly in
     all, are left out; a frequent word within a text counts by its logarithm. ``vocabulary_`` is
     one text with a word a line, so that model files stay small.
+
+    Without a known word a text would be all 0, which is nearer to every text than most texts are.
+    With ``mark`` a last column is 1 for such texts.
     """
 
-    def __init__(self, unit="auto"):
+    def __init__(self, unit="auto", mark=False):
         self.unit = unit
+        self.mark = mark
 
     def fit(self, texts, y=None):
         texts = _some(texts, _MOST_TEXTS)
@@ -63,14 +68,18 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         words = self.words()
         vectorizer = _vectorizer(self.unit_, vocabulary={word: k for k, word in enumerate(words)})
         vectorizer.idf_ = self.idf_
-        return vectorizer.transform(_as_list(texts))
+        found = vectorizer.transform(_as_list(texts))
+        if not self.mark:
+            return found
+        wordless = np.diff(sp.csr_array(found).indptr) == 0
+        return sp.hstack([found, sp.csr_array(wordless[:, None].astype(float))], format="csr")
 
     def words(self):
         """The words, pairs and parts that are known, in the order of the columns."""
         return self.vocabulary_.split("\n")
 
     def get_feature_names_out(self, input_features=None):
-        return np.array(self.words(), dtype=object)
+        return np.array([*self.words(), *(["no known word"] if self.mark else [])], dtype=object)
 
     def new_words(self, texts):
         """Words of texts, or parts of them, that the encoder does not know; pairs aside."""

@@ -68,8 +68,12 @@ def truth_of(texts):
 class TruthColumns(TransformerMixin, BaseEstimator):
     """Columns of yes and no as 1 and 0, and one more for each that has blanks, 1 where they are.
 
-    A blank takes the value that is more frequent in training, and so does any other word.
+    A blank takes the value that is more frequent in training, and so does any other word. With
+    ``mark=False`` there are no columns that mark blanks.
     """
+
+    def __init__(self, mark=True):
+        self.mark = mark
 
     def fit(self, X, y=None):
         values = _values(X)
@@ -83,11 +87,12 @@ class TruthColumns(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         values = _values(X)
         missing = np.isnan(values)
-        return np.column_stack([np.where(missing, self.usual_, values), missing[:, self.gaps_]])
+        filled = np.where(missing, self.usual_, values)
+        return np.column_stack([filled, missing[:, self.gaps_]]) if self.mark else filled
 
     def get_feature_names_out(self, input_features=None):
         names = self.names_ if input_features is None else input_features
-        flags = [f"missingindicator_{names[k]}" for k in self.gaps_]
+        flags = [f"missingindicator_{names[k]}" for k in self.gaps_ if self.mark]
         return np.array([*names, *flags], dtype=object)
 
     @staticmethod

@@ -312,7 +312,7 @@ def trusted_types():
     """Types that a model file may hold besides those skops trusts; made without being called."""
     from .. import encoding
 
-    for part in (".rare", ".texts", ".truth"):
+    for part in (".blanks", ".rare", ".texts", ".truth"):
         import_module(part, encoding.__name__)
     package = __name__.partition(".")[0]
     for name in MACHINES:

@@ -31,11 +31,12 @@ class Chunk(NamedTuple):
     ``rows`` are the ``complete`` ones as the model gets them, ``table`` the piece as it was read
     (without columns for matrices). Where ``lines``, the rows as they are in the file, were asked
     for and can be distinguished, it holds only the columns that the model takes.
-    Numbers in ``odd`` columns are not written plainly.
+    Numbers in ``odd`` columns are not written plainly. ``empty`` rows have no value in any column.
     """
 
     rows: Any
     complete: np.ndarray
+    empty: np.ndarray
     table: pa.Table
     target: np.ndarray | None = None
     share: float = 1.0
@@ -97,12 +98,12 @@ def _table_chunks(path, schema, tally, rows, target, lines=False):
     for table, lines, share in iterate_tables(path, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         parts = with_dates(table, schema.dates, path)
-        features, complete = table_features(
+        features, complete, empty = table_features(
             parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
         labels = None if target is None else text(table.column(target))
         table = without(table, filter(is_beside, table.column_names))
-        yield Chunk(features, complete, table, labels, share, lines, frozenset(notations))
+        yield Chunk(features, complete, empty, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
 
 
@@ -147,7 +148,7 @@ def _array_chunks(path, schema, tally, rows, target):
             if data.is_sparse != (schema.layout == "sparse"):
                 X = X.toarray() if data.is_sparse else as_sparse(X)
             numbers = np.arange(done + 1, done + 1 + X.shape[0])
-            found = array_features(X, tally=tally, row_numbers=numbers, missing=schema.missing)
+            found = array_features(X, schema, tally=tally, row_numbers=numbers)
             labels = None if name is None else target_text(data.labels[name])
             yield Chunk(*found, pa.table({}), labels, share)
             done += len(numbers)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...options.words import UserError, listing, meant, plural, quoted, ref
 from ..encoding.truth import are_truth_values
-from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
+from .columns import are_dates, blank, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
 from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
@@ -49,18 +49,18 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
 def table_features(table, schema, *, tally, row_numbers, notations=None):
     """Pick the columns of the model, in its order, whatever else the table holds.
 
-    Gives a data frame of the complete rows (numbers as float64, dates as days, others as text)
-    and which rows these are: those that the tally does not want left out. ``notations`` are those
+    Gives a data frame of the complete rows (numbers as float64, dates as days, others as text),
+    which rows these are (those that the tally does not want left out), and which have no value in
+    any column, and are left out for that reason. ``notations`` are those
     of columns whose numbers are not written plainly, by name.
     """
     import pandas as pd
 
-    data = {}
-    missing = np.zeros(table.num_rows, dtype=bool)
+    data, read = {}, {}
     for column in schema.columns:
         name, kind, cells = column.name, column.kind, table.column(column.name)
         if kind == "date":
-            values = days(cells, name, tally.source)
+            read[name] = days(cells, name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
             if kind in ("category", "boolean", "text"):
@@ -74,19 +74,40 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
             else:
                 values, bad = numbers(cells)
             if bad.size:
-                blank = (
+                skip = (
                     "" if schema.missing == IMPUTE else f" and pass {ref('skip_missing', True)}"
                 )
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
                     f"Column {quoted(name)} holds numbers{unit} in the model but row "
                     f"{row_numbers[bad[0]]} of {tally.source} has {_told(cells, bad)}; "
-                    f"correct it or leave it blank{blank}."
+                    f"correct it or leave it blank{skip}."
                 )
-        missing |= tally.add(name, values, row_numbers, fill=schema.missing == IMPUTE)
-        data[name] = values
+            read[name] = values
+        data[name] = read[name]
+    empty = _empty_rows(schema, list(read.values()), data, table.num_rows)
+    complete = ~empty
+    tally.empty += int(empty.sum())
+    for name, values in read.items():
+        fill = schema.missing == IMPUTE
+        complete[~empty] &= ~tally.add(name, values[~empty], row_numbers[~empty], fill=fill)
     frame = pd.DataFrame({n: pd.Series(values, dtype=values.dtype) for n, values in data.items()})
-    return (frame[~missing] if missing.any() else frame), ~missing
+    return (frame if complete.all() else frame[complete]), complete, empty
+
+
+def _empty_rows(schema, number_columns, texts, n_rows):
+    """Which rows have no value in any column, if models of this schema set these apart.
+
+    Where missing numbers are refused, rows of them are as well.
+    """
+    empty = np.full(n_rows, bool(schema.empty_rows) and schema.missing == IMPUTE)
+    for values in number_columns:
+        if empty.any():
+            empty &= np.isnan(values)
+    for column in schema.columns:
+        if column.kind in ("category", "boolean", "text") and empty.any():
+            empty[empty] = blank(texts[column.name][empty])
+    return empty
 
 
 def check_columns(names, schema, source):
@@ -119,8 +140,8 @@ def check_columns(names, schema, source):
     )
 
 
-def array_features(X, *, tally, row_numbers, missing=REFUSE):
-    """Rows of a matrix as floats: the complete ones, and which these are.
+def array_features(X, schema, *, tally, row_numbers):
+    """Rows of a matrix as floats, as :func:`table_features` has those of a table.
 
     Missing numbers stored in a sparse matrix are never filled in.
     """
@@ -128,20 +149,24 @@ def array_features(X, *, tally, row_numbers, missing=REFUSE):
     dense = isinstance(X, np.ndarray)
     X = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype)
     complete = np.ones(X.shape[0], dtype=bool)
-    values = X if dense else X.data
+    empty, values = ~complete, X if dense else X.data
     if usable(values):
-        return X, complete
+        return X, complete, empty
     if dense:
+        empty = _empty_rows(schema, X.T, {}, X.shape[0])
+        tally.empty += int(empty.sum())
+        complete, fill = ~empty, schema.missing == IMPUTE
         for j in range(X.shape[1]):
             if not usable(X[:, j]):
-                complete &= ~tally.add(str(j), X[:, j], row_numbers, fill=missing == IMPUTE)
+                found = X[~empty, j]
+                complete[~empty] &= ~tally.add(str(j), found, row_numbers[~empty], fill=fill)
     else:
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         for j in np.unique(X.indices):
             stored = X.indices == j
             gaps = tally.add(str(j), X.data[stored], row_numbers[rows[stored]])
             complete[rows[stored][gaps]] = False
-    return (X if complete.all() else X[complete]), complete
+    return (X if complete.all() else X[complete]), complete, empty
 
 
 def _kind(cells, name, source, row_numbers, kept):

@@ -46,6 +46,8 @@ class Schema:
     ``missing`` says whether the encoder fills in missing numbers or refuses them, ``header``
     whether a file of text had a row of names. Columns of ``dates`` are replaced by what they say.
     ``features`` is the name of the file of numbers next to the table, if there was one.
+    ``empty_rows`` says what becomes of rows in which every column is blank, see
+    :mod:`fewlabels.options.fit`; "" where they are like others.
     """
 
     layout: str
@@ -56,6 +58,7 @@ class Schema:
     header: bool = True
     dates: tuple[str, ...] = ()
     features: str = field(default="", compare=False)
+    empty_rows: str = field(default="", compare=False)
 
     def sources(self):
         """Names of the columns that a table must have."""
@@ -115,8 +118,9 @@ class Schema:
             del values["header"]
         if not self.dates:
             del values["dates"]
-        if not self.features:
-            del values["features"]
+        for key in ("features", "empty_rows"):
+            if not values[key]:
+                del values[key]
         for column in values["columns"]:
             for key, usual in (("decimal", "."), ("unit", ""), ("words", None), ("spellings", {})):
                 if column[key] == usual:

@@ -25,13 +25,13 @@ class Tally:
 
     Rows with missing numbers are left out with ``skip_missing`` (``option`` asks for it, in the
     message), else refused or filled in: ``filled`` counts these by column. ``remarks`` say how the
-    data are written, where that had to be found by looking.
+    data are written, where that had to be found by looking; ``empty`` counts rows without a value.
     """
 
     def __init__(self, source, skip_missing=False, option=None):
         self.source, self.skip_missing = source, skip_missing
         self.option = option or ref("skip_missing", True)
-        self.missing, self.infinite, self.filled = {}, {}, {}
+        self.missing, self.infinite, self.filled, self.empty = {}, {}, {}, 0
         self._first = {}
         self.remarks = []
 
@@ -70,7 +70,8 @@ class Tally:
             raise UserError(f"{found}; correct them.")
 
     def join(self, other):
-        """Take over what was filled in and remarked in other rows, all of which can be used."""
+        """Take over what was filled in and remarked in other rows, none of which is refused."""
+        self.empty += other.empty
         for name, n in other.filled.items():
             self.filled[name] = self.filled.get(name, 0) + n
         self.remarks = list(dict.fromkeys([*self.remarks, *other.remarks]))
@@ -87,6 +88,18 @@ def filled_words(filled):
     """What to say of missing numbers that were filled in, by column."""
     total = sum(filled.values())
     return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
+
+
+def empty_words(count: int, empty_rows: str) -> str:
+    """Return what to say of rows to score that have no value in any column of the model."""
+    one = count == 1
+    rows = f"{plural(count, 'row')} {'has' if one else 'have'} no value in any of the columns"
+    if empty_rows == "alarm":
+        return f"{rows}, so {'it is' if one else 'they are'} outside"
+    return (
+        f"{rows}, so {'it gets' if one else 'they get'} no score "
+        f"({ref('empty_rows', 'alarm')} flags such rows)"
+    )
 
 
 class Unseen:
@@ -120,6 +133,25 @@ class Unseen:
             if value in counts or len(counts) < _HELD:
                 counts[value] += n
 
+    def only(self, chosen):
+        """Return the counts of ``chosen`` categories, lists by column, as dicts by column."""
+        found = {
+            name: {value: counts[value] for value in chosen.get(name, ()) if value in counts}
+            for name, counts in self.counts.items()
+        }
+        return {name: counts for name, counts in found.items() if counts}
+
+    def without(self, chosen):
+        """Return the counts without ``chosen`` categories, lists by column; None if none is left."""
+        rest = Unseen()
+        for name, counts in self.counts.items():
+            gone = {value for value in chosen.get(name, ()) if value in counts}
+            n_left = self.rows[name] - sum(counts[value] for value in gone)
+            if n_left:
+                rest.rows[name] = n_left
+                rest.counts[name] = Counter({v: n for v, n in counts.items() if v not in gone})
+        return rest if rest.rows else None
+
     @property
     def most_frequent(self):
         """The most frequent ones by column, with their rows."""
@@ -141,6 +173,17 @@ def unseen_words(rows, most_frequent):
         "some categories don't occur in the training rows and count as none of those that do: "
         f"{', '.join(columns)}; rows are in brackets"
     )
+
+
+def learned_words(learned: dict[str, dict[str, int]]) -> str:
+    """Return what to say of new categories that an update made known, with rows by column."""
+    columns = []
+    for name, counts in learned.items():
+        listed = sorted(counts.items(), key=lambda pair: -pair[1])
+        shown = ", ".join(f"{quoted(v, 40) if v else 'blanks'} ({n})" for v, n in listed[:_NAMED])
+        others = sum(n for _, n in listed[_NAMED:])
+        columns.append(f"{shown}{f' and others ({others})' if others else ''} in {quoted(name)}")
+    return f"new categories that the model knows now: {', '.join(columns)}; rows are in brackets"
 
 
 def wordless_words(wordless):

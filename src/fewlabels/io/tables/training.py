@@ -112,19 +112,24 @@ class TrainingFile:
         )
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
-    def choose(self, roles, missing=IMPUTE):
+    def choose(self, roles, missing=IMPUTE, empty_rows="blank"):
         """Rows to learn from, given their roles.
 
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
-        out ("skip"), or refused.
+        out ("skip"), or refused. Without labels rows without any value are left out, and
+        ``empty_rows`` says what becomes of those to score.
         """
         tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
         numbers = np.flatnonzero(roles.keep) + 1
         fills = IMPUTE if missing == IMPUTE else REFUSE
-        rows, complete, schema, notes, profile = choose(self, roles, numbers, tally, fills)
+        empty_rows = empty_rows if roles.y is None else ""
+        how = roles, numbers, tally, fills, empty_rows
+        rows, complete, schema, notes, profile = choose(self, *how)
         tally.check()
-        n_skipped = int((~complete).sum())
+        n_skipped = int((~complete).sum()) - tally.empty
+        if tally.empty:
+            notes = [f"{plural(tally.empty, 'row')} without any value not used", *notes]
         if n_skipped:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
         if tally.filled:
@@ -216,11 +221,10 @@ def rows_for(file, schema, rows):
     numbers = rows + 1
     if isinstance(file.content, pa.Table):
         table = file.content.take(rows)
-        found, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        found, complete, _ = table_features(table, schema, tally=tally, row_numbers=numbers)
     else:
-        found, complete = array_features(
-            file.content.X[rows], tally=tally, row_numbers=numbers, missing=schema.missing
-        )
+        X = file.content.X[rows]
+        found, complete, _ = array_features(X, schema, tally=tally, row_numbers=numbers)
     tally.check()
     return found, numbers[complete]
 
@@ -288,7 +292,7 @@ def _look_like_data(names):
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
-def _choose_table(file, roles, row_numbers, tally, missing):
+def _choose_table(file, roles, row_numbers, tally, missing, empty_rows):
     keep = roles.keep
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.content
@@ -322,7 +326,8 @@ def _choose_table(file, roles, row_numbers, tally, missing):
     asked = {name: kind for name, kind in asked.items() if name not in out}
     merge = file.merge_case is not False
     schema = table_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
-    rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
+    schema = replace(schema, empty_rows=empty_rows)
+    rows, complete, _ = table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = replace(schema.written(file.notations), dates=file.dates)
     if isinstance(file.path, Source):
         reading = file.path.reading
@@ -360,14 +365,15 @@ def _repeated(table):
     return found
 
 
-def _choose_array(file, roles, row_numbers, tally, missing):
+def _choose_array(file, roles, row_numbers, tally, missing, empty_rows):
     data, keep = file.content, roles.keep
     if not data.is_sparse:
         check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
     X = data.X if keep.all() else data.X[keep]
     layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
-    rows, complete = array_features(X, tally=tally, row_numbers=row_numbers, missing=missing)
     schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
+    schema = replace(schema, empty_rows=empty_rows)
+    rows, complete, _ = array_features(X, schema, tally=tally, row_numbers=row_numbers)
     notes = []
     if file.target is None and data.labels:
         notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")

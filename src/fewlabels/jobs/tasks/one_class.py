@@ -1,7 +1,6 @@
 """Training on rows of one class."""
 
-import numpy as np
-
+from ...estimators.base.left_out import count_outside
 from ...io.tables import target as rows_of
 from ...options.words import ref
 from ...tasks.one_class import ONE_CLASS
@@ -77,7 +76,7 @@ def of_every_bag(trim):
 def figures(estimator, X, labeled, counted):
     """Figures of the threshold and the boundary."""
     step = -(-X.shape[0] // _COUNTED_ROWS)
-    decision = estimator.decision_function(X[::step])
+    outside = count_outside(estimator, X[::step])
     target_fpr = estimator.target_fpr
     calibrated = {}
     if target_fpr is not None:
@@ -86,8 +85,9 @@ def figures(estimator, X, labeled, counted):
         "target_fpr": target_fpr,
         **calibrated,
         "radius": finite(getattr(estimator, "radius_", None)),
-        "rows_outside": int(np.count_nonzero(decision < 0)),
-        "rows_counted": len(decision),
+        "rows_outside": outside.outside,
+        "rows_counted": outside.counted,
+        "rows_left_out": outside.left_out,
     }
 
 

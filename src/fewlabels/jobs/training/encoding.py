@@ -25,14 +25,26 @@ class Encoded(NamedTuple):
     notes: list[str]
 
 
-def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, weigh_rare=None):
+def encode(
+    file,
+    roles,
+    missing,
+    scale,
+    *,
+    weight=None,
+    y=None,
+    by_labels=True,
+    weigh_rare=None,
+    spare=0,
+    empty_rows="blank",
+):
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
-    ``weigh_rare`` says otherwise. Columns are dropped if
-    held-out labels are predicted better without them.
+    ``weigh_rare`` says otherwise, ``spare`` columns are for categories of later updates, and ``empty_rows`` says what becomes of
+    rows to score that have no value in any column. Columns are dropped if held-out labels are predicted better without them.
     """
-    found = file.choose(roles, missing)
+    found = file.choose(roles, missing, empty_rows)
     y = found.y if y is None else y
     rare = y is None if weigh_rare is None else weigh_rare
     if scale not in ("auto", True, False):
@@ -47,7 +59,7 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
         if unit
         else []
     )
-    encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
+    encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weight is not None or not by_labels:
         X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
         return Encoded(file, found, encoder, X, schema, None, notes)
@@ -57,8 +69,8 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
         return Encoded(file, found, encoder, X, schema, None, notes)
     if weighing.left_out:
         file = replace(file, unhelpful=weighing.left_out)
-        found = file.choose(roles, missing)
-        encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
+        found = file.choose(roles, missing, empty_rows)
+        encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
     return Encoded(file, found, encoder, X, schema, weighing, [*notes, _told(weighing, schema)])

@@ -27,6 +27,8 @@ from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .encoding import encode
 from .propensities import check_takes_propensities
 
+# Encoded columns for categories that a model of one class gets in updates.
+_SPARE = 16
 # Why an ensemble has no trees.
 _FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
 
@@ -71,6 +73,8 @@ def prepare(data, options, budget):
         options.scale,
         weight=options.text_weight,
         by_labels=planned.search.seconds > 0,
+        spare=_SPARE if planned.keeps_rows else 0,
+        empty_rows=options.empty_rows,
     )
     if options.text_weight is not None and not encoded.schema.names("text"):
         raise UserError(

@@ -10,7 +10,10 @@ learned. After an alarm nothing is learned until the change is accepted.
 
 import numpy as np
 
+from ...io.encoding.fit import learn_categories, own_categories
 from ...io.models.files import model_bytes, model_of
+from ...io.tables.schema import Schema
+from ...io.tables.tally import Unseen
 from ...monitoring.ranks import uniform_numbers
 from ...options.words import UserError, ref
 from ..updating import without_rows
@@ -24,6 +27,7 @@ class Follower:
 
     def __init__(self, pipeline, metadata, window, seed, began=0, epoch=1):
         self.pipeline, self.metadata = pipeline, metadata
+        self.schema = Schema.from_dict(metadata["schema"])
         self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
 
     def left(self, n_rows):
@@ -50,6 +54,9 @@ class Follower:
         machine = self.pipeline[-1]
         if len(new):
             frame = monitor.kept_rows.assemble([rows[k] for k in new])
+            encoder, not_own = self.pipeline[0], Unseen()
+            not_own.add(frame, own_categories(encoder, self.schema))
+            learn_categories(encoder, self.schema, not_own.counts)
             machine.partial_fit(self.pipeline[:-1].transform(frame))
             n_over = machine.training_rows_.X.shape[0] - self.window
             if n_over > 0:

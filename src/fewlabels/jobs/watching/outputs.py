@@ -58,16 +58,17 @@ class JsonLines:
             self._file.close()
 
 
-def records(update, complete, first, only_alerts):
+def records(update, complete, flagged, first, only_alerts):
     """A record for every row of a batch; rows that are not ``complete`` have no score.
 
-    ``first`` is the number of the first row, from 1, among all rows read.
+    Of these, rows that are ``flagged`` are alerts. ``first`` is the number of the first row, from 1, among all rows read.
     """
     found, k = [], -1
     for place, is_complete in enumerate(complete):
         row = {"row": first + place}
         if not is_complete:
-            row |= {"score": None, "p_value": None, "alert": False, "alarm": False}
+            alert = bool(flagged[place])
+            row |= {"score": None, "p_value": None, "alert": alert, "alarm": False}
         else:
             k += 1
             row |= {

@@ -96,7 +96,10 @@ def _behind(chunk, skip):
     before = int(chunk.complete[:skip].sum())
     target = None if chunk.target is None else chunk.target[skip:]
     return chunk._replace(
-        rows=chunk.rows.iloc[before:], complete=chunk.complete[skip:], target=target
+        rows=chunk.rows.iloc[before:],
+        complete=chunk.complete[skip:],
+        empty=chunk.empty[skip:],
+        target=target,
     )
 
 

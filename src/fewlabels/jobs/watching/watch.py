@@ -13,6 +13,7 @@ from ...io.models.files import read_model
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
+from ...options.fit import check
 from ...options.words import UserError, ref
 from ..observer import job
 from .adapting import Follower, check_follows, loaded, read_window
@@ -33,6 +34,7 @@ class WatchSettings(NamedTuple):
     fdr: float | None
     adapt: str | None
     seed: int
+    empty_rows: str | None = None
 
 
 class Calibration(NamedTuple):
@@ -78,6 +80,7 @@ class Watch:
                 f"{self.path} was fitted to a matrix without column names; 'fewlabels watch' "
                 "reads tables. Use fewlabels.monitoring.Monitor from Python."
             )
+        self._flags_empty = (settings.empty_rows or self.schema.empty_rows) == "alarm"
         window = None if settings.adapt is None else read_window(settings.adapt)
         if window is not None:
             check_follows(self.path, metadata, pipeline[-1])
@@ -139,10 +142,11 @@ class Watch:
             with self.state as state:
                 update = self._update(rows)
                 first = self.figures["rows"] + 1
-                found = records(update, part, first, only_alerts)
+                flagged = chunk.empty[start:stop] & self._flags_empty
+                found = records(update, part, flagged, first, only_alerts)
                 self.figures["rows"] += len(part)
                 self.figures["skipped"] += int((~part).sum())
-                self.figures["alerts"] += int(update.alerts.sum())
+                self.figures["alerts"] += int(update.alerts.sum()) + int(flagged.sum())
                 self.figures["alarms"] += int(update.alarms.sum())
                 self.raised += int(update.alarms.sum())
                 if self.monitor.run_length is not None and update.alarms.any():
@@ -247,6 +251,7 @@ def watch(
     accept=False,
     replay=False,
     seed=0,
+    empty_rows=None,
     form=None,
     on_alarm=None,
     observer=None,
@@ -286,6 +291,9 @@ def watch(
         Whether standard input begins with the rows that the state has counted already.
     seed : int
         Of the numbers that break ties.
+    empty_rows : {"blank", "alarm"}, optional
+        Whether rows without a value in any column are alerts; None means as the model was fitted.
+        They have no p-value and are no evidence of a change.
     form : str, optional
         "csv" or "jsonl", of standard input.
     on_alarm : callable, optional
@@ -307,8 +315,11 @@ def watch(
             f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
         )
     check_file(state)
+    check(empty_rows=empty_rows)
     read = read_model(model)
-    settings = WatchSettings(read.digest, alpha, run_length, alerts, fdr, adapt, seed)
+    settings = WatchSettings(
+        read.digest, alpha, run_length, alerts, fdr, adapt, seed, empty_rows
+    )
     with contextlib.closing(State(state)) as kept:
         try:
             before = None if calibration is None else Calibration(calibration, target, reading)
