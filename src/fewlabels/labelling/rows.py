@@ -12,9 +12,10 @@ from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.formats.registry import tables, usual_extensions
 from ..io.sources import InMemory
 from ..io.tables.columns import without
+from ..io.tables.names import check_class_names
 from ..io.tables.read import read_table
 from ..io.tables.schema import is_beside
-from ..io.tables.target import every_row
+from ..io.tables.target import count_labels, every_row
 from ..io.tables.training import read_training
 from ..options.words import UserError, listing, ref, template
 
@@ -51,7 +52,7 @@ class SessionRows:
         # Numbers beside the table are learnt from, but are no cells of its rows.
         self.table = without(table, beside)
         held = target in self.table.column_names
-        self.given = cells_of(self.table.column(target)) if held else None
+        self.given = _given(self.table.column(target), target, source) if held else None
         self.shown = [name for name in self.table.column_names if name != target]
         self.keys = RowKeys(without=target).of(self.table)
         self.fingerprint = fingerprint(self.keys)
@@ -153,6 +154,16 @@ class SessionRows:
             place = self.table.column_names.index(target)
             return self.table.set_column(place, target, column)
         return self.table.append_column(target, column)
+
+
+def _given(column, target, source):
+    """The labels of a column by their names, "" where none; as a fit reads them."""
+    labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
+    try:
+        check_class_names(labels.names)
+    except UserError as error:
+        raise UserError(f"{labels.where} can't be labelled further: {template(error)}") from error
+    return np.array([*labels.names, ""], dtype=object)[labels.index]
 
 
 def _unseen(pictures):
