@@ -33,8 +33,8 @@ _ODD = [
     "NA", "nan", "NaN", "null", "NULL", "None", "none", "N/A", "n/a", "<NA>", "?", "#N/A", " ", "",
     "-nan", "+NaN", "nAn", "NONE", "Na", "NaT", "nil", "true", "TRUE", "True", "false", "0", "1",
     "1.0", "01", "007", "1e0", "-1", "inf", "Infinity", "1_0", "１", "yes", "no", "=1+1", "-", "u",
-    "good ", " good", "GOOD", "Good", "ｇｏｏｄ", "bad\u00a0", "x  y", "STRASSE", "Cafe\u0301", "ﬁn",
-    "K", "\u212a", "unknown", "not good", "'", '"', "a,b", "a;b", "\t", "x" * 81, "\u200b",
+    "good ", " good", "GOOD", "Good", "ｇｏｏｄ", "bad\u00a0", "x  y", "STRASSE", "Cafe\u0301",
+    "ﬁn", "K", "\u212a", "unknown", "not good", "'", '"', "a,b", "a;b", "\t", "x" * 81, "\u200b",
 ]  # fmt: skip
 _WAYS = [
     str, str.upper, str.lower, str.title, str.swapcase,

@@ -1,5 +1,7 @@
 """What documents and examples show works: their code blocks, commands and scripts are run.
 
+The figures in comments are compared with what the code prints (``figures.py``).
+
 All run in this process: importing the package anew for each would take most of the time. What
 only a process of its own can show has tests in ``tests/cli/test_process.py``.
 """
@@ -14,14 +16,17 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from quick import documents_with_code, examples
+from tests.meta import figures
 from typer.testing import CliRunner
 
 from fewlabels.cli import app
 
 
 def blocks(text):
-    """Fenced code blocks: (language, code)."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    """Fenced code blocks: (language, code, the line before the code)."""
+    pattern = r"^```(\w+)\n(.*?)^```$"
+    for found in re.finditer(pattern, text, flags=re.MULTILINE | re.DOTALL):
+        yield *found.groups(), text.count("\n", 0, found.start(2))
 
 
 def write_tables(folder):
@@ -94,13 +99,19 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
     text = (repository / document).read_text(encoding="utf-8")
     write_tables(tmp_path)
     monkeypatch.chdir(tmp_path)
-    namespace = {}
+    namespace, earlier, wrong = {}, "", []
     ran = 0
-    for language, code in blocks(text):
+
+    def run(compiled, printed):
+        namespace["print"] = printed
+        exec(compiled, namespace)
+
+    for language, code, start in blocks(text):
         if language == "python":
             if imports_missing_peer(code):
                 continue
-            exec(compile(code, document, "exec"), namespace)
+            wrong += figures.check(document, code, start, earlier, run)
+            earlier += code
             ran += 1
         elif language == "pycon":
             # One namespace per document: later blocks go on where earlier ones stopped.
@@ -117,6 +128,7 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
                     run_command(line)
                     ran += 1
     assert ran or document != "README.md"
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", examples())

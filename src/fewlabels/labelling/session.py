@@ -129,7 +129,10 @@ class Session:
         given = [] if self.rows.given is None else sorted({g for g in self.rows.given if g})
         answered = [one.label for one in standing if one.kind == "label"]
         before = about["classes"]
-        new = check_names(classes, [*before, *given, *answered])
+        new = check_names(classes)
+        for name in dict.fromkeys([*before, *given, *answered]):
+            if not reads_as_blank(name):
+                check_class_names([name], new)
         self.classes = list(dict.fromkeys([*before, *new, *given, *answered]))
         if lost := sorted({name for name in answered if reads_as_blank(name)}):
             self.notes.append(
