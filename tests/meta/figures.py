@@ -1,8 +1,9 @@
 """Figures in the comments of shown code, compared with what the code prints.
 
 A comment behind ``print(...)`` says what the line prints: its figures are those printed, in their
-order, rounded to the digits that are written. "About 0.5" is right within a third. All other
-comments may only hold numbers of the code itself. So a result that a comment states is printed:
+order, rounded to the digits that are written. "About 0.5" is right within a third, and "more
+than", "less than" and "at most" are what they say. Numbers of other comments must stand in the
+code. So a result that a comment states is printed:
 
     print(model.prior_, model.prior_interval_)  # 0.24 (0.13 to 0.31)
     print(found.sum(), truth[found].mean())     # 121 rows, 99 % of them malignant
@@ -10,6 +11,7 @@ comments may only hold numbers of the code itself. So a result that a comment st
 
 import ast
 import io
+import math
 import re
 import sys
 import tokenize
@@ -19,45 +21,57 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 # Not the 3 of S3VM or x3, of 1e-3 before it ends, of 2.0.1 and of a name with a hyphen.
-_NUMBER = r"(?<![\w.^-])-?(?:\d[\d,]*\.?\d*|\.\d+)(?:e-?\d+)?(?![\w^])"
+_NUMBER = r"(?<![\w.^-])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?(?!\.?[\w^])"
 _FIGURE = re.compile(rf"({_NUMBER})(?: / (\d+))?( ?%)?")
 _RANGE = re.compile(rf"({_NUMBER})(?= to {_NUMBER} ?%)")
-_ABOUT = re.compile(r"\b(?:about|near|nearly|around)\b", flags=re.IGNORECASE)
+_ABOUT = re.compile(r"\b(?:about|near)\b", flags=re.IGNORECASE)
 _NEAR = 1 / 3
+_BOUND = re.compile(r"\b(more|less) than $|\bat (most) $")
+# The level of an interval is a setting.
+_LEVEL = re.compile(r"\d+ % (?:confidence )?intervals?")
 
 
 class Figure(NamedTuple):
-    """A number as it is written: its value, how far off it may be, and the text."""
+    """A number as it is written: the values that agree with it, from ``low`` to ``high``."""
 
     value: float
-    within: float
+    low: float
+    high: float
     text: str
 
     def agrees(self, value: float) -> bool:
         """Whether a value is the figure, as precisely as that is written."""
-        return abs(value - self.value) <= self.within * (1 + 1e-9)
+        slack = 1e-9 * abs(self.value)
+        return self.low - slack <= value <= self.high + slack
 
 
 def figures(text: str) -> list[Figure]:
     """The numbers in a text; those behind "about" and the ones that follow are rough."""
     found = []
-    text = _RANGE.sub(r"\1 %", text)
+    text = _LEVEL.sub("interval", _RANGE.sub(r"\1 %", text))
     about = _ABOUT.search(text)
     for match in _FIGURE.finditer(text):
         number, divisor, percent = match.groups()
-        number = number.rstrip(",").replace(",", "")
+        number = number.replace(",", "")
         value, digits = float(number), len(number.partition("e")[0].partition(".")[2])
         # A number without decimals is a count, which is exact.
         within = 0.5 * 10.0**-digits if "." in number or percent else 0.0
         if "e" in number:
             within *= 10.0 ** int(number.partition("e")[2])
         if divisor:
-            value, within = value / float(divisor), 1e-9
+            value /= float(divisor)
+            within = 1e-5 * abs(value)
         if percent:
             value, within = value / 100, within / 100
+        low, high = value - within, value + within
         if about and about.start() < match.start():
             within = max(within, _NEAR * abs(value))
-        found.append(Figure(value, within, match.group().strip()))
+            low, high = value - within, value + within
+            if "e" in number:  # so small that its magnitude is meant
+                low, high = value / 10, value * 10
+        if bound := _BOUND.search(text[: match.start()]):
+            low, high = (value, math.inf) if bound[1] == "more" else (-math.inf, value)
+        found.append(Figure(value, low, high, match.group().strip()))
     return found
 
 
@@ -104,8 +118,18 @@ def check(document: str, code: str, start: int, earlier: str, run: Callable) -> 
             why = "nothing here prints or holds that; print it, or say it without the figure"
         if not is_right:
             says = ", ".join(one.text for one in comment.figures)
-            wrong.append(f"{document}:{comment.line + start}: '{comment.text}' ({says}), but {why}")
+            wrong.append(
+                f"{document}:{comment.line + start}: '{comment.text}' ({says}), but {why}"
+            )
     return wrong
+
+
+def check_command(document: str, comment: str, printed: str) -> list[str]:
+    """Say which figures of a comment behind a command its output lacks; values of options may."""
+    said = figures(re.sub(r"--[\w-]+ \S+", "", comment))
+    if _in_order(said, printed):
+        return []
+    return [f"{document}: '{comment.strip()}', but the command prints {printed}"]
 
 
 def _in_order(said: list[Figure], text: str) -> bool:

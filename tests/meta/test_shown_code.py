@@ -80,7 +80,7 @@ def imports_missing_peer(code):
 
 
 def run_command(line):
-    """Run a command as it is shown, or so that it doesn't take long."""
+    """Run a command as it is shown, or so that it doesn't take long; what it prints."""
     words = line.split()[1:]
     if words[0] == "demo" and "--quick" not in words:
         words.append("--quick")
@@ -92,6 +92,7 @@ def run_command(line):
     assert result.exit_code == 0, f"{line}\n{result.output}{result.exception!r}"
     if words[0] == "label":
         give_labels(words[1])
+    return result.output
 
 
 @pytest.mark.parametrize("document", documents_with_code())
@@ -123,9 +124,9 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
             ran += 1
         elif language in ("sh", "shell", "bash", "console"):
             for line in code.replace("\\\n", " ").split("\n"):
-                line = line.removeprefix("$ ").split(" #")[0].strip()
+                line, _, comment = line.removeprefix("$ ").partition(" #")
                 if line.startswith("fewlabels "):
-                    run_command(line)
+                    wrong += figures.check_command(document, comment, run_command(line.strip()))
                     ran += 1
     assert ran or document != "README.md"
     assert not wrong, "\n".join(wrong)
