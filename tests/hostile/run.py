@@ -29,6 +29,7 @@ AREAS = {
     "leaks": ("hostile.leaks", 500),
     "forks": ("hostile.forks", 150),
     "replacing": ("hostile.replacing", 100),
+    "blanks": ("hostile.blanks", 500),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

@@ -22,6 +22,7 @@ SAMPLE = {
     "leaks": (0, 30),
     "forks": (0, 4),
     "replacing": (0, 3),
+    "blanks": (0, 12),
 }
 
 

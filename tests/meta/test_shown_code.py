@@ -1,5 +1,7 @@
 """What documents and examples show works: their code blocks, commands and scripts are run.
 
+The figures in comments are compared with what the code prints (``figures.py``).
+
 All run in this process: importing the package anew for each would take most of the time. What
 only a process of its own can show has tests in ``tests/cli/test_process.py``.
 """
@@ -14,14 +16,17 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from quick import documents_with_code, examples
+from tests.meta import figures
 from typer.testing import CliRunner
 
 from fewlabels.cli import app
 
 
 def blocks(text):
-    """Fenced code blocks: (language, code)."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    """Fenced code blocks: (language, code, the line before the code)."""
+    pattern = r"^```(\w+)\n(.*?)^```$"
+    for found in re.finditer(pattern, text, flags=re.MULTILINE | re.DOTALL):
+        yield *found.groups(), text.count("\n", 0, found.start(2))
 
 
 def write_tables(folder):
@@ -75,7 +80,7 @@ def imports_missing_peer(code):
 
 
 def run_command(line):
-    """Run a command as it is shown, or so that it doesn't take long."""
+    """Run a command as it is shown, or so that it doesn't take long; what it prints."""
     words = line.split()[1:]
     if words[0] == "demo" and "--quick" not in words:
         words.append("--quick")
@@ -87,6 +92,7 @@ def run_command(line):
     assert result.exit_code == 0, f"{line}\n{result.output}{result.exception!r}"
     if words[0] == "label":
         give_labels(words[1])
+    return result.output
 
 
 @pytest.mark.parametrize("document", documents_with_code())
@@ -94,13 +100,19 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
     text = (repository / document).read_text(encoding="utf-8")
     write_tables(tmp_path)
     monkeypatch.chdir(tmp_path)
-    namespace = {}
+    namespace, earlier, wrong = {}, "", []
     ran = 0
-    for language, code in blocks(text):
+
+    def run(compiled, printed):
+        namespace["print"] = printed
+        exec(compiled, namespace)
+
+    for language, code, start in blocks(text):
         if language == "python":
             if imports_missing_peer(code):
                 continue
-            exec(compile(code, document, "exec"), namespace)
+            wrong += figures.check(document, code, start, earlier, run)
+            earlier += code
             ran += 1
         elif language == "pycon":
             # One namespace per document: later blocks go on where earlier ones stopped.
@@ -112,11 +124,12 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
             ran += 1
         elif language in ("sh", "shell", "bash", "console"):
             for line in code.replace("\\\n", " ").split("\n"):
-                line = line.removeprefix("$ ").split(" #")[0].strip()
+                line, _, comment = line.removeprefix("$ ").partition(" #")
                 if line.startswith("fewlabels "):
-                    run_command(line)
+                    wrong += figures.check_command(document, comment, run_command(line.strip()))
                     ran += 1
     assert ran or document != "README.md"
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", examples())

@@ -6,6 +6,7 @@ from .._extras import require
 from ..estimators import S3VM
 from ..estimators.base.locking import consistent
 from ..fitted import class_of
+from ..labels.blanks import is_no_label
 
 try:
     from river.base import Classifier
@@ -112,7 +113,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         x : dict
             Features by name, finite numbers.
         y : hashable or None, default=None
-            Label; None for none.
+            Label; None, NaN or "" for none.
         """
         values = {name: _number(name, value) for name, value in x.items()}
         known = len(self._classes)
@@ -133,7 +134,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
             self.model.consolidate(["batch", "C_star"])
 
     def _code(self, y):
-        if y is None:
+        if is_no_label(y):
             return None
         if y not in self._classes:
             self._classes.append(y)

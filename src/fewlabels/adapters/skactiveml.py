@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..estimators import S3VM
+from ..labels.arrays import with_missing
 from ..querying import Strategy
 from ..querying.base import decisions_of, shares_of
 
@@ -56,6 +57,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
         """
+        y = _with_mark(y, self.missing_label)
         X, y, sample_weight = self._validate_data(X, y, sample_weight)
         labeled = is_labeled(y, missing_label=-1)
         codes = np.where(labeled, y, -1).astype(int)
@@ -175,6 +177,16 @@ class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
 
     def predict_proba(self, X):
         return shares_of(decisions_of(self.question.clf, X))
+
+
+def _with_mark(y, mark):
+    """Labels of texts with their mark, also where another value is no label."""
+    values, missing = with_missing(y, mark)
+    if not missing.any() or not (mark is None or isinstance(mark, str)):
+        return y
+    values = values.astype(object)
+    values[missing] = mark
+    return values
 
 
 def _check_there():

@@ -104,7 +104,7 @@ def label(
     session = Session(
         data,
         target,
-        [c for c in (classes or "").split(",") if c.strip()],
+        [] if classes is None else classes.split(","),
         labels,
         reading=reading,
         **given,

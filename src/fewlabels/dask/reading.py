@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array
 
 from ..estimators import SVDD
 from ..estimators.base.rows import check_rows
-from ..labels.arrays import distinct_values, with_missing
+from ..labels.arrays import distinct_values, kinds_of, with_missing
 
 _FLOAT64 = np.dtype(np.float64)
 
@@ -25,7 +25,7 @@ class PieceFacts(NamedTuple):
     dtype: np.dtype
     is_sparse: bool
     names: tuple | None
-    labels: tuple | None  # values of y that occur, and whether some are missing
+    labels: tuple | None  # values of y that occur, and what stands for no label
     weights: tuple | None  # least and greatest positive weight
 
 
@@ -145,20 +145,23 @@ def _column(values, n, what):
 
 
 def _occurring(y):
-    """Distinct labels, a missing one among them where some are missing."""
+    """Distinct labels, and what stands for no label."""
     y, missing = with_missing(y)
     known = distinct_values(y[~missing])[0]
-    return known, bool(missing.any())
+    return known, kinds_of(y[missing]).tolist()
 
 
 def labels_of(parts):
     """One label of every kind that occurs in any part, as ``fit`` takes them."""
-    known, missing = zip(*parts, strict=True)
+    known, blanks = zip(*parts, strict=True)
     values = np.concatenate([values for values in known if len(values)] or [np.empty(0)])
-    if any(missing):
-        lack = np.nan if values.dtype.kind in "fiu" else None
-        values = np.append(values if lack is not None else values.astype(object), lack)
-    return values
+    blanks = [blank for some in blanks for blank in some]
+    if not blanks:
+        return values
+    if values.dtype.kind in "fiu":
+        return np.append(values, np.nan)
+    are_texts = all(isinstance(blank, str) for blank in blanks)
+    return np.append(values.astype(object), blanks[0] if are_texts else None)
 
 
 def label_of(shard):

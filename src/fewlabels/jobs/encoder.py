@@ -17,6 +17,8 @@ from ..io.tables.profile import ColumnProfile
 from ..io.tables.tally import Tally
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
+from ..labels.arrays import with_missing
+from ..labels.semi_supervised import UNLABELED, is_labelled
 from ..options.option import names_of
 from ..options.words import UserError
 from .observer import Observer
@@ -261,8 +263,9 @@ def _source(X):
 
 def _codes(y, n_rows):
     """Classes as 0, 1, ..., and -1 for rows of unknown class."""
-    y = pd.Series(np.asarray(y, dtype=object).ravel())
-    if len(y) != n_rows:
-        raise ValueError(f"y has {len(y)} values and X {n_rows} rows; give one per row.")
-    unknown = y.isna() | y.isin([-1, ""])
-    return np.where(unknown, -1, pd.factorize(y.astype(str), sort=True)[0])
+    values, _ = with_missing(y)
+    if len(values) != n_rows:
+        raise ValueError(f"y has {len(values)} values and X {n_rows} rows; give one per row.")
+    labelled, codes = is_labelled(y, UNLABELED), np.full(n_rows, -1)
+    codes[labelled] = pd.factorize(pd.Series(values[labelled]).astype(str), sort=True)[0]
+    return codes

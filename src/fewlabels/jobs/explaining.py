@@ -11,9 +11,9 @@ from ..inspection.words import word_changes
 from ..io.encoding.texts import spans
 from ..io.given import source_of
 from ..io.tables.chunks import iterate_chunks
+from ..io.tables.names import value_key
 from ..io.tables.schema import REFUSE
 from ..io.tables.tally import Tally
-from ..io.tables.target import value_key
 from ..options.fit import check
 from ..options.words import UserError, listing, plural, quoted, ref
 from .observer import job

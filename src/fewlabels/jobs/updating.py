@@ -19,9 +19,9 @@ from ..io.given import source_of
 from ..io.models.files import describe, read_model, save_model
 from ..io.sources import input_format
 from ..io.tables.chunks import iterate_chunks
+from ..io.tables.names import check_class_names, value_key
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, Unseen, filled_words, learned_words, unseen_words
-from ..io.tables.target import value_key
 from ..options.words import UserError, plural, quoted, ref
 from ..tasks.machines import MACHINES
 from .observer import interruptible, job, listening
@@ -187,6 +187,7 @@ def _check_new(new_classes, metadata):
             raise UserError(
                 f"The model already has the class {quoted(name)}; omit {ref('new_class')}."
             )
+    check_class_names(new_classes, known or ())
 
 
 class _Update:
@@ -379,8 +380,8 @@ class MoreRows:
     def __init__(self, loaded, data, asked):
         pipeline, self.schema, self.metadata = loaded
         self.data, self._asked = data, asked
-        self.new_classes = list(dict.fromkeys(asked.new_classes))
         training, schema = self.metadata["training"], self.schema
+        self.new_classes = check_class_names(asked.new_classes, training.get("classes", ()))
         self.n_classes = len(training.get("classes", ())) + len(self.new_classes)
         self.encoder = pipeline[:-1]
         known = known_categories(pipeline[0], schema)

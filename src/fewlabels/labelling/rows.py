@@ -11,10 +11,11 @@ from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.formats.registry import tables, usual_extensions
 from ..io.sources import InMemory
-from ..io.tables.columns import blank, without
+from ..io.tables.columns import without
+from ..io.tables.names import check_class_names
 from ..io.tables.read import read_table
 from ..io.tables.schema import is_beside
-from ..io.tables.target import every_row
+from ..io.tables.target import count_labels, every_row
 from ..io.tables.training import read_training
 from ..options.words import UserError, listing, ref, template
 
@@ -51,7 +52,7 @@ class SessionRows:
         # Numbers beside the table are learnt from, but are no cells of its rows.
         self.table = without(table, beside)
         held = target in self.table.column_names
-        self.given = cells_of(self.table.column(target)) if held else None
+        self.given = _given(self.table.column(target), target, source) if held else None
         self.shown = [name for name in self.table.column_names if name != target]
         self.keys = RowKeys(without=target).of(self.table)
         self.fingerprint = fingerprint(self.keys)
@@ -155,6 +156,16 @@ class SessionRows:
         return self.table.append_column(target, column)
 
 
+def _given(column, target, source):
+    """The labels of a column by their names, "" where none; as a fit reads them."""
+    labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
+    try:
+        check_class_names(labels.names)
+    except UserError as error:
+        raise UserError(f"{labels.where} can't be labelled further: {template(error)}") from error
+    return np.array([*labels.names, ""], dtype=object)[labels.index]
+
+
 def _unseen(pictures):
     return (
         f"The model doesn't use the pictures in {listing(pictures)}; pass {ref('features')} with "
@@ -166,8 +177,7 @@ def _known(given):
     """Codes of the labels that a table holds already, -1 where there is none."""
     if given is None:
         return None
-    texts = [str(one).strip() for one in given]
-    return np.where(blank(texts), -1, np.unique(texts, return_inverse=True)[1])
+    return np.where(given == "", -1, np.unique(given, return_inverse=True)[1])
 
 
 def _place(seed, key):

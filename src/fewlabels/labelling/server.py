@@ -9,6 +9,7 @@ from .._extras import require
 from ..options.flags import as_flags
 from ..options.words import UserError, as_arguments
 from .finishing import Finishing
+from .names import check_text
 from .overview import overview
 from .requests import (
     AnswerRequest,
@@ -19,7 +20,6 @@ from .requests import (
     row_of,
 )
 from .rows import PICTURES
-from .session import check_text
 
 try:
     from starlette.applications import Starlette

@@ -16,16 +16,18 @@ from ..estimators.base.locking import lock_of
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.given import source_of
 from ..io.sources import InMemory
+from ..io.tables.names import cell_text, check_class_names
+from ..labels.blanks import reads_as_blank
 from ..options.words import UserError, listing, ref
 from ..querying import Random
 from .asking import ASKING, DEFAULT
 from .learner import UNKNOWN, Learner, warm_up
+from .names import Refused, check_names, check_text
 from .overview import overview
 from .rows import SessionRows
 
 TARGET = "label"
 _BACK = 20
-_LONGEST_NAME = 80
 _UNLIKE = {
     "svdd": "it is unlike most rows",
     "pusvm": "it looks least like the only class that has labels",
@@ -34,10 +36,6 @@ _UNLIKE = {
 # Seconds for which a card waits for the machine to follow; later it is chosen by what was known.
 _PATIENCE = 0.015
 _LEASE = 900.0  # seconds for which a row that somebody sees is asked of nobody else
-
-
-class Refused(UserError):
-    """An answer that cannot be taken, and why."""
 
 
 class Session:
@@ -87,6 +85,7 @@ class Session:
         source = source_of(data, **(reading or {}))
         path = Path(labels) if labels is not None else default_file(source)
         check_folder(path)
+        is_new = not path.exists()
         about = {
             "target": target or TARGET,
             "classes": check_names(classes),
@@ -99,14 +98,16 @@ class Session:
             if target is not None and target != self.target:
                 self._change_target(path, target, about)
             self.rows = SessionRows(source, self.target, self.file.about["seed"], **columns)
+            self.notes, self.trouble = list(self.rows.notes), ""
+            self._place = {key: row for row, key in enumerate(self.rows.keys)}
+            self._read(classes)
         except BaseException:
             self.file.close()
+            if is_new:  # it would hold the classes that were refused
+                path.unlink(missing_ok=True)
             raise
         self.lock = threading.Condition(lock_of(self))  # a fork waits for it, too
-        self.notes, self.trouble = list(self.rows.notes), ""
-        self._place = {key: row for row, key in enumerate(self.rows.keys)}
         self._leases, self._closing, self._workers = {}, False, []
-        self._read(classes)
         self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ASKING[ask].hunts)
         settings = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
         self._strategy = ASKING[ask].make(querying, settings, texts=sp.issparse(self.rows.X))
@@ -126,12 +127,19 @@ class Session:
     def _read(self, classes):
         """What the file and the column of the data say so far."""
         standing, about = self.file.standing(), self.file.about
-        given = [] if self.rows.given is None else [g for g in self.rows.given if g]
-        given_labels = [one.label for one in standing if one.kind == "label"]
-        named = dict.fromkeys(
-            [*about["classes"], *check_names(classes), *sorted({*given}), *given_labels]
-        )
-        self.classes = list(named)
+        given = [] if self.rows.given is None else sorted({g for g in self.rows.given if g})
+        answered = [one.label for one in standing if one.kind == "label"]
+        before = about["classes"]
+        new = check_names(classes)
+        for name in dict.fromkeys([*before, *given, *answered]):
+            if not reads_as_blank(name):
+                check_class_names([name], new)
+        self.classes = list(dict.fromkeys([*before, *new, *given, *answered]))
+        if lost := sorted({name for name in answered if reads_as_blank(name)}):
+            self.notes.append(
+                f"tables read labels of {listing(lost)} as blanks: 'fewlabels label --export' "
+                "writes them to a table, where the class can be renamed"
+            )
         if len(self.classes) == 1:
             self.classes.append(f"not {self.classes[0]}")
         if about["classes"] != self.classes:
@@ -264,6 +272,7 @@ class Session:
     def answer(self, *, id, annotator, row, kind, label=None):
         """Take an answer; it is on the disk when this returns."""
         with self.lock:
+            label = cell_text(label) if isinstance(label, str) else label
             self._check(id, annotator, row, kind, label)
             why = (
                 self._leases[annotator][1] if self._leases.get(annotator, (-1,))[0] == row else ""
@@ -339,13 +348,15 @@ class Session:
             )
         if kind == "label" and label not in self.classes:
             raise Refused(f"{label!r:.80} is not one of the classes: {listing(self.classes)}.")
-        if kind != "label" and label is not None:
+        if kind == "label":
+            check_class_names([label], self.classes)
+        elif label is not None:
             raise Refused(f"An answer of the kind '{kind}' has no label; omit it.")
 
     def add_class(self, name):
         """Let there be one class more."""
         with self.lock:
-            (name,) = check_names([name])
+            (name,) = check_names([name], self.classes)
             if name not in self.classes:
                 self.file.describe(classes=[*self.classes, name])
                 self.classes.append(name)
@@ -463,24 +474,4 @@ def check_folder(path):
         raise UserError(
             f"Labels can't be written to {path}; pass another file as {ref('labels')}, in a "
             "writable folder."
-        )
-
-
-def check_names(names):
-    """Names of classes as text; empty and endless ones are refused."""
-    names = [str(name).strip() for name in names]
-    for name in names:
-        if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-            raise Refused(
-                f"{name!r:.90} is not a valid class name; use 1 to {_LONGEST_NAME} "
-                "printable characters."
-            )
-    return list(dict.fromkeys(names))
-
-
-def check_text(what, text):
-    """Refuse names of people and answers that are none."""
-    if not isinstance(text, str) or not 0 < len(text) <= _LONGEST_NAME or not text.isprintable():
-        raise Refused(
-            f"{text!r:.90} is not a valid {what}; use 1 to {_LONGEST_NAME} printable characters."
         )

@@ -7,17 +7,20 @@ from numbers import Number
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from .blanks import NAN_TEXT, is_blank
+
 _SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)
 _NO_LABEL = "y contains lists or objects; pass one number, text or truth value per row."
 
 
-def with_missing(y):
-    """``y`` as a one-dimensional array, and which of its values are missing.
+def with_missing(y, mark=None):
+    """``y`` as a one-dimensional array, and which of its values are no label.
 
-    Nullable columns keep their missing values apart.
+    Nullable columns and masked arrays keep their missing values apart. ``mark`` is the value that
+    the user has chosen for unlabelled rows.
     """
     try:
-        y = np.asarray(y, dtype=object if _is_nullable(y) else None)
+        y = _as_array(y)
     except ValueError:  # rows of different lengths
         raise ValueError(_NO_LABEL) from None
     y = column_or_1d(y, warn=True)
@@ -28,28 +31,36 @@ def with_missing(y):
         raise ValueError(
             "y contains infinity, which isn't a class; pass NaN for rows without a label."
         )
-    return y, is_missing(y)
+    is_marked = isinstance(mark, str) and mark == NAN_TEXT
+    if y.dtype.kind == "U" and not is_marked and np.any(y == NAN_TEXT):
+        raise ValueError(
+            f"y holds the text {NAN_TEXT!r}, which NumPy makes of a missing value in an array of "
+            "texts; pass a list or an object array with None for rows without a label, or rename "
+            "the class."
+        )
+    return y, is_blank(y)
 
 
-def is_missing(values):
-    """Which of ``values``, an array, are None, NaN, NaT or pandas.NA.
-
-    Returns
-    -------
-    ndarray of bool
-        Of the shape of ``values``.
-    """
-    pandas = _pandas()
-    if pandas is not None:
-        return np.asarray(pandas.isna(values), dtype=bool)
-    values = np.asarray(values)
-    if values.dtype.kind in "fcmM":
-        return np.isnan(values) if values.dtype.kind in "fc" else np.isnat(values)
-    found = np.zeros(values.shape, dtype=bool)
-    if values.dtype == object:
-        # NaN and NaT are the values that differ from themselves.
-        found.flat = [value is None or value != value for value in values.flat]
-    return found
+def _as_array(y):
+    """Values as an array that holds what was given: no text made of NaN, nothing unmasked."""
+    if isinstance(y, np.ma.MaskedArray):
+        values, mask = y.data, np.ma.getmaskarray(y)
+        if not mask.any():
+            return values
+        values = values.copy() if values.dtype.kind == "f" else values.astype(object)
+        values[mask] = np.nan if values.dtype.kind == "f" else None
+        return values
+    if _is_nullable(y):
+        return np.asarray(y, dtype=object)
+    if isinstance(y, list | tuple) and any(value is np.ma.masked for value in y):
+        y = [None if value is np.ma.masked else value for value in y]
+    values = np.asarray(y)
+    if values.dtype.kind in "US" and isinstance(y, list | tuple):
+        given = np.asarray(y, dtype=object)
+        if not all(isinstance(value, str | bytes) for value in given.flat):
+            return given
+    # Texts of any length are Python's own, however NumPy stores them.
+    return values.astype(object) if values.dtype.kind == "T" else values
 
 
 def kinds_of(values):
@@ -93,7 +104,7 @@ def distinct_values(y):
     return values, ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
 
 
-def read_known(y, n, codes, expected):
+def read_known(y, n, codes, expected, mark=None):
     """Numbers that represent the labels of ``n`` rows, 0 where there is none.
 
     ``codes`` are pairs of a label and its number, ``expected`` says in words which there are.
@@ -101,7 +112,7 @@ def read_known(y, n, codes, expected):
     code = np.zeros(n)
     if y is None:
         return code
-    y, missing = with_missing(y)
+    y, missing = with_missing(y, mark)
     if len(y) != n:
         raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
     for i in np.flatnonzero(~missing):
@@ -128,5 +139,5 @@ def _plain(classes):
     values = np.ravel(classes)
     return {
         None if missing else value
-        for value, missing in zip(values.tolist(), is_missing(values), strict=True)
+        for value, missing in zip(values.tolist(), is_blank(values), strict=True)
     }

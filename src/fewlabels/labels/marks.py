@@ -6,7 +6,7 @@ A propensity is the probability that a positive row was labelled.
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .arrays import is_missing
+from .blanks import is_missing
 
 _MARK = "one True or False per row of X"
 

@@ -12,7 +12,7 @@ _MARKS = {"", "?", "-", "n", "neg", "none", "u", "unknown", "unlabeled", "unlabe
 def split_labels(y, pos_label=None):
     """Which rows are labelled positive; all others are unlabelled.
 
-    ``y`` has two values, or one value and missing ones (NaN, None, ``pandas.NA``). Of two
+    ``y`` has two values, or one value and missing ones (NaN, None, ``pandas.NA``, ""). Of two
     values the greater one (1 of {0, 1} and of {-1, 1}, True) is the positive class and the
     other marks unlabelled rows.
 
@@ -29,7 +29,7 @@ def split_labels(y, pos_label=None):
         True for rows labelled positive.
     classes : ndarray of shape (2,)
         The mark of unlabelled rows, then the positive label, in the coding of ``y``. A
-        missing mark is NaN for numbers and None otherwise.
+        missing mark is "" where it was, NaN for numbers and None otherwise.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def split_labels(y, pos_label=None):
         )
     positive = np.zeros(len(y), dtype=bool)
     positive[~missing] = y[~missing] == label
-    return positive, _classes(y.dtype, values, label)
+    return positive, _classes(y.dtype, values, label, y[missing])
 
 
 def read_labels(y, pos_label):
@@ -118,8 +118,10 @@ def _looks_positive(label):
     return bool(label > 0)
 
 
-def _classes(dtype, values, label):
+def _classes(dtype, values, label, blanks):
     others = [v for v in values if v != label]
+    if not others and isinstance(label, str) and all(isinstance(b, str) for b in blanks):
+        others = list(blanks[:1])
     if others:
         return np.array([others[0], label], dtype=dtype if dtype.kind != "O" else None)
     mark = np.nan if isinstance(label, (int, float, np.number, np.bool_)) else None

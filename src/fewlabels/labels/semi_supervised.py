@@ -11,9 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..options.words import CLASS_SHARES, Message, ref
 from .arrays import distinct_values, read_known, with_missing
+from .blanks import is_no_label
 
 # Shares of the classes may miss the sum of 1 by so much.
 _OFF_ONE = 1e-6
+# The mark of unlabelled rows, unless the user chooses another.
+UNLABELED = -1
 
 
 def read_semi_labels(y, unlabeled):
@@ -22,18 +25,9 @@ def read_semi_labels(y, unlabeled):
     Missing values are always unlabelled; so is the mark ``unlabeled``, unless it is one of
     only two values without missing ones, which then are the classes.
     """
-    y, missing = with_missing(y)
+    y, missing, marked = _read(y, unlabeled)
     check_classification_targets(np.array(y[~missing].tolist()))
-    marked = np.zeros(len(y), dtype=bool)
-    if _is_mark(unlabeled):
-        marked[~missing] = y[~missing] == unlabeled
     classes, shown = distinct_values(y[~missing & ~marked])
-    if marked.any() and missing.any() and len(classes) == 1:
-        raise ValueError(
-            f"y has one class ({shown}) besides missing values and the mark {unlabeled!r}: is "
-            f"{unlabeled!r} a class or the mark of unlabelled rows? Pass unlabeled=None if it is "
-            "a class."
-        )
     if len(classes) == 1 and marked.any() and not missing.any():
         # Two values only: both are classes.
         values = distinct_values(y)[0]
@@ -52,11 +46,37 @@ def read_semi_labels(y, unlabeled):
 
 def is_labelled(y, unlabeled):
     """Which rows of ``y`` have a label: neither a missing value nor the mark ``unlabeled``."""
-    y, missing = with_missing(y)
-    labelled = ~missing
+    _, missing, marked = _read(y, unlabeled)
+    return ~missing & ~marked
+
+
+def _read(y, unlabeled):
+    """``y`` as an array, which of its values are missing, and which are the mark.
+
+    The mark that nobody has chosen counts only where no value is missing: next to missing ones
+    it may as well be a class, whose rows would be lost.
+    """
+    y, missing = with_missing(y, unlabeled)
+    marked = np.zeros(len(y), dtype=bool)
     if _is_mark(unlabeled):
-        labelled[~missing] = y[~missing] != unlabeled
-    return labelled
+        marked[~missing] = y[~missing] == unlabeled
+    _refuse_both(missing, marked, unlabeled)
+    return y, missing, marked
+
+
+def _refuse_both(missing, marked, unlabeled):
+    """Refuse the usual mark next to missing values."""
+    if marked.any() and missing.any() and _is_usual(unlabeled):
+        raise ValueError(
+            f"y has missing values and {unlabeled!r}: is {unlabeled!r} a class or the mark of "
+            "unlabelled rows? Pass unlabeled=None if it is a class, or missing values only for "
+            "rows without a label."
+        )
+
+
+def _is_usual(unlabeled):
+    is_number = isinstance(unlabeled, Number) and not isinstance(unlabeled, bool)
+    return is_number and unlabeled == UNLABELED
 
 
 def read_known_labels(y, n, classes, unlabeled):
@@ -70,10 +90,12 @@ def read_known_labels(y, n, classes, unlabeled):
     if len(classes) == 2:
         codes = codes[::-1]
     if _is_mark(unlabeled):
+        if y is not None and not any(value == unlabeled for value in classes):
+            _read(y, unlabeled)
         codes.append((unlabeled, 0.0))
     named = ", ".join(str(value) for value in classes)
     expected = f"a class ({named}) nor the mark of unlabelled rows"
-    return read_known(y, n, codes, expected)
+    return read_known(y, n, codes, expected, unlabeled)
 
 
 def read_classes(classes, unlabeled):
@@ -157,7 +179,8 @@ def numbered_shares(shares, classes, numbers):
 
 
 def _is_mark(unlabeled):
-    return unlabeled is not None and not (isinstance(unlabeled, Number) and np.isnan(unlabeled))
+    """Whether there is a mark besides what is no label anyway."""
+    return not is_no_label(unlabeled)
 
 
 def _numbers(n_classes):

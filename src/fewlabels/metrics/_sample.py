@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from ..class_prior import split_labels
-from ..labels.arrays import is_missing
+from ..labels.blanks import is_missing
 
 CONVENTIONS = ("unlabeled", "pooled")
 

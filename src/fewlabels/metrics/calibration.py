@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from ..labels.arrays import is_missing
+from ..labels.arrays import with_missing
 from ..training.curves import equal_bins
 from ._sample import checked_weight
 
@@ -83,7 +83,8 @@ def _positive(y_true, pos_label):
     y = np.asarray(y_true)
     if y.ndim != 1 or len(y) == 0:
         raise ValueError("y_true must be one-dimensional and hold at least one label.")
-    if is_missing(y).any():
+    y, missing = with_missing(y_true)
+    if missing.any():
         raise ValueError("y_true has missing labels; drop the rows of unknown class.")
     values = np.unique(y)
     if len(values) > 2:

@@ -5,9 +5,11 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
 from ..class_prior import split_labels
+from ..labels.arrays import with_missing
+from ..labels.semi_supervised import is_labelled
 
 _SEEDS = np.iinfo(np.int32).max
 
@@ -128,14 +130,10 @@ class LabeledKFold(_RepeatedFolds):
         self.unlabeled = unlabeled
 
     def _groups_of_rows(self, y):
-        y = column_or_1d(np.asarray(y, dtype=object))
-        labelled = np.asarray(~pd.isna(y), dtype=bool)
-        labelled[labelled] = y[labelled] != self.unlabeled
-        rows = np.flatnonzero(labelled)
+        rows = np.flatnonzero(is_labelled(y, self.unlabeled))
         if len(rows) == 0:
             raise ValueError("y has no labelled row to score with.")
-        classes = pd.unique(y[rows])
-        codes = pd.Categorical(y[rows], categories=classes).codes
+        codes, classes = pd.factorize(with_missing(y, self.unlabeled)[0][rows])
         for label, count in zip(classes, np.bincount(codes), strict=True):
             self._check_size(int(count), f"rows of class {label!r}")
         return rows, codes

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..labels.arrays import is_missing
+from ..labels.arrays import with_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +124,12 @@ class Strategy(ABC):
         return found[0] if len(found) == 1 else tuple(found)
 
     def _question(self, X, y, clf, candidates, decisions):
-        y = np.asarray(y)
+        y, missing = with_missing(y, self.missing_label)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(y) != n:
             raise ValueError(f"y has {len(y)} values and X {n} rows; give one per row.")
-        labeled = ~(is_missing(y) | (y == self.missing_label))
+        labeled = ~missing
+        labeled[labeled] = y[labeled] != self.missing_label
         if candidates is None:
             candidates = np.flatnonzero(self._may_ask(labeled))
         candidates = np.asarray(candidates)

@@ -32,6 +32,12 @@ def read_labels(y, unlabeled):
             "no row as unlabelled. Pass unlabeled=None to confirm, or NaN for unlabelled rows.",
             UserWarning,
         )
+    elif (given != 0).all() and any(text == str(unlabeled) for text in classes.tolist()):
+        warn(
+            f"y holds the text {str(unlabeled)!r}, which counts as a class, because unlabeled is "
+            f"{unlabeled!r}. Pass unlabeled={str(unlabeled)!r} if it marks rows without a label.",
+            UserWarning,
+        )
     return given, classes
 
 

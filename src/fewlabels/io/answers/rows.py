@@ -1,12 +1,15 @@
 """What a row is recognised by, and the labels that people gave as a column of their table."""
 
 import hashlib
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 
-from ...options.words import UserError
+from ...labels.blanks import reads_as_blank
+from ...options.words import UserError, plural, quoted
 from ..tables.columns import is_supported, text
+from ..tables.names import cell_text, value_key
 from .file import read_answers
 
 _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17 tables
@@ -59,6 +62,7 @@ class LabelColumn:
         self._file, self._table, self._used = read_answers(answers), table, 0
         self.name = self._file.about["target"]
         self._labels, self._keys = self._file.labels(), RowKeys(self.name)
+        self._check_classes()
 
     def names_after(self, names):
         """Names of a table's columns with this one among them."""
@@ -75,6 +79,21 @@ class LabelColumn:
         both = [b or None if g is None else g for g, b in zip(given, before, strict=True)]
         place = table.column_names.index(self.name)
         return table.set_column(place, self.name, pa.array(both, pa.large_string()))
+
+    def _check_classes(self):
+        """Refuse classes that tables take for blanks or for each other, and would lose."""
+        spelled, path = {}, self._file.path
+        for name, count in Counter(self._labels.values()).items():
+            other = spelled.setdefault(value_key(cell_text(name)), name)
+            blank = reads_as_blank(name)
+            if not blank and other == name:
+                continue
+            why = "read as blanks" if blank else f"read as labels of the class {quoted(other)}"
+            raise UserError(
+                f"{path} has {plural(count, 'label')} of the class {quoted(name)}, which tables "
+                f"{why}; write the labels to a table with 'fewlabels label {self._table} --labels "
+                f"{path} --export NEW.csv', and rename the class there."
+            )
 
     def check(self):
         """Refuse labels of another table."""

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..tables.columns import MISSING
+from ...labels.blanks import MISSING
 
 # The words for no and yes, by language and custom.
 _WRITTEN = (

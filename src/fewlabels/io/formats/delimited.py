@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.types as pt
 
+from ...labels.blanks import MISSING
 from ...options.words import UserError, quoted, ref
-from ..tables.columns import MISSING, is_text, plain
+from ..tables.columns import is_text, plain
 from .blocks import blocks, is_cut_anywhere, located_blocks, new_file
 from .dialect import separator_words, separators_in
 

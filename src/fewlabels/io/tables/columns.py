@@ -11,12 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from ...labels.blanks import MISSING, reads_as_blank
 from ...options.words import UserError, quoted, ref
 
-# pandas' list of what stands for a missing number, and "?" of the UCI files.
-MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
-MISSING += ("NaN", "nan", "NAN", "-NaN", "-nan", "None", "none")
-_MISSING_SET = frozenset(MISSING)
 _TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
 _YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
@@ -133,7 +130,7 @@ def number_text(value):
 
 def blank(values):
     """Which texts represent a missing value."""
-    return np.array([value.strip() in _MISSING_SET for value in values], dtype=bool)
+    return np.array([reads_as_blank(value) for value in values], dtype=bool)
 
 
 def _to_numpy(column):

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...labels.blanks import is_blank, reads_as_blank
 from ...options.words import UserError, listing, plural, quoted, ref
 from .columns import blank, number_text
+from .names import number_of, value_key
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})
@@ -46,6 +48,12 @@ class Labels:
 
     def find(self, wanted, role):
         """Position of a value that the user typed."""
+        if reads_as_blank(wanted):
+            raise UserError(
+                f"{quoted(wanted)} can't be the {role} value of the target column "
+                f"{quoted(self.column)}, because it reads as a blank; pass one of its values, "
+                f"{self.shown()}."
+            )
         keys = [value_key(name, self.merge_case) for name in self.names]
         wanted_key = value_key(wanted, self.merge_case)
         if wanted_key not in keys:
@@ -57,6 +65,8 @@ class Labels:
 
     def with_mark(self, mark):
         """The same labels where a value counts as blank."""
+        if reads_as_blank(mark) and self.n_blank:
+            return self
         marked = self.find(mark, "unlabelled")
         names, counts = [*self.names], [*self.counts]
         mark = names.pop(marked)
@@ -83,14 +93,17 @@ class Roles(NamedTuple):
 def target_text(values):
     """Labels of an npz or svmlight file as the text that a user would type."""
     as_text = number_text if values.dtype.kind in "fiu" else str
-    distinct, where = np.unique(values, return_inverse=True)
-    return np.array([as_text(value) for value in distinct], dtype=object)[where]
+    texts, known = np.full(len(values), "", dtype=object), ~is_blank(values)
+    distinct, where = np.unique(values[known], return_inverse=True)
+    texts[known] = np.array([as_text(value) for value in distinct], dtype=object)[where]
+    return texts
 
 
 def count_labels(values, *, column, source, merge_case=None):
     """Count the values of a target; its name and the file are for messages.
 
-    Values that differ in capital letters only are one if ``merge_case``, refused if it is None.
+    Values that differ in case, spaces or Unicode form only are one if ``merge_case``, refused if
+    it is None.
     """
     import pandas as pd
 
@@ -122,7 +135,7 @@ def _refuse_cases(labels):
     for found in alike.values():
         if len(found) > 1:
             raise UserError(
-                f"{labels.where} has values that differ only in case or spaces: "
+                f"{labels.where} has values that differ only in case, spaces or Unicode form: "
                 f"{' and '.join(found)}; pass {ref('merge_case', True)} if they are one class, or "
                 f"{ref('merge_case', False)} if they are not."
             )
@@ -204,7 +217,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
             f"{ref('unlabeled', some='VALUE')}."
             + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
         )
-    numbers = [_number(name) for name in labels.names]
+    numbers = [number_of(name) for name in labels.names]
     keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers
     order = sorted(range(len(keys)), key=lambda k: keys[k])
     place = np.full(len(order) + 1, -1)  # the last one is for blanks
@@ -220,7 +233,7 @@ def greater_value(labels):
     """Position of the greater of two numbers, or of True next to False; None for other texts."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
-    values = [_number(name) for name in labels.names]
+    values = [number_of(name) for name in labels.names]
     if len(values) != 2 or None in values:
         return None
     return int(np.argmax(values))
@@ -235,7 +248,7 @@ def _only_choice(labels):
             f"one as {ref('positive', some='VALUE')}."
         )
     name = labels.names[0]
-    number = _number(name)
+    number = number_of(name)
     value = name if number is None else number
     negative = name.lower() in _NEGATIVE or (number is not None and number <= 0)
     if len(labels.names) == 1 and labels.n_blank and negative:
@@ -253,19 +266,3 @@ def key_of_target(training):
     ``training`` is what the model file says of the training.
     """
     return partial(value_key, merge_case=training.get("merge_case", False))
-
-
-def value_key(text, merge_case=False):
-    """The same for texts that are one value: "1" and "1.0", " a" and "a", perhaps "A" and "a"."""
-    number = _number(text)
-    if number is not None:
-        return number
-    return " ".join(text.split()).casefold() if merge_case else text.strip()
-
-
-def _number(text):
-    try:
-        # Python reads 1_000, which no other program would.
-        return float(text) if "_" not in text else None
-    except ValueError:
-        return None

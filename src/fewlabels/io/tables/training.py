@@ -18,12 +18,13 @@ from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
 from .leaks import LabelledRows
+from .names import value_key
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
 from .profile import UNHELPFUL, ColumnProfile, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema, is_beside
 from .tally import Tally, filled_words
-from .target import count_labels, target_text, value_key
+from .target import count_labels, target_text
 
 SKIP = "skip"
 # Cells that columns are compared by before all of them are.

@@ -20,7 +20,8 @@ from ...io.scratch import temporary_folder
 from ...io.sources import InMemory
 from ...io.stored import ArrayWriter, SparseWriter
 from ...io.tables.chunks import iterate_chunks
-from ...io.tables.columns import text
+from ...io.tables.columns import blank, text
+from ...io.tables.names import value_key
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...io.tables.target import target_text
@@ -82,7 +83,7 @@ class Drawn:
         labels = np.full(table.num_rows, "", object)
         if self.target is not None and self.target in table.column_names:
             labels = text(table.column(self.target)).astype(object)
-            labels[labels == self.mark] = ""
+            labels[_unlabelled(labels, self.mark)] = ""
         self.n_rows += table.num_rows
         for label in np.unique(labels.astype(str)):
             rows = np.flatnonzero(labels == label)
@@ -137,7 +138,7 @@ class DrawnFromArrays:
             self._places = sampled(self.n_rows, _SAMPLE, rng)
             return
         where, values = pd.factorize(np.asarray(data.labels[target]))
-        named = np.flatnonzero(~np.isin(target_text(values), ["", mark]))[:_LABELS]
+        named = np.flatnonzero(~_unlabelled(target_text(values), mark))[:_LABELS]
         groups = [(where == k, _LABELLED) for k in named] + [(~np.isin(where, named), _SAMPLE)]
         parts = []
         for among, size in groups:
@@ -153,6 +154,13 @@ class DrawnFromArrays:
         data, places = self._data, self._places
         labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
         return InMemory("matrix", ArrayData(taken(data.X, places), labels, data.zero_based))
+
+
+def _unlabelled(texts, mark):
+    """Which texts of a target are blank, or the mark of unlabelled rows."""
+    codes, found = pd.factorize(np.asarray(texts, dtype=object))
+    marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
+    return (blank(found) | marked)[codes]
 
 
 class StoredLabels:
