@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .. import querying
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.given import source_of
+from ..io.paths import resolved
 from ..io.sources import InMemory
 from ..options.words import UserError, listing, ref
 from ..querying import Random
@@ -455,7 +456,7 @@ def default_file(source):
 
 def check_folder(path):
     """Refuse a place where nothing can be written."""
-    folder = path.resolve().parent
+    folder = resolved(path).parent
     if not folder.is_dir():
         raise UserError(f"The folder {path.parent} does not exist; create it first.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
