@@ -9,10 +9,16 @@ OLDEST := $(VENV)-oldest
 CORE := setup.py $(wildcard core/*.py core/src/*) src/fewlabels/_core/fewlabels.h
 # What meets the dependencies' interfaces: validation, files, tables, terminals, graphs.
 OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosystem.py tests/estimators/test_scikit_learn.py
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+# What meets the version of Python: imports, docstrings, files, processes, threads, the commands.
+VERSIONS_TESTS ?= tests/options tests/io tests/labelling tests/hostile/test_sample.py \
+  tests/meta --ignore tests/meta/test_shown_code.py tests/cluster/test_machines.py \
+  $(addprefix tests/cli/test_,errors.py fit.py predict.py process.py reading.py) \
+  $(addprefix tests/estimators/test_,ecosystem.py scikit_learn.py two_threads.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite quick lint format package oldest docs bench wheels sanitize tables prose changelog clean
+.PHONY: help demo test suite quick lint format package oldest versions docs bench wheels sanitize tables prose changelog clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -45,6 +51,9 @@ package: $(VENV)/installed-test ## Build sdist and wheel, install the wheel afre
 # Old versions warn of each other, so warnings are no errors here.
 oldest: $(OLDEST)/installed ## Test with the oldest versions of all dependencies (requirements/oldest.txt)
 	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) -W default $(OLDEST_TESTS)
+
+versions: $(VENV)/installed-test ## Test the wheel with each of PYTHONS that is found (VERSIONS_TESTS=tests: all tests)
+	$(BIN)/python tests/versions.py $(VERSIONS_ARGS) $(PYTHONS) -- $(PYTEST_ARGS) $(VERSIONS_TESTS)
 
 docs: $(VENV)/installed-docs ## Build the documentation site into docs/_build/html, examples included
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html

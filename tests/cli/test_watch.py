@@ -203,6 +203,8 @@ def test_what_cannot_be_done_is_said(folder, run, tmp_path):
     short.write_text("".join((folder / "calm.csv").read_text().splitlines(keepends=True)[:50]))
     odd = tmp_path / "odd.csv"
     odd.write_text("temperature,vibration,kind,note\nhot,1,A,x y z\n")
+    ring = tmp_path / "ring.csv"
+    ring.symlink_to(ring)
     for arguments, words in (
         ((model,), "nothing to watch"),
         ((model, "--accept"), "--accept needs the --state"),
@@ -216,6 +218,7 @@ def test_what_cannot_be_done_is_said(folder, run, tmp_path):
         ((calm, calm), "not a fewlabels model"),
         ((model, odd), "Column 'temperature' holds numbers"),
         ((model, tmp_path / "nowhere.csv"), "nowhere.csv"),
+        ((model, ring), "is a link to itself"),
     ):
         result = run("watch", *arguments)
         assert result.code == 2 and words in result.err, (arguments, result.err)

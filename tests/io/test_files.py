@@ -1,6 +1,7 @@
 """Links, pipes, files without names of columns, files left by killed processes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,18 +15,45 @@ import pytest
 
 from fewlabels.io.atomic import replacing
 from fewlabels.io.given import source_of
-from fewlabels.io.paths import check_output
+from fewlabels.io.paths import check_output, resolved
 from fewlabels.io.tables.target import every_row
 from fewlabels.io.tables.training import read_training
 from fewlabels.io.write import table_writer
 from fewlabels.options.words import UserError
 
 
-def test_a_link_that_leads_to_itself(tmp_path):
+@pytest.fixture
+def rings(tmp_path):
+    """Links that lead to themselves: alone, over another, and as the folder of a path."""
+    (tmp_path / "own.csv").symlink_to("own.csv")
     (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
     (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
-    with pytest.raises(UserError, match=r"a.csv is a link to itself; pass another"):
-        check_output(tmp_path / "a.csv")
+    (tmp_path / "ring").symlink_to("ring")
+    return [tmp_path / "own.csv", tmp_path / "a.csv", tmp_path / "ring" / "a.csv"]
+
+
+def test_a_link_that_leads_to_itself(rings, tmp_path):
+    from fewlabels.io.folders import files_of_pattern
+    from fewlabels.jobs.watching.outputs import JsonLines
+    from fewlabels.labelling.session import check_folder
+
+    for path in rings:
+        message = rf"^{re.escape(str(path))} is a link to itself; pass another file\.$"
+        for meet in (resolved, check_output, check_folder, lambda path: JsonLines(path, None)):
+            with pytest.raises(UserError, match=message):
+                meet(path)
+    with pytest.raises(UserError, match=r"(a|b|own)\.csv is a link to itself"):
+        files_of_pattern(tmp_path / "*.csv")
+
+
+def test_links_are_followed_to_the_end(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    (folder / "one.csv").symlink_to("two.csv")
+    assert resolved(tmp_path / "link" / ".." / "link" / "one.csv") == folder / "two.csv"
+    (folder / "two.csv").touch()
+    assert resolved(tmp_path / "link" / "one.csv") == folder / "two.csv"
 
 
 def test_a_link_to_nowhere(tmp_path, monkeypatch):

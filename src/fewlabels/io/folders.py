@@ -5,6 +5,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from ..options.words import UserError
+from .paths import resolved
 
 _PARQUET = frozenset({".parquet"})
 
@@ -47,8 +48,8 @@ def files_of_pattern(pattern):
 
 
 def _check_inside(path, folder):
-    target = path.resolve()
-    if not target.is_relative_to(folder.resolve()):
+    target = resolved(path)
+    if not target.is_relative_to(resolved(folder)):
         raise UserError(
             f"{path} links to {target}, which is outside the folder; move the file into the "
             "folder, or read it directly."

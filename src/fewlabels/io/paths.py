@@ -1,5 +1,6 @@
-"""Which files can be written, decided before any work is done."""
+"""Where paths lead, and which files can be written, decided before any work is done."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -11,6 +12,22 @@ from .formats.registry import every_extension, extension_of, formats_of, writabl
 # longer name at first; a report is named like its model, with an extension.
 _LONGEST_NAME = 200
 _LONGEST_PATH = 4000
+# What Windows says of a link that leads to itself.
+_CANT_RESOLVE = 1921
+
+
+def resolved(path):
+    """The absolute path that a path leads to, without links; a link to itself is refused.
+
+    ``Path.resolve`` raises a ``RuntimeError`` for such a link before Python 3.13, and returns the
+    link since.
+    """
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP or getattr(error, "winerror", None) == _CANT_RESOLVE:
+            raise UserError(f"{path} is a link to itself; pass another file.") from error
+    return Path(os.path.realpath(path))
 
 
 def output_format(path):
@@ -34,10 +51,7 @@ def check_output(path, inputs=()):
         )
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise UserError(f"The path of {path.name} is longer than a file's can be; shorten it.")
-    try:
-        target = path.resolve()
-    except (OSError, RuntimeError) as error:  # which of them depends on the version of Python
-        raise UserError(f"{path} is a link to itself; pass another file.") from error
+    target = resolved(path)
     folder = target.parent
     if not folder.is_dir():
         link = f"{path} is a link to {target}, and the" if path.is_symlink() else "The"
@@ -57,7 +71,7 @@ def check_output(path, inputs=()):
         ) from error
     for source in inputs:
         is_file = isinstance(source, str | os.PathLike) and os.path.exists(source)
-        if is_file and os.path.isdir(source) and folder.is_relative_to(Path(source).resolve()):
+        if is_file and os.path.isdir(source) and folder.is_relative_to(resolved(source)):
             raise UserError(f"{path} is in a folder that is an input; choose another output.")
         if is_file and path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")

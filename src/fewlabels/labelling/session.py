@@ -15,6 +15,7 @@ from .. import querying
 from ..estimators.base.locking import lock_of
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.given import source_of
+from ..io.paths import resolved
 from ..io.sources import InMemory
 from ..io.tables.names import cell_text, check_class_names
 from ..labels.blanks import reads_as_blank
@@ -467,7 +468,7 @@ def default_file(source):
 
 def check_folder(path):
     """Refuse a place where nothing can be written."""
-    folder = path.resolve().parent
+    folder = resolved(path).parent
     if not folder.is_dir():
         raise UserError(f"The folder {path.parent} does not exist; create it first.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
@@ -13,6 +14,8 @@ from .words import as_arguments
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 _WIDTH = 91
+# The entry of a docstring whose indentation is gone: its first line and what is indented below.
+_ENTRY = re.compile(r"^\*\*options\b.*(?:\n+[ \t].*)*", re.MULTILINE)
 
 
 def takes(
@@ -37,13 +40,22 @@ def takes(
             return function(*given[:1], **dict(zip(by_place, given[1:], strict=False)), **options)
 
         call.__signature__ = inspect.Signature([first, *others])
-        if function.__doc__:
-            before, _, after = function.__doc__.partition("    **options\n")
-            rest = after[after.index("\n\n") :]
-            call.__doc__ = before + textwrap.indent(entries(schema), "    ") + rest
+        if function.__doc__:  # there is none under python -OO
+            call.__doc__ = with_entries(function.__doc__, entries(schema))
         return call
 
     return decorate
+
+
+def with_entries(doc, text):
+    """A docstring without indentation, where ``text`` is in place of the entry ``**options``.
+
+    Python 3.13 and later remove the indentation when they compile, earlier versions keep it.
+    """
+    doc = inspect.cleandoc(doc)
+    if len(_ENTRY.findall(doc)) != 1:
+        raise ValueError("The docstring needs exactly one entry **options among its parameters.")
+    return _ENTRY.sub(lambda _: text, doc)
 
 
 def parameters(schema):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...options.words import UserError, ref
+from ..paths import resolved
 
 _APPLICATION = 0x66776C62  # "fwlb"
 _VERSION = 1
@@ -74,7 +75,7 @@ class AnswerFile:
                 self._lock = self._locked()
             # Reading may have to finish what a killed process left half done.
             mode = "rwc" if about is not None else "rw" if os.access(path, os.W_OK) else "ro"
-            uri = f"{self.path.resolve().as_uri()}?mode={mode}"
+            uri = f"{resolved(self.path).as_uri()}?mode={mode}"
             self._db = sqlite3.connect(
                 uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
             )

@@ -10,6 +10,7 @@ from ..._extras import require
 from ..._threads import resolve_n_jobs
 from ...io.folders import files_of_pattern, parquet_files
 from ...io.formats.registry import tables, usual_extensions
+from ...io.paths import resolved
 from ...io.sources import InMemory
 from ...io.tables.read import cut_into_parts
 from ...options.words import UserError, listing, ref
@@ -42,7 +43,7 @@ def files_of(data):
                 f"Folder names in {path} define columns (key=value), which workers can't read; "
                 f"omit {ref('scheduler')} and {ref('workers')}."
             )
-    files = [replace(data, path=file.resolve()) for file in sorted(found)] or [data]
+    files = [replace(data, path=resolved(file)) for file in sorted(found)] or [data]
     others = [str(file) for file in files if not file.format.memory_factor]
     if others:
         known = [each for each in tables() if each.memory_factor]

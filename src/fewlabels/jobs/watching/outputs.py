@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...io.atomic import replacing
+from ...io.paths import resolved
 from ...options.words import UserError
 
 
@@ -25,7 +26,7 @@ class JsonLines:
         if path is None:
             self._file = getattr(sys.stdout, "buffer", sys.stdout)
             return
-        self._name = str(Path(path).resolve())
+        self._name = str(resolved(path))
         known, length = state.fact("output", [None, None])
         try:
             self._file = open(path, "ab")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...io.given import source_of
 from ...io.models.files import read_model
+from ...io.paths import resolved
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
@@ -330,7 +331,7 @@ def watch(
             watching.accept()
         with closing(JsonLines(output, kept)) as lines:
             for file in files:
-                source = _STDIN if str(file) == _STDIN else str(Path(file).resolve())
+                source = _STDIN if str(file) == _STDIN else str(resolved(file))
                 counted = kept.progress_of(source)
                 if source == _STDIN:
                     skip = counted.rows if replay else 0

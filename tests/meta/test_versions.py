@@ -1,0 +1,131 @@
+"""Every supported version of Python is tried, and this one finds what others would."""
+
+import ast
+import importlib.abc
+import importlib.machinery
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+# -- docstrings without their indentation -------------------------------------------------------
+
+
+def strip_docstrings(tree):
+    """Remove what Python's compiler removes from docstrings since version 3.13."""
+    for node in ast.walk(tree):
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0].value.value = stripped(node.body[0].value.value)
+    return tree
+
+
+def stripped(doc):
+    first, *rest = doc.expandtabs(8).split("\n")
+    margin = min((len(line) - len(line.lstrip(" ")) for line in rest if line.strip()), default=0)
+    return "\n".join([first.lstrip(" "), *(line[margin:] for line in rest)])
+
+
+class Stripping(importlib.machinery.SourceFileLoader):
+    """Loads a module as Python 3.13 and later do."""
+
+    def get_code(self, fullname):
+        tree = ast.parse(self.get_data(self.path))
+        return compile(strip_docstrings(tree), self.path, "exec", dont_inherit=True)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds the package's modules for :class:`Stripping`."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname.split(".")[0] != "fewlabels":
+            return None
+        found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if isinstance(found.loader, importlib.machinery.SourceFileLoader):
+            found.loader = Stripping(found.loader.name, found.loader.path)
+        return found
+
+
+def import_everything():
+    """Import the modules; return the docstrings of public names, and the help of commands."""
+    import pkgutil
+
+    import typer.main
+
+    import fewlabels
+    from fewlabels.cli import app
+
+    found = {name: inspect.getdoc(getattr(fewlabels, name)) for name in fewlabels.__all__}
+    for info in pkgutil.walk_packages(fewlabels.__path__, "fewlabels."):
+        if info.name.startswith("fewlabels.adapters") or info.name.endswith("__main__"):
+            continue  # for packages that may be missing, and the command itself
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            found[f"{info.name}.{name}"] = inspect.getdoc(getattr(module, name))
+    for name, command in typer.main.get_command(app).commands.items():
+        found[f"command {name}"] = command.help
+    return found
+
+
+def test_docstrings_may_lose_their_indentation():
+    # What fills docstrings in fills in the same without it.
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_versions
+assert "fewlabels" not in sys.modules
+sys.meta_path.insert(0, test_versions.Finder())
+print(repr(test_versions.import_everything()))
+"""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found, expected = ast.literal_eval(done.stdout), import_everything()
+    assert "\nmachine : " in expected["fit_table"] and "**options" not in expected["fit_table"]
+    assert {name for name in expected if found[name] != expected[name]} == set()
+
+
+@pytest.mark.parametrize("spaces", [0, 4, 8])
+@pytest.mark.parametrize("rest", ["", "\n\nReturns\n-------\nint", "\nlast : int\n    More."])
+@pytest.mark.parametrize("entry", ["", "\n{}One.", "\n{}One.\n\n{}Two.", "\n{}One.\n{}  Two."])
+def test_an_entry_is_filled_in_wherever_it_stands(spaces, rest, entry):
+    from fewlabels.options.documentation import with_entries
+
+    start = "Do.\n\nParameters\n----------\nX : array\n    Rows.\n"
+    doc = f"{start}**options{entry.replace('{}', ' ' * 4)}{rest}"
+    first, *lines = doc.split("\n")
+    given = "\n".join([first, *(" " * spaces * bool(line) + line for line in lines)])
+    assert with_entries(given + f"\n{' ' * spaces}", "a : int\n    A.") == (
+        f"{start}a : int\n    A.{rest}"
+    )
+
+
+def test_an_entry_that_is_missing_is_said():
+    from fewlabels.options.documentation import with_entries
+
+    with pytest.raises(ValueError, match=r"needs exactly one entry \*\*options"):
+        with_entries("Do.\n\n    **option\n        One.\n", "")
+
+
+# -- the versions -------------------------------------------------------------------------------
+
+
+def project(repository):
+    return tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_every_version_is_declared_and_tried(repository):
+    declared = [
+        text.removeprefix("Programming Language :: Python :: ")
+        for text in project(repository)["classifiers"]
+        if re.search(r":: 3\.\d+$", text)
+    ]
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    (tried,) = re.findall(r"^PYTHONS \?= (.*)$", makefile, re.MULTILINE)
+    assert tried.split() == [f"python{version}" for version in declared]
+    assert project(repository)["requires-python"] == f">={declared[0]}"
+    assert declared == [f"3.{11 + k}" for k in range(len(declared))]
