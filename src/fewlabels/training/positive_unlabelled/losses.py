@@ -149,12 +149,12 @@ def _by_usmo(data, problem, settings):
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     engine = settings.engine
     ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
-    limits = {"max_time": engine.max_time, "random_state": engine.random_state}
-    ranked = solve_decomposition(ranking, tol=1e-6, **limits)
+    common = {"max_time": engine.max_time, "cache_size": engine.cache_size}
+    ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state, **common)
     scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
-    limits = {"max_iter": engine.max_iter, "max_time": engine.max_time}
-    return solve_usmo(problem, start, tol=engine.tol, callback=engine.callback, **limits)
+    options = {"max_iter": engine.max_iter, "callback": engine.callback, **common}
+    return solve_usmo(problem, start, tol=engine.tol, **options)
 
 
 def solve_ramp(data, settings):
