@@ -134,10 +134,9 @@ def _evaluated(problem, result, coef, data, lam):
 
 def _by_qp(problem, engine, start=None):
     """A Result, which continues the history and iterations of ``start``."""
-    solve, accuracy = REFERENCE_SOLVERS["qp"]
     options = {"max_time": engine.max_time}
     options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
-    result = solve(problem, tol=min(engine.tol, accuracy), **options)
+    result = REFERENCE_SOLVERS["qp"].run(problem, engine.tol, **options)
     if start is None:
         return result
     return replace(
