@@ -111,7 +111,7 @@ def projected_in_the_long_run(K, solution, iterations=20_000):
     if len(K) <= 1000:
         iterations = 2_000
     result = solve_projected(
-        svdd_squared(PrecomputedGram(K), published.C), tol=0.0, max_iter=iterations
+        svdd_squared(PrecomputedGram(K), published.C), epsilon=0.0, max_iter=iterations
     )
     return {
         "iterations": result.n_iter,
@@ -175,7 +175,7 @@ def parameters(folder, quick):
         for i, rho in enumerate(published.SUM_RHO)
     ]
     by_gamma = [
-        {"gamma_C": step, "iterations": lagrangian(4, 200.0, step=step).n_iter, "paper": paper}
+        {"gamma_C": step, "iterations": lagrangian(4, 200.0, rate=step).n_iter, "paper": paper}
         for step, paper in zip(published.GAMMA_TIMES_C, published.ITERATIONS_BY_GAMMA, strict=True)
     ]
     by_C = [

@@ -262,16 +262,14 @@ SETS = {
 @pytest.mark.parametrize("slack", ["squared", "linear"])
 def test_solvers_agree(name, slack):
     X = SETS[name]
-    parameters = dict(gamma="scale", tol=1e-6, **SLACKS[slack])
-    default = SVDD(**parameters).fit(X)
+    parameters = dict(gamma="scale", **SLACKS[slack])
+    default = SVDD(tol=1e-6, **parameters).fit(X)
     names = ["decomposition", "qp"]
     if slack == "squared":
         names += ["interior-point", "lagrangian"]
-        names += ["projected"] if name == "digit 0" else []  # slow
     for solver in names:
-        other = SVDD(solver=solver, **parameters).fit(X)
-        # The penalised ones deviate by their rho = 200, and the projected iteration
-        # stops early (a property of the method).
+        other = SVDD(solver=solver, tol=1e-6 if solver in names[:2] else 1e-3, **parameters).fit(X)
+        # The penalised ones deviate by their rho = 200.
         rel = {"decomposition": 1e-6, "qp": 1e-6}.get(solver, 1e-2)
         assert other.objective_ == pytest.approx(default.objective_, rel=rel)
         assert other.radius_ == pytest.approx(default.radius_, rel=rel)

@@ -191,8 +191,10 @@ class Program:
         if n <= 0:
             return
         indices = self.rng.choice(len(self.X), n, replace=False)
-        self.log.append(f"remove {indices.tolist()}")
-        self.path.remove(indices, total=self.total(len(self.X) - n))
+        total = self.total(len(self.X) - n)
+        block = total is not None or bool(self.rng.random() < 0.6)
+        self.log.append(f"remove {indices.tolist()} {'block' if block else 'singly'}")
+        self.path.remove(indices, block=block, total=total)
         self.X = np.delete(self.X, indices, axis=0)
         self.rows = np.delete(self.rows, indices, axis=1)
         self.symmetric, self.label = (
@@ -206,8 +208,9 @@ class Program:
         indices = self.rng.choice(len(self.X), min(n, len(self.X)), replace=False)
         _, label = self.fresh_rows(len(indices))
         rows, symmetric = self.penalties(self.X[indices], label)
-        self.log.append(f"relabel {indices.tolist()} to {label.tolist()}")
-        self.path.change(indices, self.spec(rows, symmetric))
+        block = bool(self.rng.random() < 0.6)
+        self.log.append(f"relabel {indices.tolist()} to {label.tolist()}, block={block}")
+        self.path.change(indices, self.spec(rows, symmetric), block=block)
         self.rows[:, indices], self.symmetric[indices], self.label[indices] = (
             rows,
             symmetric,

@@ -74,7 +74,7 @@ def test_algorithm_1_solves_13_to_its_tolerance_on_real_sets(name):
     assert np.linalg.norm(result.a - exact) < 2e-3
     assert result.penalised_objective == pytest.approx(value_13(Q, v, exact) + 200.0, rel=1e-3)
 
-    tight = solve_lagrangian(real_problem(name), tol=1e-9, max_iter=20_000)
+    tight = solve_lagrangian(real_problem(name), epsilon=1e-9, max_iter=20_000)
     np.testing.assert_allclose(tight.a, exact, atol=1e-6)
     assert tight.penalised_objective == pytest.approx(value_13(Q, v, exact) + 200.0, rel=1e-6)
     assert residual_14(Q, v, tight.a) <= 1e-5
@@ -84,7 +84,7 @@ def test_projected_solves_13_where_the_penalty_leaves_it_a_step():
     X, gamma = REAL["iris-1"]
     Q, v = equation_12(X, gamma, rho=2.0)
     exact = solve_13(Q, v)
-    result = solve_projected(real_problem("iris-1"), rho=2.0, tol=1e-9)
+    result = solve_projected(real_problem("iris-1"), rho=2.0, epsilon=1e-9)
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(result.a, exact, atol=1e-6)
     assert residual_14(Q, v, result.a) <= 1e-6
@@ -164,7 +164,7 @@ def test_proposition_2(weighted, rng):
     iterates = [inverse @ v]
     solve_lagrangian(
         real_problem("digits-8", weight=weight),
-        tol=1e-7,
+        epsilon=1e-7,
         max_iter=10_000,
         callback=lambda entry: iterates.append(entry["a"]),
     )
@@ -188,7 +188,7 @@ def test_weight_two_is_two_rows(name, rng):
     weight = rng.integers(1, 4, 40)
     row = np.repeat(np.arange(40), weight)
     # A penalty that every method can follow to the end.
-    options = {"rho": 2.0, "tol": 1e-10, "max_iter": 100_000}
+    options = {"rho": 2.0, "epsilon": 1e-10, "max_iter": 100_000}
     once = SOLVERS[name](svdd_squared(rbf(X, 0.5), 0.5, weight), **options)
     repeated = SOLVERS[name](svdd_squared(rbf(X[row], 0.5), 0.5), **options)
     assert once.converged and repeated.converged

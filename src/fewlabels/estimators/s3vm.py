@@ -48,7 +48,7 @@ class S3VM(UpdatableS3VM):
     .. math:: \tfrac12 \|w\|^2 + C \sum_{i \in L} \max(0, 1 - y_i f(x_i))
               + C^* \sum_{i \in U} \max(0, 1 - |f(x_i)|),
 
-    with the mean of f over the unlabelled rows fixed (Yu et al. 2019, eq. (2)). With more than two
+    with the mean of f over the unlabelled rows fixed (Yu et al. 2019, section 1). With more than two
     classes, each class has its own f against the rest, and the largest f decides.
 
     Parameters
@@ -120,9 +120,14 @@ class S3VM(UpdatableS3VM):
         takes no ``callback`` or ``max_iter``. "branch-and-bound" searches for the global
         minimum (Chapelle et al. 2007), for small data: see docs/branch-and-bound.md.
     balance_update : {"keep", "paper"}, default="keep"
-        Whether the virtual row of the balancing constraint stays in the problem during updates,
-        or is removed and added again as in Algorithms 1 to 3 of Yu et al. (2019), which is
-        slower.
+        "keep", our own method, keeps the virtual row of the balancing constraint in the problem
+        during updates, and often ends in another local minimum than "paper": Algorithms 1 to 3
+        of Yu et al. (2019), which remove it before rows change and add it again, and are slower.
+    path_order : {"block", "one-by-one"}, default="block"
+        How the rows of an update change. "block": all at once, labelled new rows first, which is
+        faster. "one-by-one": one after the other in the order given, as in Algorithm 1 of Gu et
+        al. (2018). With ``balance_update="paper"`` the constraint then leaves before the first
+        and returns after the last (Yu et al. 2019, section 3.2).
     n_neighbors : int, default=10
         With ``solver="branch-and-bound"``: unlabelled neighbours of a new row whose signs
         ``partial_fit`` searches, >= 1.
@@ -203,8 +208,8 @@ class S3VM(UpdatableS3VM):
     Gu, B., Yuan, X.-T., Chen, S., Huang, H. (2018). New incremental learning algorithm for
     semi-supervised support vector machine. KDD.
 
-    Yu, X. et al. (2019). Tackle balancing constraint for incremental semi-supervised support
-    vector learning. KDD.
+    Yu, S., Gu, B., Ning, K., Chen, H., Pei, J., Huang, H. (2019). Tackle balancing constraint for
+    incremental semi-supervised support vector learning. KDD.
 
     Chapelle, O., Sindhwani, V., Keerthi, S. S. (2007). Branch and bound for semi-supervised
     support vector machines. Advances in Neural Information Processing Systems 19.
@@ -255,6 +260,7 @@ class S3VM(UpdatableS3VM):
         ],
         "solver": [StrOptions({"auto", "cccp", "path", "branch-and-bound"})],
         "balance_update": [StrOptions({"keep", "paper"})],
+        "path_order": [StrOptions({"block", "one-by-one"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "max_nodes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "unlabeled": "no_validation",
@@ -286,6 +292,7 @@ class S3VM(UpdatableS3VM):
     probability: str | None = None
     auto_consolidate: bool = False
     class_ratio: str | float | dict | list | None = None
+    path_order: str = "block"
 
     # Of models saved before these were there.
     class_ratio_ = class_ratio_interval_ = None

@@ -15,7 +15,8 @@ from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..options.words import Message, ref
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
-from ..solvers import REFERENCE_SOLVERS
+from ..solvers import REFERENCE_SOLVERS, check_solver_options
+from ..solvers.run import judged
 from .base.fitted_estimator import shown
 from .base.kernel_machine import COMMON, KernelMachine, Outside
 from .base.one_class import CALIBRATION, OneClassMachine
@@ -86,8 +87,10 @@ class SVDD(OneClassMachine):
         Independent term of "poly" and "sigmoid".
     tol : float, default=1e-3
         Bound on the KKT violation, > 0: on errors of squared distances, as a share of one
-        hundredth of the rows' variance in feature space. Solvers other than "decomposition" use
-        at least their own accuracy.
+        hundredth of the rows' variance in feature space. With another solver than "decomposition":
+        on the duality gap, as a share of that variance. "lagrangian" and "projected" stop by
+        their paper's rule with ``epsilon = tol / 100``, which doesn't ensure it: see
+        ``fit_status_``.
     max_time : float or None, default=None
         Limit on the seconds of a fit or an update. The model reached by then can be used, and a
         warning says what was cut short. :meth:`resume` finishes an update.
@@ -110,6 +113,12 @@ class SVDD(OneClassMachine):
         "auto", "decomposition", "lagrangian", "projected", "interior-point" or "qp". "auto" is
         "decomposition", which is exact and needs no n x n matrix. The others are references
         that need it (docs/solvers.md).
+    solver_options : dict or None, default=None
+        What the papers' solvers are run with, as in Zheng (2018), sections 3 and 4.1. "rho": the
+        penalty, > 0 (200). "epsilon": the stopping rule, > 0 (``tol / 100``; "interior-point":
+        1e-10). "rate" of "lagrangian": gamma of (16) times C, in (0, 1) (0.95). "step" of
+        "projected": the step of (25) as a share of the largest that surely converges, in (0, 1)
+        (0.95).
 
     Attributes
     ----------
@@ -138,7 +147,8 @@ class SVDD(OneClassMachine):
     history_ : list of dict
         One entry per outer round.
     fit_status_ : int
-        0 if the tolerance was reached, otherwise 1 (with a warning).
+        0 if the tolerance was reached, otherwise 1 (with a warning), also if a solver's own rule
+        was met.
     gamma_ : float
         The value of ``gamma`` used; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
@@ -200,6 +210,7 @@ class SVDD(OneClassMachine):
         "nu": [Interval(Real, 1e-300, 1.0, closed="both"), None],
         "slack": [StrOptions({"squared", "linear"})],
         "solver": [StrOptions({"auto", "decomposition", *REFERENCE_SOLVERS})],
+        "solver_options": [dict, None],
         **CALIBRATION,
         "C_anomaly": [Interval(Real, 1e-300, None, closed="left"), None],
     }
@@ -223,8 +234,10 @@ class SVDD(OneClassMachine):
     target_fpr: float | None = None
     calibration: str = "auto"
     C_anomaly: float | None = None
+    solver_options: dict | None = None
 
     def _fit_rows(self, rows, callback):
+        check_solver_options(self.solver, self.solver_options)
         kernel = self._set_kernel(rows)
         if kernel.has_graph and kernel.is_low_rank:
             raise ValueError(
@@ -234,16 +247,18 @@ class SVDD(OneClassMachine):
             )
         formulation = self._formulation(rows.n_counting, rows.mass)
         stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
+        tol = self._tolerance(*stated.sample())
         if self.solver in REFERENCE_SOLVERS:
             if rows.anomaly is not None and self.solver != "qp":
                 raise ValueError(
                     f"solver={self.solver!r} doesn't take confirmed anomalies; pass "
                     "solver='decomposition' or 'qp'."
                 )
-            solved = stated.solved(self._solve_by_reference(stated.problem, callback))
-            tol = self.tol
+            # Their own rule doesn't say how far the optimum is: the gap does.
+            result, tol = self._solve_by_reference(stated.problem, callback), tol / _SHARE
+            gap = stated.problem.supported_gap(result)
+            solved = stated.solved(judged(result, gap, tol))
         else:
-            tol = self._tolerance(*stated.sample())
             solved = stated.solve(self._settings(tol, 0.0, callback))
         self._settle(rows, formulation, solved, stated.shift, tol)
 
@@ -295,11 +310,11 @@ class SVDD(OneClassMachine):
                 f"solver={self.solver!r} is for slack='squared'; with slack='linear' pass "
                 "solver='decomposition' or 'qp'."
             )
-        solve, accuracy = REFERENCE_SOLVERS[self.solver]
-        options = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
+        limits: dict[str, Any] = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
         if self.solver != "qp":
-            options["callback"] = self._reporter(callback)
-        result = solve(problem, tol=min(self.tol, accuracy), **options)
+            limits["callback"] = self._reporter(callback)
+        reference = REFERENCE_SOLVERS[self.solver]
+        result = reference.run(problem, self.tol, self.solver_options, **limits)
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
         return getattr(result, "feasible", result)
 

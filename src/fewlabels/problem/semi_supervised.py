@@ -16,7 +16,7 @@ class SemiSupervised:
     """Gu et al. (2018), eq. (1), over rows with labels +1 and -1, and 0 for none.
 
     ``1/2 |w|^2 + C sum_L w_i max(0, 1 - y_i f_i) + C* sum_U w_i max(0, 1 - |f_i|)``, with the
-    mean of f over the unlabelled rows held at a target (Yu et al. 2019, eq. (2)). ``penalties``
+    mean of f over the unlabelled rows held at a target (Yu et al. 2019, section 1). ``penalties``
     states the loss of every row, for a path; ``step`` the convex problem at given signs.
 
     Attributes

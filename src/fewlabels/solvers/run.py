@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -82,6 +82,7 @@ class Status(Enum):
     MAX_ITER = "the limit on iterations was reached"
     MAX_TIME = "the time limit was reached"
     STALLED = "rounding prevents further progress"
+    INEXACT = "its solver's stopping rule was met, but not the tolerance"
     STOPPED = "a callback stopped the fit"
     INTERRUPTED = "the user interrupted"
 
@@ -179,6 +180,19 @@ class Result:
     def converged(self):
         """Whether the tolerance was reached."""
         return self.status is Status.CONVERGED
+
+
+def judged(result, gap, allowed):
+    """A Result whose status says if its duality ``gap`` is as small as ``allowed``.
+
+    Solvers that stop by a rule of their own don't know how far they came. A ``gap`` of NaN bounds
+    nothing and leaves the status as it is, as does an end that somebody asked for.
+    """
+    if result.status in (Status.STOPPED, Status.INTERRUPTED) or math.isnan(gap):
+        return result
+    if gap <= allowed:
+        return replace(result, status=Status.CONVERGED)
+    return replace(result, status=Status.INEXACT) if result.converged else result
 
 
 def certify(problem, a, gradient, status, n_iter, history):

@@ -26,12 +26,13 @@ class PathOptions:
     """What all paths of a stream have in common; they hold the same one.
 
     ``cache_size`` are the bytes for kernel columns of each path, and operations stop at the
-    ``deadline``.
+    ``deadline``. Rows of an update change as a block, or "one-by-one" in their order.
     """
 
     balance_update: str = "keep"
     cache_size: float = 200e6
     n_jobs: int = 1
+    path_order: str = "block"
     deadline: Any = ENDLESS
 
 
@@ -176,7 +177,7 @@ class ClassPath:
     def _next(self, max_steps):
         """Start the operation that takes the path nearer to the rows; None if it is there.
 
-        Labelled rows join before others, and rows join before others leave.
+        In blocks labelled rows join before others. Rows join before others leave.
         """
         self._notice()
         now = self._now
@@ -189,10 +190,11 @@ class ClassPath:
         if not len(differ):
             self._set(stale=False, leaving=NONE)
             return path.move(np.arange(len(on_path)), now.penalties(on_path), **budget)
+        budget["block"] = in_blocks = self.options.path_order == "block"
         new = differ[now.followed[differ] == ABSENT]
         if len(new):
-            known = new[wanted[new] != 0]
-            new = known if len(known) else new
+            if in_blocks:
+                new, budget["block"] = self._in_blocks(new, wanted[new] != 0)
             self._set(joining=new, followed=now.following(new, wanted[new]))
             return path.add(now.kernel_rows(new), now.penalties(new), **budget)
         where = np.full(now.rows.n_places, -1)
@@ -204,8 +206,23 @@ class ClassPath:
         self._set(leaving=NONE, followed=now.following(differ, wanted[differ]))
         return path.change(where[differ], now.penalties(differ), **budget)
 
+    def _in_blocks(self, new, is_labelled):
+        """New rows that join now, and in which blocks: labelled ones first, by themselves.
+
+        Where that would take out the balancing constraint and put it back twice, all join now.
+        """
+        known, others = new[is_labelled], new[~is_labelled]
+        if not len(known) or not len(others):
+            return new, True
+        if self.options.balance_update == "keep":
+            return known, True
+        return np.concatenate([known, others]), [len(known), len(others)]
+
     def _notice(self):
-        """See whether rows that join or leave have done so: balance_update="paper" delays it."""
+        """See which rows that join or leave have done so, the first ones of several.
+
+        Where they are many, or ``balance_update="paper"``, some do so later.
+        """
         now = self._now
         if len(now.path) == len(now.on_path):
             return
@@ -214,9 +231,11 @@ class ClassPath:
             on_path = np.append(now.on_path, now.joining[:joined])
             self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
         else:
+            n_gone = len(now.on_path) - len(now.path)
             stays = np.ones(now.rows.n_places, bool)
-            stays[now.leaving] = False
-            self._set(on_path=now.on_path[stays[now.on_path]], leaving=NONE)
+            stays[now.leaving[:n_gone]] = False
+            on_path = now.on_path[stays[now.on_path]]
+            self._set(on_path=on_path, leaving=now.leaving[n_gone:])
 
     # -- where a path begins ----------------------------------------------------------------------
 
@@ -378,7 +397,7 @@ class ClassPath:
         """Counts and where the next path starts, as plain values; without rows and path."""
         now, options = self._now, self.options
         machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
-        names = ("balance_update", "cache_size", "n_jobs")
+        names = ("balance_update", "cache_size", "n_jobs", "path_order")
         return {
             "kernel": now.kernel,
             "parameters": {**machine, **{name: getattr(options, name) for name in names}},

@@ -49,9 +49,12 @@ class S3VMStream(PlainState):
         cache_size=200e6,
         n_jobs=1,
         names=None,
+        path_order="block",
     ):
         self.names = None if names is None else list(names)
-        self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs)
+        self.options = PathOptions(
+            balance_update, cache_size / len(machines), n_jobs, path_order
+        )
         held = labelled_rows(X, label, weight)
         paths = tuple(
             ClassPath(self.options, PathState.at_rest(machine, kernel, view, shift))
@@ -78,6 +81,15 @@ class S3VMStream(PlainState):
     @cache_size.setter
     def cache_size(self, cache_size):
         self.options.cache_size = cache_size / len(self.paths)
+
+    @property
+    def path_order(self):
+        """Whether rows of an update change as a block or "one-by-one"."""
+        return self.options.path_order
+
+    @path_order.setter
+    def path_order(self, path_order):
+        self.options.path_order = path_order
 
     @property
     def n_jobs(self):
@@ -300,7 +312,8 @@ class S3VMStream(PlainState):
         self.names = state.get("names")
         parameters = parts[0]["parameters"]
         self.options = PathOptions(
-            *(parameters[name] for name in ("balance_update", "cache_size", "n_jobs"))
+            *(parameters[name] for name in ("balance_update", "cache_size", "n_jobs")),
+            parameters.get("path_order", "block"),  # older files don't have it
         )
         held = labelled_rows(state["X"], state["label"], state.get("weight"))
         views = zip(parts, _views(held, len(parts)), strict=True)

@@ -16,6 +16,8 @@ _ADVICE = {
     Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
     Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
     Status.STOPPED: "fit again without the callback that stopped it",
+    Status.INEXACT: "pass solver='decomposition', which is exact; or, for a paper's solver, a "
+    "smaller epsilon or a larger rho in solver_options",
 }
 
 # What to tell of a model where nothing supports a duality gap.
@@ -57,7 +59,12 @@ def _warnings_about(name, result, tol, gap, cut):
             f"{tol:.3g}); the estimator has the feasible solution reached so far."
         ]
     messages = []
-    if not result.converged:
+    if status is Status.INEXACT:
+        messages.append(
+            f"{name} has a duality gap of {gap:.3g} after {result.n_iter} iterations, where tol "
+            f"allows {tol:.3g}: {status.value}. To get closer, {_ADVICE[status]}."
+        )
+    elif not result.converged:
         messages.append(
             f"{name} stopped early ({status.value}) at a KKT violation "
             f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."

@@ -54,6 +54,7 @@ class UpdatableS3VM(TwoClassMachine):
     # What S3VM declares, and a fit sets.
     C: float
     C_star: float
+    path_order: str
     n_features_in_: int
     # Objectives and bounds of batch trainings.
     _record = TrainingRecord(())
@@ -270,6 +271,7 @@ class UpdatableS3VM(TwoClassMachine):
         self._check_is_fitted()
         reading.refuse_left_out(self._kept)
         stream = super()._ready_stream()
+        stream.path_order = self.path_order
         stream.begin_paths()
         return stream
 
@@ -319,6 +321,7 @@ class UpdatableS3VM(TwoClassMachine):
             self._cache_bytes,
             resolve_n_jobs(self.n_jobs),
             names=self.classes_.tolist() if len(problems) > 1 else None,
+            path_order=self.path_order,
         )
         stream.deadline = self._deadline
         return stream

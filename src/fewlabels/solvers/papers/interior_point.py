@@ -21,10 +21,10 @@ from .penalised import PenalisedProblem, check_convex, iterate
 _TO_THE_WALL = 0.995  # share of the way to the boundary that a step may go
 
 
-def solve_interior_point(problem, *, rho=200.0, tol=1e-10, max_iter=100, callback=None):
+def solve_interior_point(problem, *, rho=200.0, epsilon=1e-10, max_iter=100, callback=None):
     """Solve SVDD with squared slack on (13); the paper (section 3.3, Table 7) takes a MATLAB code.
 
-    Stops when ``a'w`` and ``max |Q a - v - w|`` are at most ``tol`` times the largest ``|u_i|``
+    Stops when ``a'w`` and ``max |Q a - v - w|`` are at most ``epsilon`` times the largest ``|u_i|``
     (times ``total`` for ``a'w``), after 10 to 20 iterations at any size, each O(n^3); three n x n
     matrices in memory. ``violation`` in the history is the larger of max |Q a - v - w| and max
     min(w_i, gamma a_i).
@@ -32,10 +32,10 @@ def solve_interior_point(problem, *, rho=200.0, tol=1e-10, max_iter=100, callbac
     penalised = PenalisedProblem.of(problem, rho, "interior-point")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
-    return iterate(penalised, start, _central_path(penalised, start, tol), max_iter, callback)
+    return iterate(penalised, start, _central_path(penalised, start, epsilon), max_iter, callback)
 
 
-def _central_path(penalised, a, tol):
+def _central_path(penalised, a, epsilon):
     Q, v, gamma, problem = penalised.Q, penalised.v, penalised.gamma(), penalised.problem
     w = _multipliers_to_start(Q @ a - v)
     size = float(np.abs(problem.penalty.slopes[-1]).max()) or 1.0
@@ -54,7 +54,7 @@ def _central_path(penalised, a, tol):
             "sum": float(a_next.sum()),
         }
         a = a_next
-        yield a, inner <= tol * size * problem.total and stationarity <= tol * size, entry
+        yield a, inner <= epsilon * size * problem.total and stationarity <= epsilon * size, entry
 
 
 def _multipliers_to_start(gradient):

@@ -7,8 +7,8 @@ iterated as
 
     a_{k+1} = Q^-1 (v + (Q a_k - v - gamma a_k)_+)                              (16)
 
-from ``a_0 = Q^-1 v`` until ``||a_k - a_{k-1}|| <= tol``; it converges r-linearly for
-``0 < gamma < 2 lambda_min(Q)`` (Proposition 2), here gamma = 0.95 / C.
+from ``a_0 = Q^-1 v`` until ``||a_k - a_{k-1}|| <= epsilon``; it converges r-linearly for
+``0 < gamma < 1 / C`` (Proposition 2), where the paper takes gamma = 0.95 / C (section 4.1).
 
 Q^-1 is formed once, from the Cholesky factor. Two triangular solves per iteration would
 read as much memory as one product with the inverse, but in sequence, where the product
@@ -23,21 +23,21 @@ from scipy.linalg import blas, lapack
 from .penalised import NOT_CONVEX, PenalisedProblem, iterate
 
 
-def solve_lagrangian(problem, *, rho=200.0, tol=1e-5, max_iter=3000, step=0.95, callback=None):
-    """Solve SVDD with squared slack by Algorithm 1, with ``gamma = step / max(C_i)``.
+def solve_lagrangian(problem, *, rho=200.0, epsilon=1e-5, max_iter=3000, rate=0.95, callback=None):
+    """Solve SVDD with squared slack by Algorithm 1, with ``gamma = rate / max(C_i)``.
 
-    Stops when ``||a_k - a_{k-1}|| <= tol``; parameters as in section 4.1 of the paper. O(n^3) once
+    Stops when ``||a_k - a_{k-1}|| <= epsilon``; parameters as in section 4.1 of the paper. O(n^3) once
     and O(n^2) per iteration; two n x n matrices in memory. ``violation`` in the history is the
     largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
     """
     penalised = PenalisedProblem.of(problem, rho, "lagrangian")
     inverse = inverse_lower(penalised.Q)
     start = _product(inverse, penalised.v)
-    steps = _fixed_point(inverse, penalised.v, penalised.gamma(step), start, tol)
+    steps = _fixed_point(inverse, penalised.v, penalised.gamma(rate), start, epsilon)
     return iterate(penalised, start, steps, max_iter, callback)
 
 
-def _fixed_point(inverse, v, gamma, a, tol):
+def _fixed_point(inverse, v, gamma, a, epsilon):
     w = np.zeros(len(a))  # Q a - v
     while True:
         w_next = np.maximum(w - gamma * a, 0.0)
@@ -47,7 +47,7 @@ def _fixed_point(inverse, v, gamma, a, tol):
         a, w = a_next, w_next
         yield (
             a,
-            change <= tol,
+            change <= epsilon,
             {
                 "violation": violation,
                 "change": change,

@@ -14,7 +14,7 @@ which is solved exactly where the multiplier ``w = Q a - v`` satisfies
 
 The larger rho > 0, the closer sum(a) comes to total; it never arrives. These solvers form the n x
 n matrix: they are the references that the engine is measured against. Rows may have weights (``C_i
-= C w_i``). Each solver takes ``rho``, ``tol``, a limit on iterations and a ``callback``, called
+= C w_i``). Each solver takes ``rho``, ``epsilon`` (its stopping rule), a limit on iterations and a ``callback``, called
 after every iteration with its entry of ``history`` and the iterate ``a``; returning True stops it.
 
 Source of every number in brackets: Zheng 2018, "A fast iterative algorithm for support vector data
@@ -83,14 +83,14 @@ class PenalisedProblem:
         Q += 2.0 * rho
         return cls(problem, rho, Q, 2.0 * rho * problem.total - penalty.slopes[-1], started)
 
-    def gamma(self, step=0.95):
-        """``step / max(C_i)``, the gamma of Algorithm 1.
+    def gamma(self, rate=0.95):
+        """``rate / max(C_i)``, the gamma of Algorithm 1.
 
         The proof of Proposition 2 needs ``0 < gamma < 2 lambda_min(Q)``, and Q is at
         least ``diag(ridge)`` with ``ridge_i = 1 / (2 C_i)``, so that any gamma below
         ``1 / max(C_i) = 2 min(ridge)`` will do, with weights as without.
         """
-        return 2.0 * step * float(self.problem.ridge.min())
+        return 2.0 * rate * float(self.problem.ridge.min())
 
     def result(self, a, status, history):
         """Certify the solver's final vector."""

@@ -7,8 +7,8 @@
 converges for ``0 < step < 2 / lambda_max(Q)``, which is 4C / (1 + 2 C lambda_max) in the
 paper's terms. No inverse and one product per iteration; but lambda_max is about 2 rho n,
 so the steps are tiny, and so is ``||a_k - a_{k-1}||``: the paper's stopping rule is met
-long before the solution is. That is a property of the method, kept as it is; ask for a
-smaller ``tol`` to get further.
+long before the solution is. That is a property of the method, kept as it is; pass a
+smaller ``epsilon`` to get further. ``fit_status_`` comes from the gap that it reached.
 """
 
 import numpy as np
@@ -16,23 +16,26 @@ import numpy as np
 from .penalised import PenalisedProblem, check_convex, iterate
 
 
-def solve_projected(problem, *, rho=200.0, tol=1e-5, max_iter=50_000, callback=None):
+def solve_projected(
+    problem, *, rho=200.0, epsilon=1e-5, max_iter=50_000, step=0.95, callback=None
+):
     """Solve SVDD with squared slack approximately, by the iteration (25) from ``a_i = total / n``.
 
-    Stops when ``||a_k - a_{k-1}|| <= tol``. The step is ``1.9 / max_i sum_j |Q_ij|``: the row sums
-    bound lambda_max, and closely, since 2 rho dominates Q. The history describes the iterate
+    Stops when ``||a_k - a_{k-1}|| <= epsilon``. The step is the share ``step`` of
+    ``2 / max_i sum_j |Q_ij|``: the row sums bound lambda_max, and closely, since 2 rho dominates
+    Q. The history describes the iterate
     before the step; ``violation`` is the largest entry of the residual of (24), divided by the
     step.
     """
     penalised = PenalisedProblem.of(problem, rho, "projected")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
-    steps = _projected_steps(penalised.Q, penalised.v, start, tol)
+    steps = _projected_steps(penalised.Q, penalised.v, start, epsilon, step)
     return iterate(penalised, start, steps, max_iter, callback)
 
 
-def _projected_steps(Q, v, a, tol):
-    step = 1.9 / np.linalg.norm(Q, np.inf)
+def _projected_steps(Q, v, a, epsilon, share):
+    step = 2.0 * share / np.linalg.norm(Q, np.inf)
     while True:
         w = Q @ a - v
         a_next = np.maximum(a - step * w, 0.0)
@@ -45,4 +48,4 @@ def _projected_steps(Q, v, a, tol):
             "sum": float(a.sum()),
         }
         a = a_next
-        yield a, change <= tol, entry
+        yield a, change <= epsilon, entry

@@ -198,10 +198,10 @@ class PathFollower:
     # -- operations ---------------------------------------------------------------------------
 
     def add(self, X, rows, *, block=True, total=None, target=None, max_steps=None):
-        """Add rows: all at once, or one after the other if not ``block``.
+        """Add rows: all at once, one after the other if not ``block``, or in blocks of given sizes.
 
-        In the latter case the total and the target go a share of their way with every row, the
-        total as far as the rows so far can reach it.
+        The total and the target go a share of their way with every block, the total as far as the
+        rows so far can reach it.
 
         Parameters
         ----------
@@ -217,14 +217,15 @@ class PathFollower:
             )
         self._check_reachable(total, added=rows)
         append = self.engine.append
-        if block or n <= 1:
+        sizes = block if isinstance(block, list) else [n] if block or n <= 1 else [1] * n
+        if len(sizes) == 1:
             operations = [(append, X, rows, total, target)]
         else:
-            now = self.engine.clock.target
-            targets = _shares(target if now is None else now, target, n)
-            totals = self._totals(total, rows)
+            targets, totals = self._targets(target, n), self._totals(total, rows)
+            parts = np.split(np.arange(n), np.cumsum(sizes)[:-1])
             operations = [
-                (append, X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
+                (append, X[part], rows.take(part), totals[part[-1]], targets[part[-1]])
+                for part in parts
             ]
         return self._operate("add", n, operations, max_steps)
 
@@ -261,22 +262,36 @@ class PathFollower:
         load = self.engine.load, X, rows, a, multiplier, negative, virtual, target
         return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
 
-    def remove(self, indices, *, total=None, target=None, max_steps=None):
-        """Remove rows; at the end the others are renumbered as by ``numpy.delete``."""
+    def remove(self, indices, *, block=True, total=None, target=None, max_steps=None):
+        """Remove rows; at the end the others are renumbered as by ``numpy.delete``.
+
+        Not as a ``block`` they leave one after the other, in the order of ``indices``, which is
+        for a ``total`` that stays.
+        """
         rows = self._numbers(indices)
         self._check_reachable(total, gone=rows)
-        operations = [(self.engine.dismiss, rows, total, target), (self.engine.drop, rows)]
+        parts, targets = self._parts(rows, block, total, target)
+        operations = [
+            (operation, part, *ends)
+            for part, aim in zip(parts, targets, strict=True)
+            for operation, ends in ((self.engine.dismiss, (total, aim)), (self.engine.drop, ()))
+        ]
         return self._operate("remove", len(rows), operations, max_steps)
 
-    def change(self, indices, rows, *, total=None, target=None, max_steps=None):
+    def change(self, indices, rows, *, block=True, total=None, target=None, max_steps=None):
         """Give rows other penalties at once, as a label that is given or taken back.
 
-        Rows whose condition no longer holds move; compare ``move``.
+        Rows whose condition no longer holds move; compare ``move``. ``block`` as in ``remove``.
         """
         numbers = self._numbers(indices)
         self._check_reachable(total, added=rows, gone=numbers)
-        switch = self.engine.switch, numbers, rows, total, target
-        return self._operate("change", len(numbers), [switch], max_steps)
+        switch = self.engine.switch
+        parts, targets = self._parts(np.arange(len(numbers)), block, total, target)
+        operations = [
+            (switch, numbers[part], rows.take(part), total, aim)
+            for part, aim in zip(parts, targets, strict=True)
+        ]
+        return self._operate("change", len(numbers), operations, max_steps)
 
     def move(self, indices=None, rows=None, *, total=None, target=None, max_steps=None):
         """Move penalties, the total or the balance target steadily to new values.
@@ -379,6 +394,22 @@ class PathFollower:
         if len(np.unique(numbers)) < len(numbers):
             raise ValueError("the same row is named twice; name every row once.")
         return numbers
+
+    def _parts(self, rows, block, total, target):
+        """Rows that change at a time, and the balance target after each part."""
+        if block or len(rows) <= 1:
+            return [rows], [target]
+        if total is not None:
+            raise ValueError(
+                f"rows that change one after the other keep the total; pass block=True with "
+                f"total={total!r}, or leave the total out."
+            )
+        return [rows[[i]] for i in range(len(rows))], self._targets(target, len(rows))
+
+    def _targets(self, target, n):
+        """The balance target after each of ``n`` rows that change one after the other."""
+        now = self.engine.clock.target
+        return _shares(target if now is None else now, target, n)
 
     def _totals(self, total, rows):
         """The total after each of some rows that are added one after the other."""

@@ -134,10 +134,9 @@ def _evaluated(problem, result, coef, data, lam):
 
 def _by_qp(problem, engine, start=None):
     """A Result, which continues the history and iterations of ``start``."""
-    solve, accuracy = REFERENCE_SOLVERS["qp"]
     options = {"max_time": engine.max_time}
     options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
-    result = solve(problem, tol=min(engine.tol, accuracy), **options)
+    result = REFERENCE_SOLVERS["qp"].run(problem, engine.tol, **options)
     if start is None:
         return result
     return replace(
@@ -149,12 +148,12 @@ def _by_usmo(data, problem, settings):
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     engine = settings.engine
     ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
-    limits = {"max_time": engine.max_time, "random_state": engine.random_state}
-    ranked = solve_decomposition(ranking, tol=1e-6, **limits)
+    common = {"max_time": engine.max_time, "cache_size": engine.cache_size}
+    ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state, **common)
     scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
-    limits = {"max_iter": engine.max_iter, "max_time": engine.max_time}
-    return solve_usmo(problem, start, tol=engine.tol, callback=engine.callback, **limits)
+    options = {"max_iter": engine.max_iter, "callback": engine.callback, **common}
+    return solve_usmo(problem, start, tol=engine.tol, **options)
 
 
 def solve_ramp(data, settings):
