@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from ..kernels.sparse import canonical
 from .changes import explain
 from .charts import CHARTS, Martingale
 from .class_shift import labelled
@@ -458,7 +459,7 @@ def _rows(X):
     if isinstance(X, pd.DataFrame):
         return X
     if sp.issparse(X):
-        return sp.csr_array(X)
+        return sp.csr_array(canonical(X))
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(

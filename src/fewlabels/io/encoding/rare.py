@@ -3,7 +3,9 @@
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from ...kernels.sparse import validated_rows
 
 # One over the share of ones below which a column counts less.
 _RARE = 10.0
@@ -24,7 +26,7 @@ class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.either = either
 
     def fit(self, X, y=None):
-        X = validate_data(self, X, **_ROWS)
+        X = validated_rows(self, X, **_ROWS)
         share = np.asarray(X.mean(axis=0), dtype=float).ravel()
         share = np.minimum(share, 1.0 - share) if self.either else share
         self.weight_ = np.minimum(1.0, np.sqrt(_RARE * share))
@@ -32,7 +34,7 @@ class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ROWS)
+        X = validated_rows(self, X, reset=False, **_ROWS)
         return X.multiply(self.weight_).tocsr() if hasattr(X, "multiply") else X * self.weight_
 
 
@@ -67,4 +69,4 @@ class RareCategories(RareColumns):
 
     def transform(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **_ROWS) @ self.mixing()
+        return validated_rows(self, X, reset=False, **_ROWS) @ self.mixing()
