@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels.sparse import validated_rows
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -56,10 +58,10 @@ class Baseline(BaseEstimator):
 
     def _read(self, X, y="no_validation"):
         """Rows to learn from; at least two."""
-        return validate_data(self, X, y, ensure_min_samples=2, **_ROWS)
+        return validated_rows(self, X, y, ensure_min_samples=2, **_ROWS)
 
     def _values(self, X):
         """The function's values at rows to score."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ROWS)
+        X = validated_rows(self, X, reset=False, **_ROWS)
         return self._function(X)

@@ -9,6 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from ..kernels.growing import VotingForest
+from ..kernels.sparse import checked_rows
 from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
 from ..options.words import Message, ref
 from ..training.curves import curves_of_classes
@@ -133,7 +134,7 @@ def label_shift(
     True
     """
     _check_options(confidence, n_bootstrap)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     X = sp.csr_array(X) if sp.issparse(X) else X
     check_consistent_length(X, y, sample_weight)
     label, classes, _ = read_semi_labels(y, unlabeled)

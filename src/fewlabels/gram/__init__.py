@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..kernels.rows import row_products
+from ..kernels.sparse import canonical
 from .base import Columns, GramOperator
 from .bordered import BorderedGram
 from .column_cache import CachedGram
@@ -45,6 +46,7 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
     there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
     threads.
     """
+    X = canonical(X)
     copies = equal_rows(X, is_matrix=kernel.is_matrix)
     if kernel.is_matrix:
         gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.rows import row_products
+from ..kernels.sparse import canonical
 from .base import Columns, WrappedGram
 
 # So many rows are looked at first: where these all differ, few of the others are equal.
@@ -55,7 +56,7 @@ class Copies:
 
 def row_keys(X):
     """A number for every row of ``X``: equal for equal rows, else different, almost surely."""
-    return row_products(X, _projection(X.shape[1]))
+    return row_products(canonical(X), _projection(X.shape[1]))
 
 
 @cache

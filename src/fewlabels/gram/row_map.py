@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ..kernels import MappedKernel, center_of, centered
 from ..kernels.rows import is_sparse, squared_norms
+from ..kernels.sparse import canonical
 from .equal_rows import distinct
 
 # Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
@@ -89,10 +90,9 @@ class RowMap:
     def prepare(self, X):
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
         if is_sparse(X):
-            rows = sp.csr_array(self._shifted(X), copy=True)
+            rows = sp.csr_array(self._shifted(canonical(X)), copy=True)
             with np.errstate(over="ignore"):
                 rows.data = (rows.data * self.kernel.factor).astype(self.dtype)
-            rows.sum_duplicates()
         else:
             rows = np.empty(X.shape, self.dtype)
             with np.errstate(over="ignore"):  # what is infinite is out of reach, see below

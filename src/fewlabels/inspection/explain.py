@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base.locking import snapshot_of
 from ..fitted import class_of
+from ..kernels.sparse import canonical
 from .explanation import Explanation
 from .shapley.encoded import sources
 from .shapley.inputs import as_rows, column_names, dense, drawn, held_rows, players_of, unwrapped
@@ -268,7 +269,7 @@ def _background(background, rows, steps, machine, random_state):
 
 def _plain(X):
     X = X.to_numpy() if hasattr(X, "to_numpy") else X
-    return sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=float)
+    return sp.csr_array(canonical(X)) if sp.issparse(X) else np.asarray(X, dtype=float)
 
 
 def _values(rows, names, player, players):

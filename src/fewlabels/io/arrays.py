@@ -109,8 +109,6 @@ def rows_of(X, path):
 def _sound(X, path):
     """A sparse matrix as CSR, once its indices are known to lie within it."""
     try:
-        if hasattr(X, "check_format"):
-            X.check_format(full_check=True)
         return as_sparse(X)
     except ValueError as error:
         raise UserError(
@@ -120,10 +118,12 @@ def _sound(X, path):
 
 
 def as_sparse(X):
-    """CSR array of any matrix, with 32-bit indices, which alone scikit-learn's estimators take."""
+    """Canonical CSR array of any matrix, with the 32-bit indices that scikit-learn needs."""
     import scipy.sparse as sp
 
-    X = sp.csr_array(X)
+    from ..kernels.sparse import canonical  # slow to import
+
+    X = sp.csr_array(canonical(X))
     if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:
         parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
         X = sp.csr_array(parts, shape=X.shape)

@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from .._core.library import CONSTANTS
 from .rows import center_of, centered, is_sparse, row_products, squared_norms
+from .sparse import canonical
 
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.
@@ -127,7 +128,7 @@ class MappedKernel(Kernel):
 
     def values(self, X, Z):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
-        X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
+        X, Z = (canonical(rows).astype(np.float64, copy=False) for rows in (X, Z))
         if self.of_distance:
             center = center_of(Z)
             X, Z = centered(X, center), centered(Z, center)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import FormedKernel, Kernel
+from .sparse import canonical
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Callable(FormedKernel):
 
     def _called(self, X, Z):
         try:
-            return self.function(X, Z)
+            return self.function(canonical(X), canonical(Z))
         except TypeError as error:
             if error.__traceback__.tb_next is not None:  # an error within the function
                 raise

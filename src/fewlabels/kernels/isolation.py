@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight
 
@@ -15,6 +14,7 @@ from .._threads import one_blas_thread, run_ranges
 from .base import FeatureKernel
 from .rows import center_of, centered, squared_norms
 from .sampling import WeightedCopies
+from .sparse import canonical, checked_rows
 
 _CONSTRAINTS = {
     "n_points": [Interval(Integral, 1, 65_536, closed="both")],
@@ -89,7 +89,7 @@ class Cells(FeatureKernel):
     def _prepared(self, X):
         """Rows in float64, moved like the centres and stored like them."""
         if sp.issparse(self.centers):
-            X = sp.csr_array(X, dtype=np.float64)
+            X = sp.csr_array(canonical(X), dtype=np.float64)
         else:
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         return centered(X, self.center)
@@ -245,7 +245,7 @@ class Isolation(BaseEstimator):
         validate_parameter_constraints(
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not np.any(weight > 0):

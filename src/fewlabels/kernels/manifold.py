@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import (
     Interval,
     StrOptions,
@@ -20,6 +19,7 @@ from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
 from .rbf import RBF
 from .rows import center_of, centered
+from .sparse import checked_rows
 
 # Inner products that can be deformed.
 _BASES: dict[str, type[MappedKernel]] = {"rbf": RBF, "poly": Polynomial, "linear": Linear}
@@ -242,7 +242,7 @@ class Manifold(BaseEstimator):
                     "manifold kernel needs a positive semi-definite one; pass coef0 >= 0."
                 )
             )
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         X = distinct_rows(X)
         n = X.shape[0]
         if self.r == 0 or n < 2:

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
 from .rows import center_of, centered
+from .sparse import canonical
 
 _LOG2_E, _LN2 = math.log2(math.e), math.log(2.0)
 # Columns that differences are taken of at a time.
@@ -69,6 +70,7 @@ class RBF(MappedKernel):
 
     def log_values(self, X, Z):
         """log K(x, z), shape (len(X), len(Z)), however far apart rows are."""
+        X, Z = canonical(X), canonical(Z)
         center = center_of(Z)
         X, Z = centered(X, center), centered(Z, center)
         return -self.gamma * euclidean_distances(X, Z, squared=True)

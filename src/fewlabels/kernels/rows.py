@@ -9,6 +9,8 @@ half of such a column's entries are stored, so moved rows have at most twice as 
 import numpy as np
 import scipy.sparse as sp
 
+from .sparse import canonical
+
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
 # Up to here rounding costs two of sixteen digits.
 _FAR = 10.0
@@ -38,9 +40,7 @@ def row_products(X, weights):
 def squared_norms(X):
     """Squared norm of every row, summed in float64."""
     if is_sparse(X):
-        if not X.has_canonical_format:  # entries given twice add up
-            X = X.copy()
-            X.sum_duplicates()
+        X = canonical(X)
         squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
         return squares @ np.ones(squares.shape[1])
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -124,7 +124,7 @@ def _some_rows(X):
     n = X.shape[0]
     if n > _SAMPLE:
         X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))]
-    return sp.csr_array(X)
+    return sp.csr_array(canonical(X))
 
 
 def _median(entries, n_zeros):

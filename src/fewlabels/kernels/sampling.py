@@ -7,6 +7,8 @@ order of the rows doesn't matter, and adding or removing a row changes few sampl
 import numpy as np
 import scipy.sparse as sp
 
+from .sparse import canonical
+
 # Odd numbers that spread marks over all 64 bits (splitmix64).
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 # More repetitions of a row than this, on average, are rounded.
@@ -50,9 +52,7 @@ def _keys(X):
     """A number for every row that its values decide to the last bit, in an array or in CSR."""
     columns = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
     if sp.issparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = canonical(X)
         parts = _scrambled(X.data) * (2 * columns + 1)[X.indices]
         return sp.csr_array((parts, X.indices, X.indptr), X.shape) @ np.ones_like(columns)
     keys = np.zeros(X.shape[0], np.uint64)

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .rows import center_of, centered, is_sparse
+from .sparse import canonical
 
 # Rows whose distances tell how many dimensions there are in effect.
 _SAMPLE = 500
@@ -45,9 +46,7 @@ def _variance_of_entries(X, weight):
     if not is_sparse(X):
         mean = np.sum(share @ X)
         return float(np.sum(share @ np.square(X - mean)))
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     mean, length = np.sum(share @ X), np.diff(X.indptr)
     apart = np.repeat(share, length) @ np.square(X.data - mean)
     return float(apart + (share @ (d - length)) * mean**2)
@@ -111,9 +110,7 @@ def total_variance(X, weight=None):
 
 def _sparse_moments(X, share):
     """Means of the columns, and the sum of their variances without cancellation."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     n, d = X.shape
     row_share = np.repeat(share, np.diff(X.indptr))
     mean = np.bincount(X.indices, row_share * X.data, minlength=d)

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ..class_prior import prior_bounds, split_labels
+from ..kernels.sparse import canonical
 from ..metrics._sample import is_label
 
 # Bounds that are tried unless others are given.
@@ -115,7 +116,7 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
     1   1.5        39          1
     2   3.0        39          1
     """
-    model, rows, X_eval = _parts(estimator, X, y, X_eval)
+    model, rows, X_eval = _parts(estimator, canonical(X), y, canonical(X_eval))
     if "bias" not in model.get_params():
         raise ValueError(
             f"{type(model).__name__} has no parameter bias; pass a PUSVM, or a Pipeline that ends "

@@ -12,6 +12,7 @@ from .._warn import warn
 from ..class_prior import split_labels
 from ..class_prior.bounds import curves_of
 from ..class_prior.finding import check_prior
+from ..kernels.sparse import checked_rows
 
 # Features of the classifier, and the ridge of either regression, per row.
 _FEATURES, _RIDGE, _RIDGE_OF_PROPENSITY = 100, 2e-3, 1e-3
@@ -126,7 +127,7 @@ def estimate_propensity(
     >>> bool(np.abs(found.propensity - chance)[y == 1].mean() < 0.1)
     True
     """
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     selection = check_array(selection, dtype=np.float64)
     check_consistent_length(X, y, selection)
     if not n_starts >= 1:

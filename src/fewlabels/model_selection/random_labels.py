@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from ..class_prior import split_labels
 from ..class_prior.finding import check_prior
 from ..class_prior.methods._scores import logit_ranks
 from ..class_prior.methods.saturated import Curves
+from ..kernels.sparse import checked_rows
 from ..training.area import area_of
 
 # Rows of either kind that take part, and features of the regression.
@@ -151,7 +152,7 @@ def labelled_at_random_test(
         raise ValueError(f"level={level!r} is not allowed; pass a number in (0, 1).")
     if not n_draws >= 39:
         raise ValueError(f"n_draws={n_draws!r} is too few; pass a whole number >= 39.")
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     check_consistent_length(X, y)
     positive, _ = split_labels(y, pos_label)
     rng = check_random_state(random_state)

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..class_prior import split_labels
+from ..kernels.sparse import canonical
 from ..metrics import pu_risk
 from ..metrics._sample import is_label
 
@@ -69,10 +70,10 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
             f"{type(machine).__name__} has no parameter prior; pass an estimator with a prior, "
             "or a Pipeline that ends in one."
         )
-    rows = X
+    rows, X_eval = canonical(X), canonical(X_eval)
     if is_pipeline and len(estimator) > 1:
         steps = clone(estimator[:-1])
-        rows = steps.fit_transform(X, y)
+        rows = steps.fit_transform(rows, y)
         X_eval = None if X_eval is None else steps.transform(X_eval)
 
     positive, classes = split_labels(y, getattr(machine, "pos_label", None))

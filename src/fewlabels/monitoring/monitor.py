@@ -8,6 +8,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..estimators.base.locking import consistent
+from ..kernels.sparse import canonical
 from .changes import explain
 from .charts import CHARTS, Martingale
 from .class_shift import labelled
@@ -466,7 +467,7 @@ def _rows(X):
     if isinstance(X, pd.DataFrame):
         return X
     if sp.issparse(X):
-        return sp.csr_array(X)
+        return sp.csr_array(canonical(X))
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..kernels.sparse import canonical
 from ..labels.arrays import with_missing
 
 
@@ -124,7 +125,7 @@ class Strategy(ABC):
         return found[0] if len(found) == 1 else tuple(found)
 
     def _question(self, X, y, clf, candidates, decisions):
-        y, missing = with_missing(y, self.missing_label)
+        X, (y, missing) = canonical(X), with_missing(y, self.missing_label)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(y) != n:
             raise ValueError(f"y has {len(y)} values and X {n} rows; give one per row.")

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.rows import is_sparse
+from ..kernels.sparse import canonical
 from .shards import Shard, stacked
 from .source import ShardedSource
 
@@ -170,7 +171,7 @@ class SparseFile(RowFile):
         ends = indptr.read(files[2], start, stop + 1)
         low, high = int(ends[0]), int(ends[-1])
         entries = data.read(files[0], low, high), indices.read(files[1], low, high), ends - low
-        return sp.csr_array(entries, shape=(stop - start, self.shape[1]))
+        return canonical(sp.csr_array(entries, shape=(stop - start, self.shape[1])))
 
 
 def file_of(X):

@@ -12,6 +12,7 @@ from ..gram import PieceGram
 from ..kernels import centered
 from ..kernels.base import LARGEST
 from ..kernels.rows import squared_norms
+from ..kernels.sparse import canonical
 
 
 class Shard(ABC):
@@ -107,8 +108,7 @@ class Moments:
         if not n:
             return cls(0, 0.0, np.zeros(d), np.zeros(d), np.zeros(d), largest, 0)
         if sp.issparse(rows):
-            rows = sp.csr_array(rows)
-            rows.sum_duplicates()
+            rows = canonical(rows)
             of = np.repeat(weight, np.diff(rows.indptr))
             sums = np.bincount(rows.indices, of * rows.data, minlength=d)
             alike = np.bincount(rows.indices, rows.data, minlength=d) / n

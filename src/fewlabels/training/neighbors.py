@@ -2,9 +2,9 @@
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
 
 from ..kernels import center_of, centered
+from ..kernels.sparse import checked_rows
 from ..kernels.width import total_variance
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -44,7 +44,7 @@ def neighbor_gamma(X, factor=4.0):
     >>> neighbor_gamma([[0.0], [1.0], [2.0], [3.0]])
     1.7777777777777777
     """
-    return gamma_of(neighbor_distances(check_array(X, **_ROWS)), factor)
+    return gamma_of(neighbor_distances(checked_rows(X, **_ROWS)), factor)
 
 
 def gamma_of(distances, factor):
@@ -81,7 +81,7 @@ def far_from_neighbors(X, share=0.4):
     """
     if not 0.0 <= share < 1.0:
         raise ValueError(f"share={share!r} is not allowed; pass a number in [0, 1).")
-    return farthest(neighbor_distances(check_array(X, **_ROWS)), share)
+    return farthest(neighbor_distances(checked_rows(X, **_ROWS)), share)
 
 
 def gamma_of_reach(rows, far, share):

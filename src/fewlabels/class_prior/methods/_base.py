@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
+from ...kernels.sparse import validated_rows
 from ...labels.positive_unlabelled import split_labels
 from ..conventions import pooled_from_unlabeled
 
@@ -141,7 +142,7 @@ class PriorEstimator(BaseEstimator):
     def _fit_state(self, X, y, factor=None):
         """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows."""
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X = validated_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."

@@ -6,12 +6,13 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from ...arrays import backend_of
 from ...gram.explicit import formed_values
 from ...kernels import Callable
 from ...kernels.base import LARGEST
+from ...kernels.sparse import validated_rows
 from ...labels.marks import read_anomalies
 from ...rows.memory import NOTHING_LEFT, MemorySource
 from ...rows.source import ShardedSource
@@ -65,7 +66,7 @@ def check_rows(estimator, X, *, reset):
         _refuse_what_is_no_number(X)
         try:
             with np.errstate(invalid="ignore"):  # a sum of inf and -inf; both are refused
-                X = validate_data(
+                X = validated_rows(
                     estimator,
                     X,
                     reset=reset,
@@ -152,7 +153,7 @@ def _largest(numbers):
 
 
 def _refuse_what_is_no_number(X):
-    """Equal names, dates, which would become numbers in silence, and broken CSR arrays."""
+    """Equal names, and dates, which would become numbers in silence."""
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
     if len(set(names)) < len(names):
         raise ValueError("columns of X share a name; rename them so that each name occurs once.")
@@ -164,13 +165,6 @@ def _refuse_what_is_no_number(X):
             f"X has dates or times ({odd[0]}); drop them, or convert them to numbers, such as "
             "days since a date."
         )
-    if sp.issparse(X) and hasattr(X, "check_format"):
-        try:
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(
-                f"the sparse X is invalid ({error}); rebuild it from rows, columns and values."
-            ) from error
 
 
 def check_weight(sample_weight, X):

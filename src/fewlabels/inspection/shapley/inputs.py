@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
+
+from ...kernels.sparse import checked_rows
 
 
 def as_rows(X, what, missing=False):
@@ -19,7 +21,7 @@ def as_rows(X, what, missing=False):
             raise ValueError(f"{what} has shape {X.shape}; pass at least one row and one column.")
         return X.reset_index(drop=True)
     allowed = "allow-nan" if missing else True
-    X = check_array(X, accept_sparse="csr", input_name=what, ensure_all_finite=allowed)
+    X = checked_rows(X, accept_sparse="csr", input_name=what, ensure_all_finite=allowed)
     return sp.csr_array(X) if sp.issparse(X) else X
 
 

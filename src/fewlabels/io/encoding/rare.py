@@ -4,7 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from ...kernels.sparse import validated_rows
 
 # One over the share of ones below which a column counts less.
 _RARE = 10.0
@@ -41,7 +43,7 @@ class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.either = either
 
     def fit(self, X, y=None):
-        X = validate_data(self, X, **_ROWS)
+        X = validated_rows(self, X, **_ROWS)
         share = np.asarray(X.mean(axis=0), dtype=float).ravel()
         share = np.minimum(share, 1.0 - share) if self.either else share
         self.weight_ = rare_weight(share)
@@ -49,7 +51,7 @@ class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ROWS)
+        X = validated_rows(self, X, reset=False, **_ROWS)
         return X.multiply(self.weight_).tocsr() if hasattr(X, "multiply") else X * self.weight_
 
 
@@ -139,7 +141,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ROWS)
+        X = validated_rows(self, X, reset=False, **_ROWS)
         if not sp.issparse(X):
             return X @ self.mixing() + self.find_unseen(X) @ self.unseen()
         X = sp.csr_array(X)

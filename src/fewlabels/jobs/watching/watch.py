@@ -3,7 +3,6 @@
 import contextlib
 import math
 import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -2,9 +2,10 @@
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ...kernels.sparse import canonical, checked_rows
 from ...tasks.machines import TASKS, estimators_of
 from ...tasks.one_class import ONE_CLASS
 from ...tasks.task import Task
@@ -143,5 +144,5 @@ def _check(model, X, y, known_other):
 def _as_rows(X, steps, what):
     """Rows as numbers; what goes into a pipeline is left to it."""
     if steps is not None:
-        return X if hasattr(X, "shape") else np.asarray(X)
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
+        return canonical(X) if hasattr(X, "shape") else np.asarray(X)
+    return checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)

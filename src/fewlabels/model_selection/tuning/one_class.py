@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
+from ...kernels.sparse import canonical
 from ...training.neighbors import (
     farthest,
     gamma_of_reach,
@@ -71,7 +72,7 @@ def shuffled_columns_score(estimator, X, y=None):
     """
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    X = X if sp.issparse(X) else np.asarray(X)
+    X = canonical(X) if sp.issparse(X) else np.asarray(X)
     broken = shuffled_columns(X, 0)
     return _auc(estimator.score_samples(X), estimator.score_samples(broken))
 

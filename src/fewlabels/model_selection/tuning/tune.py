@@ -5,10 +5,11 @@ import time
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from ...estimators.base.kernel_machine import KernelMachine
 from ...estimators.base.rows import check_parameters, check_weight
+from ...kernels.sparse import canonical, checked_rows
 from ...tasks.machines import TASKS, estimators_of
 from ...tasks.one_class import ONE_CLASS
 from .feature_tables import is_for_tables, tune_table
@@ -104,6 +105,7 @@ def tune(
     >>> sorted(model.tuning_.chosen)[:2]
     ['C', 'gamma']
     """
+    X = canonical(X)
     search = Search(time_budget, progress, random_state)
     search.may_take_graph = bool(graph)
     return _of_pipeline(estimator, X, y, search, contaminated, sample_weight)
@@ -150,7 +152,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     """Decide, fit the choice to all rows and write the account."""
     _check_estimator(estimator, "it")
     check_parameters(estimator)
-    rows = check_array(
+    rows = checked_rows(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", estimator=estimator
     )
     weight, kept = check_weight(sample_weight, rows)
