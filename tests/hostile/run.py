@@ -30,6 +30,7 @@ AREAS = {
     "forks": ("hostile.forks", 150),
     "replacing": ("hostile.replacing", 100),
     "blanks": ("hostile.blanks", 500),
+    "graphs": ("hostile.graphs", 300),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

@@ -23,6 +23,7 @@ SAMPLE = {
     "forks": (0, 4),
     "replacing": (0, 3),
     "blanks": (0, 12),
+    "graphs": (0, 12),
 }
 
 

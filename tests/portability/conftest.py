@@ -42,6 +42,12 @@ def exported():
 
 
 @pytest.fixture(scope="session")
+def run_graph():
+    """Run a graph: ``run_graph(graph)(rows)``."""
+    return Runner
+
+
+@pytest.fixture(scope="session")
 def clouds():
     """Two clouds with other widths per column: rows, labels for PU and for semi-supervised."""
     rng = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.kernels import KERNELS as KINDS
 from fewlabels.kernels import RBF, Map
+from fewlabels.kernels.base import LARGEST
 from fewlabels.onnx import functions as blocks
 from fewlabels.onnx import to_onnx
 
@@ -184,7 +185,7 @@ def test_random_machines(seed, n, d, name, kernel, scale, offset, block, exporte
 
 def test_rows_out_of_reach(clouds, exported):
     machine = fitted(MACHINES["one-class"], clouds)
-    far = np.array([[1e9] * 4, [1e200] * 4, [-1e308] * 4, [0.0, 0.0, 0.0, 1e30]])
+    far = np.array([[1e9] * 4, [LARGEST] * 4, [-1e149] * 4, [0.0, 0.0, 0.0, 1e30]])
     found = exported(machine)(far)
     scores = found["score_samples"]
     np.testing.assert_allclose(scores[[0, 3]], machine.score_samples(far[[0, 3]]), rtol=1e-9)
@@ -194,15 +195,33 @@ def test_rows_out_of_reach(clouds, exported):
     assert np.all(np.isfinite(rough["score_samples"])) and np.all(rough["score_samples"] < 0.0)
 
 
-@pytest.mark.parametrize("name", ["svdd-calibrated", "s3vm"])
-def test_a_missing_number_gives_a_missing_score(name, clouds, exported):
-    machine = fitted(MACHINES[name], clouds)
-    X = clouds[0][:3].copy()
-    X[1, 2] = np.nan
-    found = exported(machine)(X)
-    np.testing.assert_array_equal(np.isnan(found["score"]), [False, True, False])
-    if "p_value" in found:
-        np.testing.assert_array_equal(np.isnan(found["p_value"]), [False, True, False])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "kernel"), CASES)
+def test_a_row_that_is_refused_gets_no_answer(name, kernel, dtype, clouds, exported):
+    machine = fitted(MACHINES[name], clouds, kernel=kernel)
+    if hasattr(machine, "predict_proba"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # kernels that are not positive semi-definite
+            machine.predict_proba(clouds[0][:1])
+    cells = [np.nan, np.inf, -np.inf, 1e38, -1e30, LARGEST, -1.1 * LARGEST, 1e200, -1e308, 1e60]
+    X = np.repeat(clouds[0][:1], len(cells) + 1, axis=0)
+    X[np.arange(len(cells)), np.arange(len(cells)) % 4] = cells
+    with np.errstate(over="ignore"):
+        X = X.astype(dtype)
+    found = exported(machine, dtype=dtype)(X)
+    is_refused = []
+    for row in X.astype(float):
+        try:
+            machine.decision_function(row[None])
+            is_refused.append(False)
+        except ValueError:
+            is_refused.append(True)
+    assert is_refused[:3] == [True] * 3 and not is_refused[-1]
+    for output, values in found.items():
+        is_nothing = values < -1 if output == "label" else np.isnan(values)
+        is_nothing = is_nothing.reshape(len(X), -1)
+        np.testing.assert_array_equal(is_nothing.all(axis=1), is_refused, output)
+        np.testing.assert_array_equal(is_nothing.any(axis=1), is_refused, output)
 
 
 def test_blocks_of_support_vectors(clouds, exported, monkeypatch):
@@ -255,17 +274,17 @@ def test_after_updates(clouds, exported):
 
 
 @pytest.mark.parametrize(
-    ("names", "kind"),
+    ("names", "kind", "blank"),
     [
-        (("no", "yes"), object),
-        ((3, 7), np.int64),
-        ((0.0, 2.0), np.float64),
-        ((np.nan, 1.0), np.float64),
-        ((False, True), np.bool_),
-        ((None, "yes"), object),
+        (("no", "yes"), object, ""),
+        ((3, 7), np.int64, -(2**63)),
+        ((0.0, 2.0), np.float64, np.nan),
+        ((np.nan, 1.0), np.float64, np.nan),
+        ((False, True), np.bool_, False),
+        ((None, "yes"), object, ""),
     ],
 )
-def test_classes_keep_their_type(names, kind, clouds, exported):
+def test_classes_keep_their_type(names, kind, blank, clouds, exported):
     X, positive, _ = clouds
     y = np.array(names, dtype=object if None in names else None)[positive]
     options = {"pos_label": "yes"} if None in names else {}
@@ -274,6 +293,17 @@ def test_classes_keep_their_type(names, kind, clouds, exported):
     assert found.dtype == kind
     wanted = [("" if value is None else value) for value in machine.predict(X)]
     np.testing.assert_array_equal(found, wanted)
+    found = exported(machine)(np.full((1, 4), np.inf))["label"]
+    np.testing.assert_array_equal(found, [blank])
+
+
+def test_numbers_beside_none_are_numbers(clouds, exported):
+    X, _, few = clouds
+    y = np.where(few < 0, None, few.astype(object))
+    machine = S3VM().fit(X, y)
+    found = exported(machine)(X)["label"]
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, machine.predict(X).astype(int))
 
 
 def test_labels_in_other_words(clouds, exported):

@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
 
 from fewlabels import S3VM, SVDD, OneClassSVM, PUEnsemble, TableEncoder
 from fewlabels.onnx import to_onnx
+from fewlabels.onnx.export import make_graph
 
 
 def make_table(n=90):
@@ -218,3 +219,43 @@ def test_steps_without_a_form(clouds):
     text.fit(frame)
     with pytest.raises(ValueError, match="text reaches a step that needs numbers"):
         to_onnx(make_pipeline(text, SVDD().fit(np.arange(5.0)[:, None])))
+
+
+def test_steps_refuse_what_they_refuse_in_python(exported):
+    # Later steps, or rows between bounds, would hide an infinite number or an unknown category.
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[:, 2] = np.arange(60) % 3
+    y = X[:, 0] > 0
+    strict = ColumnTransformer(
+        [("n", StandardScaler(), [0, 1]), ("c", OneHotEncoder(drop="first"), [2])]
+    )
+    cases = [
+        (MinMaxScaler(clip=True), [0.0, np.inf, 0.0]),
+        (make_pipeline(MinMaxScaler(clip=True), SimpleImputer()), [-np.inf, 0.0, 0.0]),
+        (make_pipeline(StandardScaler(), SelectKBest(f_classif, k=1)), [0.0, 0.0, np.nan]),
+        (SimpleImputer(missing_values=0.0), [np.nan, 0.0, 0.0]),
+        (MissingIndicator(error_on_new=True), [np.nan, 0.0, 0.0]),
+        (make_pipeline(OrdinalEncoder(), SimpleImputer()), [9.0, 0.0, 0.0]),
+        (strict, [0.0, 0.0, 9.0]),
+    ]
+    for step, row in cases:
+        rows = np.round(X)
+        if isinstance(step, MissingIndicator):
+            rows[::7, 2] = np.nan
+        encoded = step.fit_transform(rows, y)
+        pipeline = make_pipeline(step, OneClassSVM(nu=0.3).fit(encoded))
+        with pytest.raises(ValueError):
+            pipeline.predict([row])
+        found = exported(pipeline)(np.array([row, rows[0]]))
+        np.testing.assert_array_equal(np.isnan(found["score"]), [True, False])
+
+
+def test_an_exported_table_refuses_numbers_that_reading_refuses(run_graph):
+    frame = make_table()[["year % of", "b"]].fillna(1.0)
+    frame["b"] *= 1e120  # after scaling even 1e200 would be a number like others
+    encoder = TableEncoder().fit(frame).encoder_
+    pipeline = make_pipeline(encoder, SVDD().fit(encoder.transform(frame)))
+    rows = frame.head(3).copy()
+    rows.loc[1, "b"] = 1e151
+    found = run_graph(make_graph(pipeline, "float64", None, of_table=True)).frame(rows)
+    np.testing.assert_array_equal(np.isnan(found["score"]), [False, True, False])

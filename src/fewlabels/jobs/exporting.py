@@ -39,9 +39,9 @@ def export(model, out, *, dtype="float64", observer=None):
     if not isinstance(metadata["created"], str):
         raise damaged_model(scorer.source)
     try:
-        from ..onnx import to_onnx  # an extra
+        from ..onnx.export import make_graph  # an extra
 
-        graph = to_onnx(scorer.pipeline, dtype=dtype, labels=scorer.answer.in_order)
+        graph = make_graph(scorer.pipeline, dtype, scorer.answer.in_order, of_table=True)
     except (ImportError, ValueError) as error:
         raise UserError(f"{scorer.source} cannot be exported: {error}") from error
     columns = json.dumps(schema.to_dict()["columns"])

@@ -91,6 +91,15 @@ class Kernel(ABC):
         """Refuse rows whose powers are too large for double precision."""
         return None
 
+    def graph_check(self, graph, x):
+        """Refuse the rows of an ONNX graph that ``check_powers`` refuses."""
+        return None
+
+
+def distinct_kernels(function):
+    """The kernels that a function is written in, each once: all check the rows they score."""
+    return list(dict.fromkeys(kernel.plain for kernel in function.kernels))
+
 
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.

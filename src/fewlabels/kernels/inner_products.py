@@ -74,6 +74,12 @@ class Polynomial(MappedKernel):
                 "precision; scale the columns, or lower degree or gamma."
             )
 
+    def graph_check(self, graph, x):
+        norm = graph.row_sums(graph.add("Mul", x, x))
+        inner = graph.add("Mul", norm, np.float64(self.gamma))
+        value = self.graph_mapped(graph, graph.add("Add", inner, np.float64(self.coef0)))
+        graph.refuse_beyond(value, LARGEST)
+
     def rounding(self, largest_norm, row_length):
         # The error of the inner product times the degree; float32 ends at 2^128.
         size = self.gamma * largest_norm + abs(self.coef0)

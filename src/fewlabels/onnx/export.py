@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base.locking import snapshot_of
 from ..io.encoding.texts import TextEncoder
+from ..kernels.base import LARGEST
 from ..options.words import ref
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix
@@ -64,8 +65,9 @@ def to_onnx(
         With the outputs ``label`` (as ``predict``) and ``score`` (``decision_function``), shape
         (n,), or (n, n_classes) of more than two; of one-class models also ``score_samples``,
         and ``p_value`` where the model is calibrated; of the others ``probabilities``, shape
-        (n, n_classes), where ``predict_proba`` needs no training (of S3VM, once it was called). A
-        row with a NaN has the score NaN.
+        (n, n_classes), where ``predict_proba`` needs no training (of S3VM, once it was called).
+        For a row that the model would refuse all numbers are NaN, and ``label`` is NaN, an empty
+        text, the smallest int64 or False, by its type.
 
     Raises
     ------
@@ -82,6 +84,23 @@ def to_onnx(
     >>> machine = SVDD().fit(np.random.default_rng(0).normal(size=(50, 2)))
     >>> [output.name for output in to_onnx(machine).graph.output]
     ['label', 'score', 'score_samples']
+    """
+    proto = make_graph(model, dtype, labels)
+    if path is not None:
+        Graph().onnx.save_model(proto, os.fspath(path))
+    return proto
+
+
+def make_graph(
+    model: Any,
+    dtype: Literal["float32", "float64"],
+    labels: Sequence[str] | None,
+    *,
+    of_table: bool = False,
+) -> ModelProto:
+    """Return the graph of a fitted model, parameters as in :func:`to_onnx`.
+
+    With ``of_table`` numbers are refused as when the library reads a table, before any scaling.
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype={dtype!r} is not known; pass 'float32' or 'float64'.")
@@ -104,6 +123,9 @@ def to_onnx(
     machine = model[-1] if isinstance(model, Pipeline) else model
     _check_texts(model)
     inputs, rows = _inputs(graph, model)
+    if of_table:
+        for name in [rows.name] if isinstance(rows, Matrix) else rows.numeric:
+            graph.refuse_beyond(name, LARGEST, allow_nan=True)
     if isinstance(model, Pipeline):
         rows = transform(graph, model[:-1], rows)
     found = answers(graph, machine, rows.numbers(graph).name, labels)
@@ -122,8 +144,6 @@ def to_onnx(
         producer_version=version("fewlabels"),
     )
     onnx.helper.set_model_props(proto, {"machine": type(machine).__name__})
-    if path is not None:
-        onnx.save_model(proto, os.fspath(path))
     return proto
 
 

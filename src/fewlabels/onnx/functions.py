@@ -321,7 +321,7 @@ def _dense(vectors):
 
 
 def _zeros(graph, x):
-    """A zero for each row; NaN for a row that has one."""
+    """A zero for each row."""
     return graph.add("Mul", graph.row_sums(x), np.float64(0.0))
 
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from .._extras import require
 
+# The largest finite number.
+FINITE = float(np.finfo(np.float64).max)
 # The first operator set whose Equal compares text, and the file version that came with it.
 OPSET, IR_VERSION = 19, 9
 
@@ -13,7 +15,8 @@ OPSET, IR_VERSION = 19, 9
 class Graph:
     """Nodes and constants; ``unique`` makes a free name of a proposal, if others have names too.
 
-    With ``float32`` numbers come in and go out as float32; between, they are float64.
+    With ``float32`` numbers come in and go out as float32; between, they are float64. A graph
+    can't raise an error: it keeps note of the rows that the library would refuse.
     """
 
     def __init__(self, unique=None, float32=False):
@@ -23,6 +26,7 @@ class Graph:
         self.onnx = onnx
         self.float32 = float32
         self.nodes, self.constants = [], []
+        self._refused, self._checked = [], set()
         self._unique = unique or (lambda name: f"{name}_{len(self.nodes) + len(self.constants)}")
 
     def add(self, op, *inputs, **attributes):
@@ -54,6 +58,25 @@ class Graph:
     def row_sums(self, name):
         """Sums over each row, shape (n, 1)."""
         return self.add("ReduceSum", name, np.array([1]), keepdims=1)
+
+    def refuse(self, cells):
+        """Refuse the rows that have a true one among such cells, bool of shape (n, k)."""
+        self._refused.append(self.row_sums(self.cast(cells, np.float64)))
+
+    def refuse_beyond(self, name, largest, allow_nan=False):
+        """Refuse the rows with numbers beyond ``largest`` in size, and with NaN unless allowed."""
+        if (name, largest, allow_nan) in self._checked:
+            return
+        self._checked.add((name, largest, allow_nan))
+        size = self.add("Abs", name)
+        if allow_nan:
+            self.refuse(self.add("Greater", size, np.float64(largest)))
+        else:
+            self.refuse(self.add("Not", self.add("LessOrEqual", size, np.float64(largest))))
+
+    def refused(self):
+        """Whether each row has been refused so far, bool of shape (n, 1)."""
+        return self.add("Greater", self.add("Sum", *self._refused), np.float64(0.0))
 
     def rename(self, name, wanted):
         """Give a value the name that users see."""
@@ -87,6 +110,11 @@ class InputColumns(NamedTuple):
 
     names: tuple[str, ...]
     is_text: tuple[bool, ...]
+
+    @property
+    def numeric(self):
+        """Names of the columns that aren't text."""
+        return [name for name, text in zip(self.names, self.is_text, strict=True) if not text]
 
     def take(self, graph, places):
         return InputColumns(*(tuple(values[k] for k in places) for values in self))

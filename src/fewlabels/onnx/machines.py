@@ -5,6 +5,7 @@ from sklearn.base import is_outlier_detector
 
 from ..fitted import ClassFunctions, TwoSidedCurve
 from ..fitted.curve import AHEAD
+from ..kernels.base import LARGEST, distinct_kernels
 from .functions import check_kernel, class_values, on_boundary, values
 from .transformers import is_missing
 
@@ -12,12 +13,39 @@ from .transformers import is_missing
 def answers(graph, model, x, labels=None):
     """Nodes for what a fitted model says about rows x, float64 of shape (n, d), by name.
 
-    ``labels`` represent the classes at or below the threshold, and above.
+    ``labels`` represent the classes at or below the threshold, and above. Rows that the library
+    would refuse have no numbers, and a label that is none, as far as its type has one.
     """
     function = model.function_
     check_kernel(type(model).__name__, function)
-    if isinstance(function, ClassFunctions):
-        return _answers_of_classes(graph, model, x, labels)
+    graph.refuse_beyond(x, LARGEST)
+    for kernel in distinct_kernels(function):
+        kernel.graph_check(graph, x)
+    refused = graph.refused()
+    x = graph.add("Where", refused, np.float64(0.0), x)
+    say = _answers_of_classes if isinstance(function, ClassFunctions) else _answers_of_function
+    found = say(graph, model, x)
+    flat = graph.add("Squeeze", refused, np.array([1]))
+    for name, value in found.items():
+        if name == "label":  # the place of the class
+            values = label_values(model, labels)
+            place = graph.add("Where", flat, np.int64(len(values)), value)
+            found[name] = graph.add("Gather", _with_blank(values), place)
+        else:
+            of_row = flat if len(shape_of(name, model, None)) == 1 else refused
+            found[name] = graph.add("Where", of_row, np.float64(np.nan), value)
+    return found
+
+
+def _with_blank(values):
+    """Labels, and one more that says nothing: the numbers of a refused row are all NaN."""
+    blanks = {"O": "", "i": np.iinfo(np.int64).min, "f": np.nan, "b": False}
+    return np.append(values, np.array([blanks[values.dtype.kind]], values.dtype))
+
+
+def _answers_of_function(graph, model, x):
+    """Answers of a model that has one function; the label is the place of the class."""
+    function = model.function_
     one_class = is_outlier_detector(model)
     conformal = getattr(model, "conformal_", None) if one_class else None
     score, noise = values(graph, function, x, exact=conformal is not None)
@@ -28,8 +56,7 @@ def answers(graph, model, x, labels=None):
         decision = on_boundary(graph, decision, 0.0, max(function.rounding, noise))
     above = graph.add("GreaterOrEqual" if one_class else "Greater", decision, np.float64(0.0))
     place = graph.cast(above, np.int64)
-    label = graph.add("Gather", label_values(model, labels), place)
-    found = {"label": label, "score": decision}
+    found = {"label": place, "score": decision}
     if one_class:
         found["score_samples"] = score
         if conformal is not None:
@@ -40,12 +67,11 @@ def answers(graph, model, x, labels=None):
     return found
 
 
-def _answers_of_classes(graph, model, x, labels):
-    """The same for a model of several classes."""
+def _answers_of_classes(graph, model, x):
+    """Answers of a model of several classes; the label is the place of the class."""
     decision = class_values(graph, model.function_, x)
     first = graph.add("ArgMax", decision, axis=1, keepdims=0)
-    found = {"label": graph.add("Gather", label_values(model, labels), first)}
-    found["score"] = decision
+    found = {"label": first, "score": decision}
     if model.has_curve_:
         curves = model.curve_
         z = graph.add("Mul", decision, np.float64(curves.slope))
@@ -109,6 +135,9 @@ def label_values(model, labels=None):
     if is_outlier_detector(model):
         return np.array([-1, 1], dtype=np.int64)
     classes = np.asarray(model.classes_)
+    if classes.dtype.kind == "O" and len(set(map(type, classes))) == 1:
+        alike = np.array(classes.tolist())  # numbers, beside None in y
+        classes = alike if alike.dtype.kind in "iufb" else classes
     if classes.dtype.kind in "iu":
         return classes.astype(np.int64)
     if classes.dtype.kind in "fb":
@@ -126,8 +155,7 @@ def _p_values(graph, conformal, score):
     least = conformal.tie_bounds()[0]
     count = graph.cast(_at_most(graph, least, score), np.float64)
     count = graph.add("Add", count, np.float64(1.0))
-    share = graph.add("Mul", count, np.float64(1.0 / (len(least) + 1)))
-    return graph.add("Where", graph.add("IsNaN", score), np.float64(np.nan), share)
+    return graph.add("Mul", count, np.float64(1.0 / (len(least) + 1)))
 
 
 def _probabilities(graph, curve, decision):
@@ -181,7 +209,7 @@ def _interpolated(graph, knots, values, x):
 
 
 def _at_most(graph, ascending, x):
-    """How many of the values are at most x, int64 of the shape of x; 0 where x is NaN."""
+    """How many of the values are at most x, int64 of the shape of x."""
     n_steps = max(1, len(ascending).bit_length())
     padded = np.full(2**n_steps, np.nan)  # which nothing reaches
     padded[: len(ascending)] = ascending

@@ -15,15 +15,19 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.utils import get_tags
 
 from ..io.encoding.blanks import BlankColumns
 from ..io.encoding.rare import RareCategories, RareColumns
 from ..io.encoding.truth import TruthColumns
-from .graph import InputColumns, Matrix, joined
+from .graph import FINITE, InputColumns, Matrix, joined
 
 
 def transform(graph, transformer, rows):
-    """Nodes for what a fitted transformer makes of rows, a Matrix or InputColumns."""
+    """Nodes for what a fitted transformer makes of rows, a Matrix or InputColumns.
+
+    Rows in which it doesn't accept a number are refused, as the transformer itself would.
+    """
     if isinstance(transformer, str) and transformer == "passthrough":
         return rows
     kind = type(transformer)
@@ -36,6 +40,8 @@ def transform(graph, transformer, rows):
     if kind in _WRITERS:
         return _WRITERS[kind](graph, transformer, rows)
     if isinstance(transformer, SelectorMixin):
+        if not get_tags(transformer).input_tags.allow_nan:
+            _require_finite(graph, rows)
         return rows.take(graph, transformer.get_support(indices=True))
     raise ValueError(
         f"{kind.__name__} can't be exported; supported are "
@@ -43,6 +49,13 @@ def transform(graph, transformer, rows):
         "For others install skl2onnx, call fewlabels.onnx.register_with_skl2onnx() and then "
         "skl2onnx.to_onnx."
     )
+
+
+def _require_finite(graph, rows, allow_nan=False):
+    """Refuse rows with an infinite number, and with NaN unless that is allowed."""
+    names = [rows.name] if isinstance(rows, Matrix) else rows.numeric
+    for name in names:
+        graph.refuse_beyond(name, FINITE, allow_nan)
 
 
 def _standard(graph, scaler, rows):
@@ -58,11 +71,13 @@ def _max_abs(graph, scaler, rows):
 
 def _rare(graph, step, rows):
     rows = rows.numbers(graph)
+    _require_finite(graph, rows)
     return Matrix(graph.add("Mul", rows.name, step.weight_), rows.width)
 
 
 def _rare_categories(graph, step, rows):
     rows = rows.numbers(graph)
+    _require_finite(graph, rows)
     known = graph.add("MatMul", rows.name, step.mixing().toarray())
     is_known = graph.add("MatMul", rows.name, step.members().toarray())
     is_unseen = graph.add("Sub", np.float64(1.0), is_known)
@@ -100,17 +115,24 @@ def _blank(graph, rows, place, text):
 
 def _min_max(graph, scaler, rows):
     rows = rows.numbers(graph)
+    _require_finite(graph, rows, allow_nan=True)
     name = graph.add("Mul", rows.name, scaler.scale_.astype(np.float64))
     rows = Matrix(graph.add("Add", name, scaler.min_.astype(np.float64)), rows.width)
     return _clipped(graph, rows, *scaler.feature_range) if scaler.clip else rows
 
 
 def _clipped(graph, rows, low, high):
-    return Matrix(graph.add("Clip", rows.name, np.float64(low), np.float64(high)), rows.width)
+    """Rows between two numbers. NaN stays, on which runtimes don't agree."""
+    clipped = graph.add("Clip", rows.name, np.float64(low), np.float64(high))
+    is_missing = graph.add("IsNaN", rows.name)
+    return Matrix(graph.add("Where", is_missing, rows.name, clipped), rows.width)
 
 
 def _affine(graph, rows, center, scale):
-    name, width = rows.numbers(graph)
+    """Rows less a centre, divided by a scale. NaN passes, as in all scalers."""
+    rows = rows.numbers(graph)
+    _require_finite(graph, rows, allow_nan=True)
+    name, width = rows
     for op, numbers in (("Sub", center), ("Div", scale)):
         if numbers is not None:
             name = graph.add(op, name, np.asarray(numbers, dtype=np.float64))
@@ -123,10 +145,13 @@ def _function(graph, transformer, rows):
             "a FunctionTransformer contains a Python function, which ONNX can't express; apply "
             "the function before, or use another transformer."
         )
+    if transformer.validate:
+        _require_finite(graph, rows)
     return rows
 
 
 def _projection(graph, step, rows):
+    _require_finite(graph, rows)
     components = step.components_.astype(np.float64)
     if getattr(step, "whiten", False):
         scale = np.sqrt(step.explained_variance_)
@@ -137,6 +162,7 @@ def _projection(graph, step, rows):
 
 def _impute(graph, imputer, rows):
     """Missing numbers are what ``missing_values`` says, missing texts empty ones."""
+    _require_finite(graph, rows, allow_nan=is_missing(imputer.missing_values))
     parts, flags = [], []
     flagged = set(imputer.indicator_.features_) if imputer.add_indicator else set()
     for place, value in enumerate(imputer.statistics_):
@@ -160,6 +186,10 @@ def _missing(graph, indicator, rows):
             f"a MissingIndicator of missing_values={indicator.missing_values!r} can't be "
             "exported; mark missing numbers as NaN."
         )
+    _require_finite(graph, rows, allow_nan=True)
+    if indicator.features == "missing-only" and indicator.error_on_new:
+        for place in np.setdiff1d(np.arange(indicator.n_features_in_), indicator.features_):
+            graph.refuse(_gap(graph, *rows.column(graph, place)))
     gaps = (_gap(graph, *rows.column(graph, place)) for place in indicator.features_)
     return joined(graph, [Matrix(graph.cast(gap, np.float64), 1) for gap in gaps])
 
@@ -256,10 +286,16 @@ def _is_text(categories):
 
 
 def _one_hot(graph, encoder, rows):
-    """A column of zeros and ones for each category; all zero for one that was not seen."""
+    """A column of zeros and ones for each category.
+
+    All are zero for one that was not seen, where that is no error.
+    """
+    _require_finite(graph, rows, allow_nan=True)
     parts = []
     for place, categories in enumerate(encoder.categories_):
         dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[place]
+        if encoder.handle_unknown == "error":
+            _refuse_unseen(graph, rows, place, categories)
         kept = np.delete(np.arange(len(categories)), [] if dropped is None else [dropped])
         if len(kept):
             same = _matches(graph, rows, place, np.asarray(categories)[kept])
@@ -268,7 +304,8 @@ def _one_hot(graph, encoder, rows):
 
 
 def _ordinal(graph, encoder, rows):
-    """The number of the category; NaN for one that was not seen where that is an error."""
+    """The number of the category; ``unknown_value`` for one that was not seen, or an error."""
+    _require_finite(graph, rows, allow_nan=True)
     known = encoder.handle_unknown == "use_encoded_value"
     unknown = float(encoder.unknown_value) if known else np.nan
     parts = []
@@ -278,11 +315,19 @@ def _ordinal(graph, encoder, rows):
             float(encoder.encoded_missing_value) if value != value else float(code)
             for code, value in enumerate(np.asarray(categories).tolist())
         ]
+        if not known:
+            _refuse_unseen(graph, rows, place, categories)
         same = graph.cast(_matches(graph, rows, place, categories), np.float64)
         code = graph.add("Gather", np.array(codes), graph.add("ArgMax", same, axis=1, keepdims=1))
         seen = graph.add("Greater", graph.row_sums(same), np.float64(0.0))
         parts.append(Matrix(graph.add("Where", seen, code, np.float64(unknown)), 1))
     return joined(graph, parts)
+
+
+def _refuse_unseen(graph, rows, place, categories):
+    """Refuse rows with a category that isn't among these."""
+    same = graph.cast(_matches(graph, rows, place, categories), np.float64)
+    graph.refuse(graph.add("Equal", graph.row_sums(same), np.float64(0.0)))
 
 
 def _truth(graph, step, rows):

@@ -23,6 +23,7 @@ from ...kernels import (
     make_kernel,
     one_of,
 )
+from ...kernels.base import distinct_kernels
 from ...kernels.width import rule_for
 from ...rows.files import FileSource, file_of
 from ...rows.source import ShardedSource
@@ -241,8 +242,8 @@ class KernelMachine(FittedEstimator):
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data; pass "
                 "dense rows, such as X.toarray()."
             )
-        kernel = function.kernels[0]
-        kernel.plain.check_powers(X)
+        for kernel in distinct_kernels(function):
+            kernel.check_powers(X)
         return sp.csr_array(X) if is_sparse else X
 
     def _source_to_score(self, X):

@@ -78,7 +78,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         self.columns = columns
 
     def fit(self, X, y=None):
-        X = validate_data(self, X, **_ROWS)
+        X = validated_rows(self, X, **_ROWS)
         n, ones = X.shape[0], np.asarray(X.sum(axis=0), dtype=float).ravel()
         self.column_ = np.ceil(np.cumsum(ones) / n).astype(int) - 1
         weight, n_columns = rare_weight(ones / n), int(self.column_[-1]) + 1
