@@ -43,8 +43,8 @@ PROSE = ["tests/meta/test_vocabulary.py", "tests/meta/test_documentation.py"]
 OTHERS = {
     "core/": ["tests/core", "tests/gram", "tests/problem"],
     "changelog.d/": ["tests/meta/test_changelog.py"],
-    "pyproject.toml": ["tests/meta/test_bounds.py", "tests/meta/test_extras.py"],
-    "Makefile": ["tests/meta/test_quick.py", "tests/meta/test_documentation.py"],
+    "pyproject.toml": [f"tests/meta/test_{name}.py" for name in ("bounds", "extras", "versions")],
+    "Makefile": [f"tests/meta/test_{name}.py" for name in ("quick", "documentation", "versions")],
     "benchmarks/": ["tests/meta/test_results.py"],
 }
 

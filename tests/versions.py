@@ -67,7 +67,8 @@ def call(*words, **options):
 
 def build(folder):
     """Build the wheel, and return its path."""
-    words = [sys.executable, "-m", "build", "--wheel", "--outdir", folder, REPOSITORY]
+    # From a source archive: building in the source tree takes the core away while it compiles.
+    words = [sys.executable, "-m", "build", "--outdir", folder, REPOSITORY]
     if call(*words, stdout=subprocess.DEVNULL):
         raise SystemExit("versions: the wheel can't be built")
     (wheel,) = Path(folder).glob("*.whl")

@@ -4,6 +4,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import versions
 
 # -- docstrings without their indentation -------------------------------------------------------
 
@@ -71,11 +73,12 @@ def import_everything():
     return found
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the compiler does it itself")
 def test_docstrings_may_lose_their_indentation():
     # What fills docstrings in fills in the same without it.
     code = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {[str(folder) for folder in Path(__file__).parents[:2]]}
 import test_versions
 assert "fewlabels" not in sys.modules
 sys.meta_path.insert(0, test_versions.Finder())
@@ -129,3 +132,41 @@ def test_every_version_is_declared_and_tried(repository):
     assert tried.split() == [f"python{version}" for version in declared]
     assert project(repository)["requires-python"] == f">={declared[0]}"
     assert declared == [f"3.{11 + k}" for k in range(len(declared))]
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="commands are shell scripts here")
+def test_pythons_are_found_by_path_by_command_and_by_pyenv(tmp_path, monkeypatch):
+    answers = "echo {0}; echo 3.98.{1}"
+    plain = script(tmp_path / "bin" / "python3.98", answers.format("/plain", 1))
+    monkeypatch.setenv("PATH", f"{plain.parent}{os.pathsep}{os.environ['PATH']}")
+    script(tmp_path / "bin" / "pyenv", f"echo {tmp_path}/pyenv")
+    assert versions.find("python3.98") == versions.find(str(plain)) == ("/plain", "3.98.1")
+    # A command of pyenv fails unless its version is chosen.
+    script(plain, "exit 127")
+    assert versions.find("python3.98") is None
+    for number in (9, 10):
+        name = tmp_path / "pyenv" / "versions" / f"3.98.{number}" / "bin" / "python3.98"
+        script(name, answers.format("/own", number))
+    assert versions.find("python3.98") == ("/own", "3.98.10")
+    assert versions.find("python3.97") is None
+
+
+def test_what_is_left_out_is_said(capsys):
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert versions.find(sys.executable).version.startswith(f"{own}.")
+    assert versions.main(["python3.97", "--", "tests"]) == 1
+    assert versions.main(["--others", "python3.97", sys.executable]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "versions: python3.97 was not found and is left out",
+        "versions: no Python was found; name some with PYTHONS=",
+        "versions: python3.97 was not found and is left out",
+        f"versions: {sys.executable} is left out: this version runs the other tests",
+        "versions: nothing to test",
+    ]

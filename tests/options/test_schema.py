@@ -44,7 +44,7 @@ def test_the_function_has_every_option_with_its_default():
     assert set(signature.parameters) == {"data", *FIT}
     for name in FIT:
         assert signature.parameters[name].default == FIELDS[name].default
-        assert f"    {name} : " in fit_table.__doc__
+        assert f"\n{name} : " in fit_table.__doc__
     assert "\ue000" not in fit_table.__doc__
 
 
