@@ -43,7 +43,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     drop : str or sequence of str, default=()
         Columns to leave out.
     keep : str or sequence of str, default=()
-        Columns to encode although they look like an identifier, a date or a constant.
+        Columns to encode although they look like an identifier, a date or a constant, or seem to
+        come with the labels.
     categorical : str or sequence of str, default=()
         Columns of categories although they hold numbers, or yes and no.
     missing : {"impute", "refuse"}, default="impute"

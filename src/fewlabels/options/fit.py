@@ -121,7 +121,8 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     keep: Any = option(
         (),
-        "Use this column although it looks like an identifier, a date or a constant.",
+        "Use this column although it looks like an identifier, a date or a constant, or seems to "
+        "come with the labels.",
         COLUMNS,
         metavar="COLUMN",
         accepts="str or sequence of str",

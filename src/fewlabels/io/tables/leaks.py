@@ -10,7 +10,8 @@ class were labelled. A column is left out in two cases:
   values, far more often than the labelled rows of *every* class (or hold none of the values of
   labelled rows).
 - A class has next to no rows among the unlabelled ones. Its labelled rows hold values that no
-  unlabelled row holds, so that the class would be labelled nearly completely.
+  unlabelled row holds, so that the class would be labelled nearly completely. Numbers that differ
+  from one another show that only next to unlabelled rows that all hold the same few values.
 
 The first case needs two or more classes: unlabelled rows beside a class of positives may differ
 from these in any way. Both are exact tests, with a level that many columns can share.
@@ -32,11 +33,15 @@ _LEVEL, _STRICT = 1e-3, 1e-4
 # How much more often unlabelled rows have to be blank than the rows of each class, and how many of
 # them have to hold the same values (this many at most) for these to be a placeholder.
 _GAP, _NEARLY_ALL, _FEW_VALUES = 0.5, 0.95, 3
+# More different values than this share of the unlabelled rows are measurements or names.
+_MANY = 0.25
 # The second case. Stray cells of unlabelled rows, as a share of the labelled rows' cells; which
 # share of a class has to differ from all unlabelled rows, unless these are blank; and the largest
 # share of a class that is believed to be labelled, where many and where few of its rows differ.
 _STRAY, _MOST = 0.02, 0.8
 _LABELLED, _LABELLED_IF_FEW = 0.25, 0.5
+# Unlabelled rows of a matrix that are looked at.
+_COMPARED = 5000
 
 
 class _Values(NamedTuple):
@@ -71,7 +76,7 @@ class LabelledRows:
         ``values`` are the different ones of all ``cells``, and ``counts`` the cells that hold
         each; all others are blank.
         """
-        if not (self._n_labelled and self._n_unlabelled):
+        if not (self._n_labelled and self._n_unlabelled) or self._is_out(len(cells), counts):
             return ""
         keys, places = _keys(values)
         blank = len(keys)
@@ -85,12 +90,27 @@ class LabelledRows:
         for of in (*usual, every):
             if self._is_no_mixture(of, labelled, unlabelled):
                 return self._words(of, labelled.sum(axis=0), "labelled rows", unlabelled, keys)
+        # Measurements of a rare class may all lie where no others do.
+        are_texts = keys.dtype.kind == "O"
         for own in labelled:
-            for of in (*usual, _lacking(own, unlabelled)):
+            other = _lacking(own, unlabelled)
+            for of in (*usual, other) if are_texts or not other.log_tries else usual:
                 if self._is_missing(of, own, unlabelled):
                     rows = "labelled rows" if len(labelled) == 1 else "rows of a class"
                     return self._words(of, own, rows, unlabelled, keys)
         return ""
+
+    def _is_out(self, n_rows: int, counts: NDArray[np.intp]) -> bool:
+        """Whether counts alone show that no test can reject, as for most measurements.
+
+        There are so many different values that labelled rows lack most of them, few cells are
+        blank, and no values are frequent.
+        """
+        n, blank = self._n_unlabelled, n_rows - int(counts.sum())
+        if len(counts) <= _MANY * n or blank >= min(_GAP * n, self._sizes.min()):
+            return False
+        frequent = np.sort(counts)[-_FEW_VALUES:]
+        return bool(frequent.sum() + blank < _NEARLY_ALL * n)
 
     def _is_no_mixture(
         self, of: _Values, labelled: NDArray[np.intp], unlabelled: NDArray[np.intp]
@@ -110,10 +130,14 @@ class LabelledRows:
         ]
         return max(chances) + of.log_tries < np.log(_LEVEL)
 
-    def _is_missing(self, of: _Values, own: NDArray[np.intp], unlabelled: NDArray[np.intp]) -> bool:
+    def _is_missing(
+        self, of: _Values, own: NDArray[np.intp], unlabelled: NDArray[np.intp]
+    ) -> bool:
         """Whether a class whose rows hold other values than these has no unlabelled rows."""
         outside = own[~of.holds]
-        if of.log_tries:  # what occurs once may be one of many values that unlabelled rows hold too
+        if (
+            of.log_tries
+        ):  # what occurs once may be one of many values that unlabelled rows hold too
             outside = outside[outside > 1]
         n_outside, n_stray = int(outside.sum()), int(unlabelled[~of.holds].sum())
         if not n_outside or n_stray > _STRAY * n_outside:
@@ -149,6 +173,23 @@ class LabelledRows:
             n_same = self._n_unlabelled - n_inside
             seen = f"the values of {n_known} are in {n_same:,} of {n_others}"
         return f"{seen}, so it seems to come with the label"
+
+
+def leaks_of_matrix(X: NDArray[Any], known: NDArray[Any]) -> dict[int, str]:
+    """Columns of a dense matrix that came with the labels, by position, and why.
+
+    Of very many unlabelled rows some are compared.
+    """
+    free = np.flatnonzero(known < 0)
+    step = -(-len(free) // _COMPARED)
+    rows = np.sort(np.concatenate([np.flatnonzero(known >= 0), free[:: max(1, step)]]))
+    labelled, found = LabelledRows(known[rows]), {}
+    for k in range(X.shape[1]):
+        column = np.asarray(X[rows, k], float)
+        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+        if why := labelled.leak(pa.array(column), values, counts):
+            found[k] = why
+    return found
 
 
 def _usual(unlabelled: NDArray[np.intp]) -> list[_Values]:

@@ -17,7 +17,7 @@ from ..limits import check_room
 from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
-from .leaks import LabelledRows
+from .leaks import LabelledRows, leaks_of_matrix
 from .names import value_key
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
 from .profile import UNHELPFUL, ColumnProfile, describe_columns, judge_columns, notes_on, see
@@ -378,7 +378,16 @@ def _choose_array(file, roles, row_numbers, tally, missing, empty_rows):
     notes = []
     if file.target is None and data.labels:
         notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
+    notes += [
+        f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
+        for k, why in _leaks(data, roles.known).items()
+    ]
     return rows, complete, schema, notes, []
+
+
+def _leaks(data, known):
+    """Columns of a matrix that came with the labels; those of sparse ones are not looked at."""
+    return {} if known is None or data.is_sparse else leaks_of_matrix(data.X, known)
 
 
 def _check_enough(path, n_rows, y, needed):
