@@ -28,7 +28,7 @@ def models(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("models"), np.random.default_rng(0)
     for name, n, shift in (("a", 40, 0.0), ("b", 50, 9.0)):
         rows = pd.DataFrame(rng.normal(size=(n, 2)) + shift, columns=["x", "y"])
-        fit_table(rows, machine="svdd", time_budget=0, n_jobs=1).save(folder / name)
+        fit_table(rows, machine="svdd", rows=True, time_budget=0, n_jobs=1).save(folder / name)
     rows.head(5).to_csv(folder / "rows.csv", index=False)
     return folder
 
