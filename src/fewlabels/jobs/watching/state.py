@@ -69,38 +69,49 @@ class State:
     def __init__(self, path):
         self.path = path
         try:
-            place = self._place()
+            before = self._identity()
             self._base = sqlite3.connect(":memory:" if path is None else path, timeout=5.0)
             self._base.isolation_level = None
             self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._base.execute("BEGIN IMMEDIATE")
+            n_tables = self._n_tables()
             for statement in _TABLES.split(";"):
                 self._base.execute(statement)
-            if self.fact("format", _FORMAT) != _FORMAT:
+            known = self.fact("format")
+            if known not in (None, _FORMAT):
                 raise UserError(
                     f"{path} was written by a newer version of fewlabels; update fewlabels."
                 )
-            self.keep("format", _FORMAT)
+            is_read = n_tables == self._n_tables() and known is not None
+            if not is_read:
+                self.keep("format", _FORMAT)
             self._base.execute("COMMIT")
-            self._own = self._place()
-            if place not in (None, self._own):
-                raise self._replaced()
+            self._own = self._identity()
+            if before is not None and (is_read or before.place != self._own.place):
+                self._check_own(before)
         except sqlite3.Error as error:
             raise self._unusable(error) from error
+        except UserError:
+            self._base.close()
+            raise
         rows = self._base.execute("SELECT key, place FROM kept")
         self._places = dict(rows)
         self._n_calibration = -min([0, *self._places])
 
-    def _place(self):
-        """What distinguishes the file from another of its name."""
-        found = None if self.path is None else identity_if_any(self.path)
-        return None if found is None else found.place
+    def _n_tables(self):
+        return self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
-    def _replaced(self):
-        return UserError(
-            f"{self.path} was replaced by another file while it was in use, so this watch "
-            "stopped; run the command again."
-        )
+    def _identity(self):
+        """What the file is recognised by, None in memory or without a file."""
+        return None if self.path is None else identity_if_any(self.path)
+
+    def _check_own(self, before):
+        """Refuse a file that isn't as it was ``before``: this process alone may write to it."""
+        if self._identity() != before:
+            raise UserError(
+                f"{self.path} was changed or replaced by another program while it was in use, so "
+                "this watch stopped; run the command again."
+            )
 
     def _unusable(self, error):
         if "locked" in str(error):
@@ -166,6 +177,7 @@ class State:
             row = Kept(number, tuple(json.loads(cells)), score, p_value)
             (recent if place < 0 else earlier).append(row)
         contents = recent, earlier, self.fact("rows left"), self.fact("columns")
+        self._check_own(self._own)
         monitor.resume(state, scores, reference, contents)
         return True
 
@@ -212,14 +224,14 @@ class State:
     # -- transactions ----------------------------------------------------------------------------
 
     def __enter__(self):
-        if self._place() != self._own:
-            raise self._replaced()
+        self._check_own(self._own)
         self._base.execute("BEGIN IMMEDIATE")
         return self
 
     def __exit__(self, kind, error, trace):
         try:
             self._base.execute("ROLLBACK" if kind else "COMMIT")
+            self._own = self._identity()
         except sqlite3.Error as failed:
             raise self._unusable(failed) from failed
 
