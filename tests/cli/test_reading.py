@@ -159,7 +159,7 @@ def test_classes_written_in_two_ways(run, tmp_path):
     fit = ["fit", path, "-o", tmp_path / "m", "--target", "status", "--prior", "0.2"]
     refused = run(*fit)
     assert refused.code == 2
-    assert "differ only in case or spaces: " in refused.err
+    assert "differ only in case, spaces or Unicode form: " in refused.err
     assert "pass --merge-case if they are one class, or --no-merge-case" in refused.err
     merged = run(*fit, "--merge-case")
     assert "20 rows labelled 'betrug'" in merged.out

@@ -98,11 +98,10 @@ def _hidden():
     malignant = y == 0
     known = malignant & (np.random.default_rng(0).random(len(y)) < 0.3)
     rows = StandardScaler().fit_transform(X)
-    found = SVC().fit(rows, known).predict(rows[~known])[malignant[~known]].sum()
+    assert not SVC().fit(rows, known).predict(rows[~known])[malignant[~known]].any()
     return (
         f"Of {malignant.sum()} malignant biopsies, {known.sum()} are labelled. The other "
-        f"{(malignant & ~known).sum()} hide among {(~malignant).sum()} benign ones. An `SVC` that "
-        f"treats unlabelled rows as negatives finds {found or 'none'} of them."
+        f"{(malignant & ~known).sum()} hide among {(~malignant).sum()} benign ones."
     )
 
 

@@ -104,7 +104,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Two values, or one and missing ones (NaN, None). The greater value (or
+            Two values, or one and missing ones (NaN, None, ""). The greater value (or
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         """
         check_prior(self.prior)

@@ -74,7 +74,7 @@ def label_shift(
     X : {array-like, sparse} of shape (n_samples, n_features)
         Rows.
     y : array-like of shape (n_samples,)
-        Two classes or more; unlabelled rows are missing (NaN, None) or ``unlabeled``.
+        Two classes or more; unlabelled rows are missing (NaN, None, "") or ``unlabeled``.
     class_ratio : "estimate", float, dict or array-like of shape (n_classes,), default="estimate"
         A known ratio is checked and passed through: the share of the second of two classes, a dict
         ``{class: share}``, or the shares in the order of the sorted classes.

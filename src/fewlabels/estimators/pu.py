@@ -240,7 +240,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows; for ``kernel="precomputed"`` the kernel matrix.
         y : array-like of shape (n_samples,)
-            Two values, or one and missing ones (NaN, None). The greater value (or
+            Two values, or one and missing ones (NaN, None, ""). The greater value (or
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight <= 0 are left out. They act as repetitions, so that

@@ -86,8 +86,8 @@ class S3VM(UpdatableS3VM):
         called after a change. "isotonic" averages isotonic regression and the sigmoid. With
         more than two classes the sigmoid is a softmax.
     unlabeled : value of y or None, default=-1
-        The value of y that marks unlabelled rows. NaN and None always do; None for no other
-        mark.
+        The value of y that marks unlabelled rows; None for no value. Missing ones (NaN, None,
+        "") always do. -1 counts only if none is missing: both together are refused.
     balance : bool, float or dict, default=True
         Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a number,
         or False for no constraint, which often puts all rows on one side. A dict
@@ -312,7 +312,7 @@ class S3VM(UpdatableS3VM):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows that were not trained on.
         y : array-like of shape (n_samples,)
-            Classes; unlabelled rows are missing (NaN, None) or ``unlabeled``.
+            Classes; unlabelled rows are missing (NaN, None, "") or ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
 
@@ -337,7 +337,7 @@ class S3VM(UpdatableS3VM):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows; for ``kernel="precomputed"`` the kernel matrix.
         y : array-like of shape (n_samples,)
-            Two classes or more; unlabelled rows are missing (NaN, None) or ``unlabeled``. Where y
+            Two classes or more; unlabelled rows are missing (NaN, None, "") or ``unlabeled``. If y
             holds ``unlabeled`` and one other value only, both are taken for classes, with
             a warning.
         sample_weight : array-like of shape (n_samples,), default=None

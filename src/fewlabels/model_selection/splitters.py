@@ -112,7 +112,7 @@ class LabeledKFold(_RepeatedFolds):
     n_splits, shuffle, n_repeats, random_state
         As in :class:`PUKFold`.
     unlabeled : value of y, default=-1
-        The mark of unlabelled rows. Missing values (NaN, None, ``pandas.NA``) mark them too.
+        The mark of unlabelled rows. Missing values (NaN, None, "") mark them too.
 
     Examples
     --------
