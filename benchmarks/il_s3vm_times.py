@@ -4,9 +4,9 @@
     python benchmarks/il_s3vm_times.py --data FOLDER --out FOLDER [--parts grow boxes single]
 
 grow:   seconds to add 10 labelled and 10 unlabelled rows at growing sizes: the path (virtual row
-        kept; rows as one block; without balancing; with the balancing of Yu et al.), batch CCCP from
-        scratch, at the default tolerance and with optimality conditions to 1e-6, warm-started CCCP,
-        annealed CCCP (the default) and NN-BB.
+        kept, row by row and as one batch; IL-S3VM and IL-BCS3VM as printed, one batch), batch CCCP
+        from scratch, at the default tolerance and with optimality conditions to 1e-6, warm-started
+        CCCP, annealed CCCP (the default) and NN-BB.
 boxes:  errors on the unlabelled rows after that over several draws, Gaussian kernel.
 single: one added row against batch CCCP from scratch to 1e-6 on as many rows, in one process;
         seconds of each of the rows (median, mean, largest).
@@ -42,7 +42,9 @@ BOXES = {
     "madelon": 600, "text": 800, "usps": 800, "mushrooms": 1500, "phishing": 1500, "w6a": 2000,
     "cod_rna": 2000, "ijcnn1": 1500, "a9a": 1000,
 }  # fmt: skip
-BOX_METHODS = ["path", "path-off", "cccp", "cccp-off", "annealed", "nn-bb"]
+BOX_METHODS = [
+    "path", "path-block", "path-off", "path-paper", "cccp", "cccp-off", "annealed", "nn-bb",
+]  # fmt: skip
 
 
 def main():

@@ -53,6 +53,8 @@ METHODS = {
     "usmo": {"solver": "usmo", "tol": 1e-3},
     "ours": {"solver": "decomposition", "tol": 1e-5},
 }
+# The problem of [7] where its n x n matrix is too large.
+EXACT = {"solver": "decomposition", "tol": 1e-8}
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ def fitted(data, kernel, lam, method, prior=None):
     """A fitted PUSVM with the threshold that minimises the risk, as in the paper."""
     machine = PUSVM(
         prior=data.prior if prior is None else prior,
-        lam=lam, threshold="risk", n_jobs=1, **KERNELS[kernel], **METHODS[method],
+        lam=lam, threshold="risk", n_jobs=1, **KERNELS[kernel],
+        **(EXACT if method == "exact" else METHODS[method]),
     )  # fmt: skip
     with warnings.catch_warnings():
         # Init* is stopped before its first step on purpose.

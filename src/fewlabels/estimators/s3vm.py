@@ -121,8 +121,8 @@ class S3VM(UpdatableS3VM):
         minimum (Chapelle et al. 2007), for small data: see docs/branch-and-bound.md.
     balance_update : {"keep", "paper"}, default="keep"
         "keep", our own method, keeps the virtual row of the balancing constraint in the problem
-        during updates, and often ends in another local minimum than "paper": Algorithms 1 to 3
-        of Yu et al. (2019), which remove it before rows change and add it again, and are slower.
+        during updates. "paper" removes it before rows change and adds it again, as Algorithms 1
+        to 3 of Yu et al. (2019) do, which is slower. The two can end in different local minima.
     path_order : {"block", "one-by-one"}, default="block"
         How the rows of an update change. "block": all at once, labelled new rows first, which is
         faster. "one-by-one": one after the other in the order given, as in Algorithm 1 of Gu et
