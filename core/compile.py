@@ -34,6 +34,7 @@ STRICT, CONTRACTED = "-ffp-contract=off", "-ffp-contract=fast"
 SOURCES = {
     "block.cpp": STRICT,
     "columns.cpp": CONTRACTED,
+    "distances.cpp": CONTRACTED,
     "forest.cpp": STRICT,
     "games.cpp": CONTRACTED,
     "level.cpp": STRICT,

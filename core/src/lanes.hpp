@@ -6,6 +6,8 @@
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace fl {
@@ -75,6 +77,33 @@ FL_INLINE vdouble low(vfloat v) {
 FL_INLINE vdouble high(vfloat v) {
     return __builtin_convertvector(__builtin_bit_cast(Halves, v).high, vdouble);
 }
+#endif
+
+// a b + c, rounded once where the processor can. Where sums of products have to be equal to the last
+// bit in several loops, it may not be left to the compiler which of them it contracts.
+#if defined(__AVX512F__)
+FL_INLINE vfloat fused(vfloat a, vfloat b, vfloat c) { return _mm512_fmadd_ps(a, b, c); }
+FL_INLINE vdouble fused(vdouble a, vdouble b, vdouble c) { return _mm512_fmadd_pd(a, b, c); }
+#elif defined(__FMA__)
+FL_INLINE vfloat fused(vfloat a, vfloat b, vfloat c) { return _mm256_fmadd_ps(a, b, c); }
+FL_INLINE vdouble fused(vdouble a, vdouble b, vdouble c) { return _mm256_fmadd_pd(a, b, c); }
+#elif defined(__aarch64__)
+FL_INLINE vfloat fused(vfloat a, vfloat b, vfloat c) {
+    return (vfloat)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+FL_INLINE vdouble fused(vdouble a, vdouble b, vdouble c) {
+    return (vdouble)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+#else
+FL_INLINE vfloat fused(vfloat a, vfloat b, vfloat c) { return a * b + c; }
+FL_INLINE vdouble fused(vdouble a, vdouble b, vdouble c) { return a * b + c; }
+#endif
+#if defined(__FMA__) || defined(__aarch64__)
+FL_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+FL_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+FL_INLINE float fused(float a, float b, float c) { return a * b + c; }
+FL_INLINE double fused(double a, double b, double c) { return a * b + c; }
 #endif
 
 // total += v, in double.

@@ -33,15 +33,17 @@ FL_INLINE void add_products(const Sparse<T>& p, int64_t r, int64_t c, V* z) {
         if (last == e + 4) {
             for (int i = 0; i < 4; i++) {
                 const T* entries = p.lanes + p.indices[e + i] * p.width + c;
+                const V value = V{} + p.data[e + i];
                 for (int k = 0; k < K; k++)
-                    sums[k] += load<V>(entries + k * (sizeof(V) / sizeof(T))) * p.data[e + i];
+                    sums[k] = fused(load<V>(entries + k * (sizeof(V) / sizeof(T))), value, sums[k]);
             }
             e = last;
         }
         for (; e < last; e++) {
             const T* entries = p.lanes + p.indices[e] * p.width + c;
+            const V value = V{} + p.data[e];
             for (int k = 0; k < K; k++)
-                sums[k] += load<V>(entries + k * (sizeof(V) / sizeof(T))) * p.data[e];
+                sums[k] = fused(load<V>(entries + k * (sizeof(V) / sizeof(T))), value, sums[k]);
         }
         for (int k = 0; k < K; k++) z[k] += sums[k];
     }
@@ -51,9 +53,11 @@ FL_INLINE void add_products(const Sparse<T>& p, int64_t r, int64_t c, V* z) {
 template <int K, typename T>
 FL_INLINE void evaluate(const Sparse<T>& p, int64_t r, int64_t c, T* values) {
     VecOf<T> z[K];
-    for (int k = 0; k < K; k++)
-        z[k] = load<VecOf<T>>(p.lane_term + c + k * kLanesOf<T>) + p.row_term[r];
+    for (int k = 0; k < K; k++) z[k] = VecOf<T>{};
     add_products<K>(p, r, c, z);
+    // At the end: where a row meets itself, the terms take away exactly what they were made of.
+    for (int k = 0; k < K; k++)
+        z[k] += load<VecOf<T>>(p.lane_term + c + k * kLanesOf<T>) + p.row_term[r];
     map_values < T, K<4 ? K : 4>(p.kind, p.degree, z);
     for (int k = 0; k < K; k++) store(values + c + k * kLanesOf<T>, z[k]);
 }
@@ -62,8 +66,9 @@ FL_INLINE void evaluate(const Sparse<T>& p, int64_t r, int64_t c, T* values) {
 template <typename T>
 void row_values(const Sparse<T>& p, int64_t r, T* values) {
     if (p.width == 1) {
-        T z = p.lane_term[0] + p.row_term[r];
+        T z = 0;
         add_products<1>(p, r, 0, &z);
+        z += p.lane_term[0] + p.row_term[r];
         VecOf<T> all[1] = {VecOf<T>{} + z};
         map_values<T, 1>(p.kind, p.degree, all);
         values[0] = all[0][0];
@@ -74,6 +79,18 @@ void row_values(const Sparse<T>& p, int64_t r, T* values) {
     if (left >= 4) evaluate<4>(p, r, c, values), left -= 4, c += 4 * kLanesOf<T>;
     if (left >= 2) evaluate<2>(p, r, c, values), left -= 2, c += 2 * kLanesOf<T>;
     if (left) evaluate<1>(p, r, c, values);
+}
+
+// <x, x>, summed as `add_products` sums it.
+double squared(const double* data, int64_t length) {
+    double z = 0.0;
+    for (int64_t e = 0; e < length;) {
+        const int64_t last = imin(length, e + 4);
+        double sum = 0.0;
+        for (; e < last; e++) sum = fused(data[e], data[e], sum);
+        z += sum;
+    }
+    return z;
 }
 
 double weighted_sum(const double* values, const double* coef, int64_t width) {
@@ -136,6 +153,12 @@ void evaluate_all(const Sparse<T>& p, int64_t n, int64_t m, T* out, int64_t star
     }
 
 extern "C" {
+int32_t fl_squared_norms_sparse(int64_t n, const double* data, const int64_t* indptr,
+                                double* out) {
+    for (int64_t i = 0; i < n; i++)
+        out[i] = fl::squared(data + indptr[i], indptr[i + 1] - indptr[i]);
+    return FL_OK;
+}
 FL_SPARSE(float, f32)
 FL_SPARSE(double, f64)
 }

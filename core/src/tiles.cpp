@@ -47,7 +47,8 @@ FL_INLINE void chain(const T* x, int64_t width, const T* columns, int64_t d, int
         for (int s = 0; s < S; s++) rows[s] = load<VecOf<T>>(x + k * width + s * kLanesOf<T>);
         for (int c = 0; c < C; c++) {
             T entry = columns[c * d + k];
-            for (int s = 0; s < S; s++) sums[c * S + s] += rows[s] * entry;
+            const VecOf<T> all = VecOf<T>{} + entry;
+            for (int s = 0; s < S; s++) sums[c * S + s] = fused(rows[s], all, sums[c * S + s]);
         }
     }
 }
@@ -59,16 +60,17 @@ FL_INLINE void evaluate(const Tiles<T>& p, int64_t t, int64_t i, int64_t j, VecO
     const T* columns = p.columns + j * p.d;
     int64_t last = imin(p.d, kChain);
     chain<T, S, C>(x, p.width, columns, p.d, 0, last, z);
-    for (int s = 0; s < S; s++) {
-        VecOf<T> term = load<VecOf<T>>(p.row_term + t * p.width + i + s * kLanesOf<T>);
-        for (int c = 0; c < C; c++) z[c * S + s] += term + (p.column_term[j + c] + p.constant);
-    }
     while (last < p.d) {
         int64_t first = last;
         last = imin(p.d, first + kChain);
         VecOf<T> sums[C * S];
         chain<T, S, C>(x, p.width, columns, p.d, first, last, sums);
         for (int k = 0; k < C * S; k++) z[k] += sums[k];
+    }
+    // At the end: where a row meets itself, the terms take away exactly what they were made of.
+    for (int s = 0; s < S; s++) {
+        VecOf<T> term = load<VecOf<T>>(p.row_term + t * p.width + i + s * kLanesOf<T>);
+        for (int c = 0; c < C; c++) z[c * S + s] += term + (p.column_term[j + c] + p.constant);
     }
     map_values<T, S == 1 ? C : S>(p.kind, p.degree, z);
 }
@@ -149,6 +151,22 @@ void apply(const Tiles<T>& p, const double* coef, double* out, int64_t start, in
     }
 }
 
+// <x, x> of up to kLanes rows, summed as `evaluate` sums it.
+void squared(const double* rows, int64_t d, int64_t count, double* out) {
+    vdouble z = {};
+    for (int64_t first = 0; first < d; first += kChain) {
+        const int64_t last = imin(d, first + kChain);
+        vdouble sum = {};
+        for (int64_t k = first; k < last; k++) {
+            vdouble entry = {};
+            for (int64_t i = 0; i < count; i++) entry[i] = rows[i * d + k];
+            sum = fused(entry, entry, sum);
+        }
+        z = first ? z + sum : sum;
+    }
+    for (int64_t i = 0; i < count; i++) out[i] = z[i];
+}
+
 template <typename T>
 void evaluate_all(const Tiles<T>& p, T* out, int64_t start, int64_t stop) {
     for (int64_t t = start; t < stop; t++) {
@@ -181,6 +199,11 @@ void evaluate_all(const Tiles<T>& p, T* out, int64_t start, int64_t stop) {
     }
 
 extern "C" {
+int32_t fl_squared_norms(int64_t n, int64_t d, const double* rows, double* out) {
+    for (int64_t i = 0; i < n; i += fl::kLanes)
+        fl::squared(rows + i * d, d, fl::imin(fl::kLanes, n - i), out + i);
+    return FL_OK;
+}
 FL_TILES(float, f32)
 FL_TILES(double, f64)
 }

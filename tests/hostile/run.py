@@ -31,6 +31,7 @@ AREAS = {
     "replacing": ("hostile.replacing", 100),
     "blanks": ("hostile.blanks", 500),
     "graphs": ("hostile.graphs", 300),
+    "far rows": ("hostile.far_rows", 2000),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

@@ -24,6 +24,7 @@ SAMPLE = {
     "replacing": (0, 3),
     "blanks": (0, 12),
     "graphs": (0, 12),
+    "far rows": (0, 25),
 }
 
 

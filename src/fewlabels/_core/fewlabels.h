@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define FL_VERSION 3
+#define FL_VERSION 4
 
 #if defined(_WIN32)
 #define FL_API __declspec(dllexport)
@@ -204,6 +204,24 @@ FL_API int32_t fl_column_sparse_f64(int32_t kind, int64_t degree, const double *
                                     const double *row_term, int64_t width, const double *lanes,
                                     const double *lane_term, int64_t n, int64_t m, double *out,
                                     int64_t start, int64_t stop);
+
+/* <x, x> of rows, summed as the functions above sum <row, column>: with minus half of it as its
+ * term, a row's z with itself, or with an equal row, is exactly 0. */
+FL_API int32_t fl_squared_norms(int64_t n, int64_t d, const double *rows, double *out);
+FL_API int32_t fl_squared_norms_sparse(int64_t n, const double *data, const int64_t *indptr,
+                                       double *out);
+
+/* out[j, i] = ||rows[i] - columns[j]||^2 from differences, where nothing cancels, for rows start to
+ * stop of n. Entries of CSR rows are sorted, and there is one for a place. */
+FL_API int32_t fl_squared_distances(int64_t n, int64_t d, const double *rows, int64_t m,
+                                    const double *columns, double *out, int64_t start,
+                                    int64_t stop);
+FL_API int32_t fl_squared_distances_sparse(int64_t n, const double *data, const int64_t *indices,
+                                           const int64_t *indptr, int64_t m,
+                                           const double *column_data,
+                                           const int64_t *column_indices,
+                                           const int64_t *column_indptr, double *out,
+                                           int64_t start, int64_t stop);
 
 /* Stored columns: storage[s] is the column in slot s, with room for `length` rows. */
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 #: The version of the C interface that this package was written for.
-VERSION = 3
+VERSION = 4
 
 _FOLDER = Path(os.environ.get("FEWLABELS_CORE_FOLDER", HERE / "lib"))
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")

@@ -31,7 +31,6 @@ from .base.fitted_estimator import shown
 from .base.kernel_machine import COMMON, KernelMachine, Outside
 from .base.locking import consistent, fitting
 from .base.rows import check_weight
-from .base.status import warn_of_lost_digits
 from .base.two_classes import PROBABILITY
 
 CONSTRAINTS: dict = {
@@ -321,7 +320,6 @@ class PUSVM(positive_unlabelled.PUMachine):
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
         if not (is_start and self.max_iter == 0):
             self._report_status(found.result, self.tol, found.gap)
-            warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
         return found
 
     def _describer(self):
@@ -448,7 +446,6 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _describe(self):
         rows, found = self._stream.trained()
-        warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
         return self._describer().solution(rows, found, self._stream.stated.lam, True)
 
     def _fit_curve(self):

@@ -130,10 +130,6 @@ class GramOperator(ABC):
         """The same operator with float64 kernel values, or None if it has them already."""
         return None
 
-    def lost(self, coef):
-        """How far ``K @ coef`` is off by the rounding of float64 values, where that is known."""
-        return 0.0
-
     def product(self, indices, coef):
         """``K[:, indices] @ coef`` as a new float64 array of shape (n,)."""
         out = np.zeros(self.n)

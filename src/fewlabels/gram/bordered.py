@@ -97,9 +97,6 @@ class BorderedGram(WrappedGram):
         if not real.all():
             out[: self.inner.n] += self.border * coef[~real].sum()
 
-    def lost(self, coef):
-        return self.inner.lost(coef[: self.inner.n])
-
     def refined(self):
         inner = self.inner.refined()
         return None if inner is None else self._around(inner, slice(None), self.n > inner.n)

@@ -193,9 +193,6 @@ class CachedGram(WrappedGram):
     def refined(self):
         return self.inner.refined()
 
-    def lost(self, coef):
-        return self.inner.lost(coef)
-
     def take(self, indices):
         return self.inner.take(indices)
 

@@ -145,9 +145,6 @@ class RepeatedGram(WrappedGram):
         used = np.flatnonzero(total)
         out += self.inner.product(used, total[used])[self.copies.of]
 
-    def lost(self, coef):
-        return self.inner.lost(np.bincount(self.copies.of, coef, self.inner.n))
-
     def take(self, indices):
         gram = self.some(indices)
         return gram.inner if gram.inner.n == gram.n else gram

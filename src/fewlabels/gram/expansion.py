@@ -1,14 +1,18 @@
 """f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted model evaluates."""
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.rows import row_products
+from .far_rows import FarColumns, far_places
 from .row_map import RowMap
 from .rows import packed
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
+_NONE = np.empty(0, np.intp)
 
 
 class Expansion:
@@ -56,6 +60,7 @@ class Expansion:
             self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
+            self._far = far_places(kernel, self._prepared[1], vectors.shape[1])
 
     def __call__(self, X):
         """Values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
@@ -102,9 +107,24 @@ class Expansion:
             columns, term = self._prepared
             if sp.issparse(columns) != sp.issparse(rows):
                 columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
+            far = FarColumns(self.kernel, _NONE, X[:0], self.n_jobs)
+            if len(self._far):
+                places = far_places(self.kernel, row_term, X.shape[1])
+                far = FarColumns(self.kernel, places, X[places], self.n_jobs)
             rows = packed(rows, row_term)
             if self.coef.ndim == 1:
-                rows.apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
+                apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
+                far_vectors = self._far_vectors(X) if len(far) else None
+                far.add_product(apply, columns, term, self.coef, out, self._far, far_vectors)
             else:
                 values = rows.columns(self.row_map, columns, term, self.n_jobs)
+                if len(far):
+                    far.set_values(values, self._far, self._far_vectors(X))
                 out += np.einsum("ji,kj->ik", values, self.coef)
+
+    def _far_vectors(self, X):
+        """Far vectors, stored as rows X are."""
+        vectors = self.vectors[self._far]
+        if sp.issparse(vectors) == sp.issparse(X):
+            return vectors
+        return vectors.toarray() if sp.issparse(vectors) else sp.csr_array(vectors)

@@ -10,8 +10,9 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
+from .._core.distances import squared_norms as summed_norms
 from ..kernels import MappedKernel, center_of, centered
-from ..kernels.rows import is_sparse, squared_norms
+from ..kernels.rows import far_from, is_sparse, lossless, squared_norms
 from ..kernels.sparse import canonical
 from .equal_rows import distinct
 
@@ -19,34 +20,38 @@ from .equal_rows import distinct
 _FARTHEST = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e290}
 # Half the squared norm beyond which sums of float64 round exponents by more than a hundredth.
 _FAR = 1e14
-# Share of K(x, x) that the farthest row loses by rounding, from which the centre is a median.
-_LOST = 1e-6
+# Rounding of norms that decides on neither side of a limit.
+_NEARLY = 1e-6
 
 
 class RowMap:
     """How raw rows become prepared rows, for one ``kernel``, centre and precision.
 
     The rows ``X`` decide the centre and, for ``dtype=None``, the precision: float32 unless the
-    data need more.
+    data need more. ``has_far`` says whether rows may be so far from the centre that their
+    distances have to come from differences (``far_rows``).
     """
 
     def __init__(self, kernel: MappedKernel, X, dtype=None):
-        self.kernel = kernel
+        self.kernel, self.n_columns = kernel, X.shape[1]
         self.kind, self.degree = kernel.compiled_map(), kernel.degree
         # Distances do not change when all rows move; small norms cancel less.
         self.center = None
         if kernel.of_distance:
             self.center = center_of(X)
         self.error_units, fits = self._examined(X)
-        if not is_sparse(X) and kernel.of_distance and 4.5e-16 * self.error_units > _LOST:
+        if self.has_far and not is_sparse(X):  # the mean may be far from most rows
             self.center = middle(X)
+            self._examined(X)
         self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
 
     @classmethod
-    def known(cls, kernel, center, farthest, row_length, dtype=None):
+    def known(cls, kernel, center, farthest, row_length, n_columns, dtype=None):
         """The map of rows that lie elsewhere: the largest squared norm around the centre."""
         row_map = cls.restored(kernel, center, np.float64)
         row_map.error_units, fits = kernel.rounding(farthest, row_length)
+        row_map.n_columns = n_columns
+        row_map.has_far = row_map._reaches_far(farthest)
         row_map.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
         return row_map
 
@@ -54,8 +59,10 @@ class RowMap:
     def value_error(self):
         """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""
         # In float64 the norms round as well; norms of float32 rows are summed in float64.
-        last_place = 4.5e-16 if self.dtype == np.float64 else 1.2e-7
-        return self.error_units * last_place
+        if self.dtype != np.float64:
+            return self.error_units * 1.2e-7
+        error = self.error_units * 4.5e-16
+        return min(error, lossless(self.n_columns)) if self.has_far else error
 
     @classmethod
     def restored(cls, kernel, center, dtype):
@@ -64,7 +71,8 @@ class RowMap:
         row_map.kernel = kernel
         row_map.kind, row_map.degree = kernel.compiled_map(), kernel.degree
         row_map.center = center
-        row_map.error_units = np.nan  # of rows that are not there any more
+        # Of rows that are not there any more.
+        row_map.error_units, row_map.has_far = np.nan, kernel.of_distance
         row_map.dtype = np.dtype(dtype)
         return row_map
 
@@ -82,7 +90,14 @@ class RowMap:
         for part in _parts(X):
             norms = squared_norms(self._shifted(X[part]))
             largest = max(largest, float(norms.max(initial=0.0)))
+        self.has_far = self._reaches_far(largest)
         return self.kernel.rounding(largest, _row_length(X, self.center))
+
+    def _reaches_far(self, largest):
+        """Whether rows of so large a squared norm may be beyond ``far_from``."""
+        if not self.kernel.of_distance:
+            return False
+        return 0.5 * self.kernel.factor**2 * largest > (1.0 - _NEARLY) * far_from(self.n_columns)
 
     def _shifted(self, X):
         return centered(X, self.center)
@@ -111,14 +126,17 @@ class RowMap:
     def _term(self, rows):
         if not self.kernel.of_distance:
             return np.zeros(rows.shape[0], self.dtype)
-        # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
-        term, farthest = -0.5 * squared_norms(rows), _FARTHEST[self.dtype]
+        # From the rounded rows; in float64 summed as inner products are, so that K(x, x), and K of
+        # equal rows, is exactly 1.
+        exact = self.dtype == np.float64
+        norms = summed_norms if exact else squared_norms
+        term, farthest = -0.5 * norms(rows), _FARTHEST[self.dtype]
         least = term.min(initial=0.0)
         if least < -farthest:
             # Nothing is near such a row; its norm would overflow.
             entries = rows.data if is_sparse(rows) else rows
             np.clip(entries, -(farthest**0.5), farthest**0.5, out=entries)
-            term = np.maximum(term, -farthest)
+            term = -0.5 * norms(rows) if exact else np.maximum(term, -farthest)
         elif least < -_FAR and self.dtype == np.float64:
             _shorten(rows, term)
         return term.astype(self.dtype, copy=False)

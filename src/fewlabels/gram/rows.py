@@ -8,6 +8,7 @@ from .._core import tiles
 from .._threads import run_ranges
 from ..kernels.rows import is_sparse
 from .base import Columns, GramOperator
+from .far_rows import FarColumns, far_places
 
 _SPARSE_WORTH_A_THREAD = 200_000
 # Rows that a thread takes at least.
@@ -146,10 +147,6 @@ class TiledRows:
         return out
 
 
-# Stated error below which float64 values are not compared with exact ones; rows that are.
-_LOSSLESS, _COMPARED = 1e-10, 300
-
-
 def packed(rows, term):
     """Prepared rows in the form that columns are evaluated against."""
     return (SparseRows if is_sparse(rows) else TiledRows)(rows, term)
@@ -162,7 +159,7 @@ class RowsGram(GramOperator):
     already: (rows, term), diagonal, indices into X.
     """
 
-    def __init__(self, row_map, X, n_jobs=1, *, part=None):
+    def __init__(self, row_map, X, n_jobs=1, *, part=None, far=None):
         if part is None:
             part = row_map.prepare(X), row_map.kernel.diagonal(X), None
         (rows, term), self._diagonal, self._index = part
@@ -175,6 +172,7 @@ class RowsGram(GramOperator):
         self._X = X
         self._packed = packed(rows, term)
         self._exact = row_map.refined()
+        self._far = self._far_rows(term) if far is None else far
 
     def diagonal(self):
         return self._diagonal
@@ -183,8 +181,12 @@ class RowsGram(GramOperator):
         # In float64, from the raw rows if need be: blocks decide the steps, and cost little.
         indices = np.asarray(indices)
         if self.dtype == np.float64:
-            return Columns(indices, self._packed.rows(indices))
-        return Columns(indices, self._exact.prepare(self._X[self._places(indices)]))
+            values = self._packed.rows(indices)
+        else:
+            values = self._exact.prepare(self._X[self._places(indices)])
+        if self.row_map.has_far:  # rows as they were given, for differences
+            values = *values, self._X[self._places(indices)]
+        return Columns(indices, values)
 
     def columns(self, indices, out=None):
         return self._values(self.gather(indices), out)
@@ -194,34 +196,50 @@ class RowsGram(GramOperator):
 
     def _values(self, columns, out=None):
         self.n_values += len(columns) * self.n
-        rows, term = self.row_map.rounded(*columns.values)
-        return self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
+        rows, term = self.row_map.rounded(*columns.values[:2])
+        out = self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
+        if len(self._far):
+            self._far.set_values(out, *self._far_among(columns))
+        return out
 
     def block_of(self, columns):
         self.n_values += len(columns) ** 2
-        rows, term = columns.values
-        return packed(rows, term).columns(self._exact, rows, term, self.n_jobs)
+        rows, term = columns.values[:2]
+        out = packed(rows, term).columns(self._exact, rows, term, self.n_jobs)
+        if self.row_map.has_far:
+            far, X = self._far_among(columns)
+            FarColumns(self.row_map.kernel, far, X, self.n_jobs).set_values(out, far, X)
+        return out
 
     def whole(self):
         if self.dtype != np.float64:
             return super().whole()
         self.n_values += self.n**2
-        return self._packed.columns(self.row_map, *self._packed.all_rows(), self.n_jobs)
+        out = self._packed.columns(self.row_map, *self._packed.all_rows(), self.n_jobs)
+        self._far.set_values(out, self._far.places, self._far.X)
+        return out
 
     def add_columns(self, columns, coef, out):
         self.n_values += len(columns) * self.n
-        rows, term = self.row_map.rounded(*columns.values)
-        self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+        rows, term = self.row_map.rounded(*columns.values[:2])
+        if not len(self._far):
+            self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+            return
+        apply = partial(self._packed.apply, self.row_map, n_jobs=self.n_jobs)
+        self._far.add_product(apply, rows, term, coef, out, *self._far_among(columns))
 
-    def lost(self, coef):
-        # Estimated from values between the rows that matter most.
-        if not self.row_map.kernel.of_distance or self._exact.value_error < _LOSSLESS:
-            return 0.0
-        rows = np.sort(np.argsort(-np.abs(coef), kind="stable")[:_COMPARED])
-        values = self.row_map.kernel.direct_values(self._X[self._places(rows)])
-        wrong = np.abs((self.block(rows) - values) @ coef[rows]).max(initial=0.0)
-        share = np.abs(coef[rows]).sum() / np.abs(coef).sum() if coef.any() else 1.0
-        return float(wrong / share)
+    def _far_rows(self, term):
+        places = np.empty(0, np.intp)
+        if self.row_map.has_far:
+            places = far_places(self.row_map.kernel, term, self._X.shape[1])
+        X = self._X[self._places(places)]
+        return FarColumns(self.row_map.kernel, places, X, self.n_jobs)
+
+    def _far_among(self, columns):
+        """Places of far columns, and these rows as they were given."""
+        _, term, X = columns.values
+        far = far_places(self.row_map.kernel, term, X.shape[1])
+        return far, X[far]
 
     def refined(self):
         if self.dtype == np.float64:
@@ -232,7 +250,8 @@ class RowsGram(GramOperator):
     def take(self, indices):
         indices = np.asarray(indices)
         part = self._packed.rows(indices), self._diagonal[indices], self._places(indices)
-        return RowsGram(self.row_map, self._X, self.n_jobs, part=part)
+        far = self._far.take(indices) if len(self._far) else self._far
+        return RowsGram(self.row_map, self._X, self.n_jobs, part=part, far=far)
 
     def _places(self, indices):
         """Indices into the raw rows."""

@@ -93,9 +93,6 @@ class SumGram(GramOperator):
         for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
             member.add_columns(own, weight * coef, out)
 
-    def lost(self, coef):
-        return float(np.abs(self.weight) @ [member.lost(coef) for member in self.members])
-
     def take(self, indices):
         return self._of([member.take(indices) for member in self.members])
 

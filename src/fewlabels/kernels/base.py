@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances
 
 from .._core.library import CONSTANTS
-from .rows import center_of, centered, is_sparse, row_products, squared_norms
+from .rows import is_sparse, row_products, squared_distances, squared_norms
 from .sparse import canonical
 
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
@@ -139,9 +137,7 @@ class MappedKernel(Kernel):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (canonical(rows).astype(np.float64, copy=False) for rows in (X, Z))
         if self.of_distance:
-            center = center_of(Z)
-            X, Z = centered(X, center), centered(Z, center)
-            z = -0.5 * self.factor**2 * euclidean_distances(X, Z, squared=True)
+            z = -0.5 * self.factor**2 * squared_distances(X, Z, self.factor)
         else:
             inner = X @ Z.T
             z = self.factor**2 * (inner.toarray() if is_sparse(inner) else inner) + self.coef0
@@ -210,8 +206,3 @@ class FormedKernel(Kernel):
         values = (self.values(rows, rows) for rows in blocks)
         parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]
         return np.concatenate(parts).astype(float)
-
-
-def growth(row_length):
-    """How the rounding of an inner product grows with its terms, measured over random rows."""
-    return 1.3 + 0.4 * math.sqrt(row_length)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import FLOAT32_UNITS_LIMIT, LARGEST, FeatureKernel, Map, MappedKernel, growth
-from .rows import squared_norms
+from .base import FLOAT32_UNITS_LIMIT, LARGEST, FeatureKernel, Map, MappedKernel
+from .rows import growth, squared_norms
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances
 
-from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
-from .rows import center_of, centered
-from .sparse import canonical
+from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel
+from .rows import growth, squared_distances
 
 _LOG2_E, _LN2 = math.log2(math.e), math.log(2.0)
-# Columns that differences are taken of at a time.
-_COLUMNS = 4096
 
 
 @dataclass(frozen=True)
@@ -58,19 +52,6 @@ class RBF(MappedKernel):
         X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
         return np.exp(self.log_values(X, Z))
 
-    def direct_values(self, X):
-        """Values between rows from their differences: slow, but nothing cancels."""
-        squares = np.zeros((X.shape[0], X.shape[0]))
-        columns = np.unique(X.indices) if sp.issparse(X) else np.arange(X.shape[1])
-        for first in range(0, len(columns), _COLUMNS):
-            some = X[:, columns[first : first + _COLUMNS]]
-            some = np.asarray(some.toarray() if sp.issparse(some) else some, dtype=np.float64)
-            squares += cdist(some, some, "sqeuclidean")
-        return np.exp(-self.gamma * squares)
-
     def log_values(self, X, Z):
         """log K(x, z), shape (len(X), len(Z)), however far apart rows are."""
-        X, Z = canonical(X), canonical(Z)
-        center = center_of(Z)
-        X, Z = centered(X, center), centered(Z, center)
-        return -self.gamma * euclidean_distances(X, Z, squared=True)
+        return -self.gamma * squared_distances(X, Z, self.factor)

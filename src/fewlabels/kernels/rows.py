@@ -6,9 +6,16 @@ move in columns whose median is far from zero, compared with the distances betwe
 half of such a column's entries are stored, so moved rows have at most twice as many entries.
 """
 
+import math
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
 
+from .._core import distances
+from .._threads import run_ranges
 from .sparse import canonical
 
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
@@ -16,6 +23,14 @@ from .sparse import canonical
 _FAR = 10.0
 # Rows that medians are estimated from.
 _SAMPLE = 2000
+# Rounding of a squared distance that expanding the square may cause, in units of the exponent of a
+# kernel value, beyond which distances come from differences; and the rounding of its terms, which
+# grows with their number, measured over random rows, up to so many.
+_LOSSLESS, _LAST_PLACE, _MOST_TERMS = 1e-11, 4.5e-16, 1000
+# At such exponents all kernel values have ended.
+_OUT_OF_REACH = 1100.0
+# Numbers below which a second thread costs more than it saves, and rows that it takes at a time.
+_WORTH_A_THREAD, _ROWS_AT_A_TIME = 1_000_000, 256
 
 
 def is_sparse(X):
@@ -44,6 +59,107 @@ def squared_norms(X):
         squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
         return squares @ np.ones(squares.shape[1])
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def growth(row_length: int) -> float:
+    """Return how the rounding of an inner product grows with its terms: over random rows."""
+    return 1.3 + 0.4 * math.sqrt(row_length)
+
+
+def far_from(n_columns: int) -> float:
+    """Return the exponent of a row from which on expanded distances lose digits.
+
+    A row's exponent is what it has in the kernel's value with the centre. Between two such rows
+    distances have to come from differences. Other pairs keep their digits: if one of the two is
+    more than twice as far, their value has ended, else both are about as near as this.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns.
+
+    Returns
+    -------
+    float
+    """
+    rounding = _LAST_PLACE * growth(min(n_columns, _MOST_TERMS))
+    return max(_OUT_OF_REACH, _LOSSLESS / rounding)
+
+
+def lossless(n_columns: int) -> float:
+    """Return the rounding of kernel values where far rows are told by their differences.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns.
+
+    Returns
+    -------
+    float
+    """
+    # Of two rows that are both near, or the farther one at twice the distance.
+    return _LAST_PLACE * (2.0 + 4.0 * far_from(n_columns) * growth(min(n_columns, _MOST_TERMS)))
+
+
+def direct_distances(X: Any, Z: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+    """Return squared distances from differences, in which nothing cancels.
+
+    Parameters
+    ----------
+    X, Z : {ndarray, sparse} of shape (n, d)
+        Rows, both dense or both canonical CSR.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (len(Z), len(X))
+    """
+    if is_sparse(X):
+        length = X.nnz // max(1, X.shape[0])
+        X, Z = (sp.csr_array(rows, dtype=np.float64) for rows in (X, Z))
+    else:
+        length = X.shape[1]
+        X, Z = (np.ascontiguousarray(rows, dtype=np.float64) for rows in (X, Z))
+    n, out = X.shape[0], np.empty((Z.shape[0], X.shape[0]))
+
+    def some(start: int, stop: int) -> None:
+        ends = start * _ROWS_AT_A_TIME, min(n, stop * _ROWS_AT_A_TIME)
+        distances.squared_distances(X, Z, out, *ends)
+
+    n_jobs = n_jobs if out.size * (length + 4) > _WORTH_A_THREAD else 1
+    run_ranges(some, -(-n // _ROWS_AT_A_TIME), n_jobs)
+    return out
+
+
+def squared_distances(X: Any, Z: Any, factor: float) -> NDArray[np.float64]:
+    """Return squared distances with the digits that a kernel of distances needs.
+
+    Parameters
+    ----------
+    X, Z : {ndarray, sparse} of shape (n, d)
+        Rows.
+    factor : float
+        What rows are multiplied by before half the squared distance is the kernel's exponent.
+
+    Returns
+    -------
+    ndarray of shape (len(X), len(Z))
+    """
+    X, Z = (canonical(rows).astype(np.float64, copy=False) for rows in (X, Z))
+    if is_sparse(X) != is_sparse(Z):
+        X, Z = (rows.toarray() if is_sparse(rows) else rows for rows in (X, Z))
+    center = center_of(Z)
+    rows, others = centered(X, center), centered(Z, center)
+    found = euclidean_distances(rows, others, squared=True)
+    limit = far_from(X.shape[1])
+    far, also_far = (
+        np.flatnonzero(0.5 * factor**2 * squared_norms(some) > limit) for some in (rows, others)
+    )
+    if len(far) and len(also_far):
+        found[np.ix_(far, also_far)] = direct_distances(Z[also_far], X[far])
+    return found
 
 
 def center_of(X):

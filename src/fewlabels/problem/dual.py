@@ -150,14 +150,14 @@ class DualProblem:
 
     def supported_gap(self, result):
         """The gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
-        missing, lost = curvature_missing(self.gram, result.a), self.gram.lost(result.a)
-        if not missing and not lost:
+        missing = curvature_missing(self.gram, result.a)
+        if not missing:
             return result.duality_gap
         extent, penalty = self.extent, self.penalty
         # How far apart two feasible points can be: d'd is at most sum |d| times max |d|.
         sums = min(self.total - extent.lowest, extent.highest - self.total)
         width = min(sums, float(np.max(penalty.upper - penalty.lower)))
-        return result.duality_gap + self.scale * sums * (missing * width + 2.0 * lost)
+        return result.duality_gap + self.scale * sums * missing * width
 
     def feasible_start(self):
         """A feasible point: variables filled one after the other from their bounds."""

@@ -38,7 +38,6 @@ from .kernel_machine import KernelMachine
 from .left_out import FitPredict
 from .locking import consistent, fitting, lock_of, one_at_a_time
 from .rows import check_weight, is_outside, read_all
-from .status import warn_of_lost_digits
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -155,7 +154,6 @@ class OneClassMachine(FitPredict, KernelMachine):
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
             self._share_held_out = float(held_out.mask[normal].mean())
         self._tell(result, tol, solution)
-        warn_of_lost_digits(problem.gram, result.a, problem.scale, tol)
 
     def _hold(self, stream):
         super()._hold(stream)
@@ -170,8 +168,6 @@ class OneClassMachine(FitPredict, KernelMachine):
         problem, result = stream.solution()
         rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
         unit = stream.formulation.unit(stream.mass)
-        # A path has no tolerance.
-        warn_of_lost_digits(problem.gram, result.a, problem.scale, 0.0)
         return self._solution(rows, numbers, problem, result, stream.shift, unit)
 
     # -- calibration ---------------------------------------------------------------------------

@@ -2,14 +2,10 @@
 
 from math import isnan
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warn import warn
 from ...solvers import Status
-
-# Digits that a sum of kernel values may lose without a word, as a share of the coefficients.
-_LOST = 1e-6
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
@@ -92,15 +88,3 @@ def reporter(name, callback, verbose):
         return callback is not None and callback(entry)
 
     return report
-
-
-def warn_of_lost_digits(gram, coef, unit, tol):
-    """Warn if rounding of kernel values moves ``unit K coef`` by more than a tolerance."""
-    lost = unit * gram.lost(coef)
-    if lost > max(tol, _LOST * unit * np.abs(coef).sum()):
-        warn(
-            f"kernel values of these rows lost precision: scores may be off by {lost:.2g}. "
-            "Groups of rows are very far apart for this gamma; check for outliers, scale the "
-            "columns or pass a smaller gamma.",
-            ConvergenceWarning,
-        )

@@ -12,7 +12,6 @@ from ...kernels import centered
 from ...labels.semi_supervised import places_of
 from ...rows.shards import stacked
 from ...streams.semi_supervised import numbered
-from ..base.status import warn_of_lost_digits
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Certifier:
     """Describes what trainings and streams have come to, as values.
 
     ``offset`` is what the class ratio has added to f, a number or one for every class, or None;
-    digits that are lost beyond ``tol`` are warned of.
+    a path that rounding keeps above ``tol`` hasn't converged.
     """
 
     kernel: Any
@@ -116,8 +115,6 @@ class Certifier:
         numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
         of_gram = support if len(support) else np.arange(len(known))
         gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
-        for at in stands:
-            warn_of_lost_digits(gram, at.coef[of_gram], 1.0, self.tol)
         converged = stream.done and not stream.lost_to_rounding(self.tol)
         biases = self.moved(np.array([-float(at.multiplier) for at in stands]))
         return self.solution(

@@ -15,7 +15,7 @@ from ...problem.dual import curvature_missing
 from ...streams.semi_supervised import BREAKDOWNS, S3VMStream
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, unproven
-from ..base.status import report_status, warn_of_lost_digits
+from ..base.status import report_status
 
 # Strategies of ``consolidate`` that build a path, instead of training at once.
 _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
@@ -211,6 +211,5 @@ def warn_of_training(name, found, gram, tol, deadline):
     if message is None:
         gaps = [curvature_missing(gram, one.result.a) for one in found]
         report_status(name, worst.result, tol, float(np.sum(gaps)), deadline)
-        warn_of_lost_digits(gram, worst.result.a[: gram.n], 1.0, tol)
     else:
         warn(message, ConvergenceWarning)

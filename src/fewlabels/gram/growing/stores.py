@@ -3,12 +3,15 @@
 A store evaluates values in float64 and keeps none; ``columns`` caches them.
 """
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
 from ..._core import tiles
 from ...kernels.rows import squared_norms
 from ..explicit import formed_values
+from ..far_rows import FarColumns, far_places
 from ..linear import products
 from ..row_map import RowMap
 from ..rows import SparseRows, TiledRows, packed
@@ -92,6 +95,37 @@ class GrowingSparse(SparseRows):
         self._room = *self.arrays, self.term
 
 
+class GrowingFar(FarColumns):
+    """Rows far from the centre, with room for more."""
+
+    def __init__(self, kernel, X):
+        self._rows = X.astype(np.float64)
+        self._is_sparse = sp.issparse(X)
+        if self._is_sparse:
+            self._rows = GrowingSparse(sp.csr_array(self._rows), np.zeros(X.shape[0]))
+        super().__init__(kernel, np.empty(0, np.intp), X[:0].astype(np.float64))
+
+    def append(self, places, X):
+        """Add far rows, at later places."""
+        first, n = len(self), len(self) + len(places)
+        if self._is_sparse:
+            self._rows.append(sp.csr_array(X, dtype=np.float64), np.zeros(len(places)))
+            self.X = self._rows.csr
+        else:
+            self._rows = grown(self._rows, n)
+            self._rows[first:n] = X
+            self.X = self._rows[:n]
+        self.places = np.append(self.places, places)
+
+    def keep(self, indices):
+        """Keep those among some of all rows, with their places there."""
+        some = self.take(indices)
+        self.places, self._rows = some.places, some.X
+        if self._is_sparse:
+            self._rows = GrowingSparse(some.X, np.zeros(len(some)))
+        self.X = some.X
+
+
 class FeatureStore:
     """Rows of features under a MappedKernel; the first decide the centre, and dense or CSR."""
 
@@ -100,6 +134,7 @@ class FeatureStore:
         self.d, self.sparse = X.shape[1], sp.issparse(X)
         grows = GrowingSparse if self.sparse else GrowingTiles
         self.rows = grows(*self.row_map.prepare(X[:0]))
+        self.far = GrowingFar(kernel, X[:0])
 
     @property
     def n(self):
@@ -109,22 +144,42 @@ class FeatureStore:
         check_width(X, self.d)
         if sp.issparse(X) != self.sparse:
             X = sp.csr_array(X) if self.sparse else X.toarray()
-        self.rows.append(*self.row_map.prepare(X))
+        rows, term = self.row_map.prepare(X)
+        far = far_places(self.row_map.kernel, term, self.d)
+        if len(far):  # the centre stays, so rows may be however far from it
+            self.far.append(self.n + far, X[far])
+        self.rows.append(rows, term)
         return self.row_map.kernel.diagonal(X)
 
     def keep(self, indices):
         self.rows.keep(indices)
+        if len(self.far):
+            self.far.keep(np.asarray(indices))
 
     def columns_of(self, indices, n_jobs):
-        return self.rows.columns(self.row_map, *self.rows.rows(indices), n_jobs)
+        out = self.rows.columns(self.row_map, *self.rows.rows(indices), n_jobs)
+        if len(self.far):
+            some = self.far.take(np.asarray(indices))
+            self.far.set_values(out, some.places, some.X)
+        return out
 
     def cross(self, rows, columns, n_jobs):
         """K[rows][:, columns]."""
         some = packed(*self.rows.rows(rows))
-        return some.columns(self.row_map, *self.rows.rows(columns), n_jobs).T
+        out = some.columns(self.row_map, *self.rows.rows(columns), n_jobs)
+        if len(self.far):
+            far, others = (self.far.take(np.asarray(some)) for some in (rows, columns))
+            far.set_values(out, others.places, others.X)
+        return out.T
 
     def add_product(self, indices, coef, out, n_jobs):
-        self.rows.apply(self.row_map, *self.rows.rows(indices), coef, out, n_jobs)
+        rows, term = self.rows.rows(indices)
+        apply = partial(self.rows.apply, self.row_map, n_jobs=n_jobs)
+        if len(self.far):
+            far = self.far.take(np.asarray(indices))
+            self.far.add_product(apply, rows, term, coef, out, far.places, far.X)
+        else:
+            apply(rows, term, coef, out)
 
 
 class SumStore(FeatureStore):

@@ -1,0 +1,50 @@
+"""Squared norms and distances of float64 rows, C-ordered or canonical CSR."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import f64, f64_out, i64
+from .library import lib
+
+
+def squared_norms(rows: Any) -> NDArray[np.float64]:
+    """Return <x, x> of rows, summed as kernel values are.
+
+    Minus half of it as a row's term makes its kernel value with an equal row exact.
+    """
+    n, out = rows.shape[0], np.empty(rows.shape[0])
+    if hasattr(rows, "indptr"):
+        data, ends = f64(rows.data, rows.data.size), _whole(rows.indptr)
+        lib.fl_squared_norms_sparse(n, data, i64(ends, n + 1), f64_out(out, n))
+    else:
+        d = rows.shape[1]
+        lib.fl_squared_norms(n, d, f64(rows, n * d), f64_out(out, n))
+    return out
+
+
+def squared_distances(
+    rows: Any, columns: Any, out: NDArray[np.float64], start: int, stop: int
+) -> None:
+    """Set ``out[j, i]`` to the squared distance of row i, from start to stop, and column j."""
+    (n, d), m = rows.shape, columns.shape[0]
+    if columns.shape[1] != d:
+        raise TypeError(f"rows of {d} columns have no distance to rows of {columns.shape[1]}.")
+    target = f64_out(out, m * n)
+    if not hasattr(rows, "indptr"):
+        lib.fl_squared_distances(
+            n, d, f64(rows, n * d), m, f64(columns, m * d), target, start, stop
+        )
+        return
+    # The names keep the arrays alive as long as their addresses are used.
+    indices, ends = _whole(rows.indices), _whole(rows.indptr)
+    others, bounds = _whole(columns.indices), _whole(columns.indptr)
+    own = f64(rows.data, rows.data.size), i64(indices, rows.data.size), i64(ends, n + 1)
+    size = columns.data.size
+    theirs = f64(columns.data, size), i64(others, size), i64(bounds, m + 1)
+    lib.fl_squared_distances_sparse(n, *own, m, *theirs, target, start, stop)
+
+
+def _whole(numbers: Any) -> NDArray[np.int64]:
+    return numbers.astype(np.int64, copy=False)
