@@ -18,7 +18,7 @@ SAMPLE = {
     "files": (0, 8),
     "commands": (0, 8),
     "attacks": (0, 8),
-    "graphs": (0, 12),
+    "graphs": (1, 10),
 }
 
 
