@@ -163,7 +163,6 @@ class Case:
         rows = self._hostile(frame.head(14))
         found = self._run(graph, rows)
         final = model[-1] if hasattr(model, "steps") else model
-        size = self._size(final)
         n_refused = 0
         for k in range(len(rows)):
             row = rows.iloc[k : k + 1]
@@ -174,6 +173,8 @@ class Case:
                     given = row if self.is_table else row[_NUMBERS].to_numpy()
                     wanted = np.asarray(model.decision_function(given))[0]
                     label = model.predict(given)[0]
+                    encoded = given if final is model else model[:-1].transform(given)
+                    size = self._size(final, encoded)
             except ValueError as error:
                 n_refused += 1
                 self._require_nothing(answer, final, row, error)
@@ -277,14 +278,26 @@ class Case:
             require(bool(answer["label"] == label), f"the label is {answer['label']} for {shown}")
 
     @staticmethod
-    def _size(final):
-        """What scores are summed from; a bag's are in deviations of its own."""
+    def _size(final, row):
+        """What the score of an encoded row is summed from, before values cancel."""
         function = final.function_
-        if not hasattr(function, "coef"):
-            return max(1.0, *(abs(bag.middle) / bag.spread for bag in function.bags))
-        vectors = function.vectors if function.shift is None else function.vectors - function.shift
-        reach = np.abs(function.kernels[0].diagonal(vectors)).max(initial=0.0)
-        return float(np.abs(function.coef).sum() * reach + np.abs(function.bias).max())
+        if hasattr(function, "coef"):
+            return _summed(function, row)
+        return max(
+            (abs(bag.middle) + _summed(bag.function, row)) / bag.spread for bag in function.bags
+        )
+
+
+def _summed(function, row):
+    """Bound on the values of a function, from the coefficients and K(x, x)."""
+    kernel, vectors = function.kernels[0], function.vectors
+    row = row.toarray() if hasattr(row, "toarray") else row
+    if function.shift is not None:
+        vectors, row = vectors - function.shift, row - function.shift
+    own = float(np.abs(kernel.diagonal(np.asarray(row, dtype=float)))[0])
+    reach = float(np.abs(kernel.diagonal(vectors)).max(initial=0.0))
+    largest = np.sqrt(reach) * np.sqrt(max(own, reach)) + getattr(function, "self_weight", 0.0) * own
+    return float(np.abs(function.coef).sum() * largest + np.abs(function.bias).max())
 
 
 def _quiet():

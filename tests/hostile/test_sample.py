@@ -25,6 +25,7 @@ SAMPLE = {
     "blanks": (0, 12),
     "graphs": (0, 12),
     "far rows": (0, 25),
+    "graphs": (1, 10),
 }
 
 

@@ -233,11 +233,13 @@ def _check_options(confidence, n_bootstrap):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2.")
 
 
-def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200, seed=0):
+def estimated_shares(
+    X, place, weight, classes, confidence=0.9, n_bootstrap=200, seed=0, is_enough=None
+):
     """Shares, intervals and replicates, from the place of each row's class, -1 for none.
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
-    repeated k times.
+    repeated k times. Without intervals and replicates (None) where ``is_enough(shares)``.
     """
     if not np.any(place < 0):
         raise ValueError(
@@ -274,6 +276,8 @@ def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200,
 
     per_row = len(own) / (n_classes * counts)
     shares = shares_of(per_row[own], free.reshape(-1, n_classes))
+    if is_enough is not None and is_enough(shares):
+        return shares, None, None
     replicates = np.empty((n_bootstrap, n_classes))
     for k in range(n_bootstrap):
         times = np.zeros(len(own))

@@ -123,6 +123,7 @@ def watch(
             **options,
             form=format and format.value,
             observer=observer,
+            on_start=None if quiet else _start,
             on_alarm=None if quiet else _alarm,
         )
     if not quiet:
@@ -136,6 +137,10 @@ def _accepted(summary):
     """What became of the alarms: a watch without a run length is silent until one is accepted."""
     waits = summary["alarm"] or summary["run_length"] is not None or not summary["alarms"]
     return "" if waits else ", accepted"
+
+
+def _start(message):
+    say(message, err=True)
 
 
 def _alarm(record):

@@ -76,7 +76,7 @@ class S3VM(UpdatableS3VM):
         Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
         share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares
         in the order of ``classes_``. The mean probabilities of the unlabelled rows are then the
-        shares. ``balance=True`` holds the mean of f at ``2 * share - 1``. With ``balance=False``,
+        shares. The constraint holds the mean of f at ``2 * share - 1``. With ``balance=False``,
         ``fit`` moves the intercept until classes are equally probable where decisions are 0 (with
         several classes: equal), which takes the five fits of ``probability``. "estimate" uses
         :func:`fewlabels.class_prior.label_shift`. Updates keep ratio and intercept.
@@ -88,10 +88,13 @@ class S3VM(UpdatableS3VM):
     unlabeled : value of y or None, default=-1
         The value of y that marks unlabelled rows; None for no value. Missing ones (NaN, None,
         "") always do. -1 counts only if none is missing: both together are refused.
-    balance : bool, float or dict, default=True
-        Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a number,
-        or False for no constraint, which often puts all rows on one side. A dict
-        ``{class: share}`` means ``2 * share - 1`` for each class.
+    balance : "auto", bool, float or dict, default="auto"
+        Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), the papers'
+        constraint; a number; or False for no constraint, which often puts all rows on one side. A
+        dict ``{class: share}`` means ``2 * share - 1`` for each class. "auto" is True unless the
+        rows contradict the labels' class ratio: then it is an estimate, as with
+        ``class_ratio="estimate"``. A doubtful ratio is kept, with a warning. Rows outside memory
+        and precomputed kernels aren't judged.
     auto_consolidate : bool, default=False
         Whether an update after which ``consolidation_due_`` is True searches for a better
         minimum, also the first one after which 5 % of the rows have changed since a fit. That
@@ -141,8 +144,8 @@ class S3VM(UpdatableS3VM):
         The classes, sorted. With two, f is positive for the second. With more there is one f
         per class, in this order.
     class_ratio_ : ndarray of shape (n_classes,) or None
-        Shares of the classes among the unlabelled rows, given or estimated; None without
-        ``class_ratio``.
+        Shares of the classes among the unlabelled rows, given or estimated; None where the
+        labels' own are used.
     class_ratio_interval_ : ndarray of shape (n_classes, 2) or None
         The 90 % interval of each share, if they were estimated.
     left_out_decisions_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes), or None
@@ -245,7 +248,12 @@ class S3VM(UpdatableS3VM):
         # Sums of costs are numbers, too.
         "C": [Interval(Real, 0.0, 1e300, closed="right")],
         "C_star": [Interval(Real, 0.0, 1e300, closed="both")],
-        "balance": ["boolean", Interval(Real, -1e300, 1e300, closed="both"), dict],
+        "balance": [
+            StrOptions({"auto"}),
+            "boolean",
+            Interval(Real, -1e300, 1e300, closed="both"),
+            dict,
+        ],
         "class_ratio": [
             StrOptions({"estimate"}),
             Interval(Real, 0.0, 1.0, closed="neither"),
@@ -270,7 +278,7 @@ class S3VM(UpdatableS3VM):
 
     C: float = 10.0
     C_star: float = 5.0
-    balance: bool | float | dict = True
+    balance: str | bool | float | dict = "auto"
     annealing: bool = True
     kernel: str | Callable = "rbf"
     gamma: str | float = "distance"
@@ -413,9 +421,12 @@ class S3VM(UpdatableS3VM):
 
     def _prepare(self, rows, label):
         """Take from the labels of ``MemorySource`` what training begins with."""
-        self.class_ratio_, self.class_ratio_interval_ = reading.class_ratio_of(
-            self.class_ratio, rows, label, self.classes_, self._seed()
-        )
+        if self.class_ratio is None and isinstance(self.balance, str):
+            found = reading.ratio_unlike_labels(rows, label, self.classes_, self._seed())
+        else:
+            given = self.class_ratio
+            found = reading.class_ratio_of(given, rows, label, self.classes_, self._seed())
+        self.class_ratio_, self.class_ratio_interval_ = found
         if reading.has_trees(self.kernel):
             self._deformed = reading.grown_trees(
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()

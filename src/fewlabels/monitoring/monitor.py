@@ -75,9 +75,11 @@ class Monitor:
         copy. Only changes that move the scores can be seen.
     calibration : array-like of shape (n_calibration, n_features), "model" or None, default=None
         Rows from before the stream that the model was **not** trained on. Training rows score
-        too well and cause false alarms. "model" takes the calibration scores that a one-class
-        model holds: exact for rows held out by ``calibration="split"``, approximate for
-        leave-one-out scores. None starts without: the first rows of the stream are the reference.
+        too well and cause false alarms. "model" takes the calibration scores of a one-class
+        model: exact for rows held out by ``calibration="split"``, approximate for leave-one-out
+        scores. Of a PUSVM or S3VM that stores its rows, it takes the unlabelled ones, each scored
+        by a model fitted without it, which is approximate. None starts without: the first rows of
+        the stream are the reference, and a change that all rows share can't be seen.
     labels : array-like of shape (n_calibration,), default=None
         Classes of the calibration rows, or marks of the positive ones. :meth:`change` then
         distinguishes a changed class ratio from changed features. Models of two classes only.
@@ -178,7 +180,7 @@ class Monitor:
         self.n_rows_, self.alarm_, self._epoch = 0, None, 1
         self._ranks = Ranks(max_scores, int(random_state))
         self._kept = KeptRows(window, _SAMPLE, int(random_state))
-        self._start(Score(model, score), calibration, labels)
+        self._start(model, score, calibration, labels)
 
     # -- the stream ------------------------------------------------------------------------------
 
@@ -305,7 +307,7 @@ class Monitor:
         how = self._score.how
         self._epoch += 1
         self._kept.clear()
-        self._start(Score(model, how), calibration, labels)
+        self._start(model, how, calibration, labels)
         return self
 
     @consistent
@@ -429,15 +431,16 @@ class Monitor:
 
     # -- parts -----------------------------------------------------------------------------------
 
-    def _start(self, score, calibration, labels):
+    def _start(self, model, how, calibration, labels):
         """Begin with a model and its calibration rows."""
-        self._score, scores = score, np.zeros(0)
+        score, scores = Score(model, how), np.zeros(0)
+        self._score = score
         if isinstance(calibration, str):
             if calibration != "model":
                 raise ValueError(
                     f"calibration={calibration!r} is unknown; pass rows, 'model', or None."
                 )
-            scores = own_calibration(score)
+            scores = own_calibration(model, score.how)  # a frozen copy stores no rows
         elif calibration is not None:
             calibration = _rows(calibration)
             scores = checked(score(calibration), calibration.shape[0], what="Calibration row")

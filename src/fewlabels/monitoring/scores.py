@@ -7,6 +7,8 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from ..estimators.base.locking import snapshot_of
+from ..tasks.one_class import ONE_CLASS
+from .left_out import scores_left_out, why_not_left_out
 
 _METHODS = ("score_samples", "decision_function", "predict_proba")
 
@@ -60,21 +62,59 @@ def checked(scores, n, done=0, what="Row"):
     return scores
 
 
-def own_calibration(score):
-    """Scores that the model keeps of rows it was not trained on, or of its rows left out."""
-    model = model_of(score)
-    try:
-        known = score.how in ("score_samples", "decision_function")
-        conformal = model.conformal_ if known else None
-    except AttributeError:
-        conformal = None
-    if conformal is None:
+def own_calibration(model, how):
+    """Scores of training rows by a model that wasn't trained on them.
+
+    Of a one-class model these are its calibration scores, and of another one those of its
+    unlabelled rows, left out.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model.
+    how : str or callable
+        The method that scores rows, or a function of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_calibration,)
+
+    Raises
+    ------
+    ValueError
+        If the model has no such scores.
+    """
+    last = model[-1] if isinstance(model, Pipeline) else model
+    reason = why_uncalibrated(model)
+    if callable(how):
+        reason = f"score={how!r} is a function"
+    if reason is not None:
         raise ValueError(
-            f"{type(model).__name__} holds no calibration scores; pass calibration=ROWS that it "
-            "was not trained on, fit a one-class model with target_fpr, or pass None."
+            f"{type(last).__name__} has no scores to calibrate with, because {reason}; pass "
+            "calibration=ROWS that it was not trained on, or None."
         )
+    if not _is_one_class(last):
+        return scores_left_out(last, lambda again, rows: Score(again, how)(rows))
+    _ = last.calibration_scores_  # of rows left out, if they aren't known yet
+    conformal = last.conformal_
     scores = conformal.as_scored(conformal.scores)
-    return scores if score.how == "score_samples" else scores - model.offset_
+    return scores if how == "score_samples" else scores - last.offset_
+
+
+def why_uncalibrated(model):
+    """Return why a model has no scores to calibrate a monitor with, a clause; None if it has."""
+    last = model[-1] if isinstance(model, Pipeline) else model
+    if not _is_one_class(last):
+        return why_not_left_out(last)
+    try:
+        _ = last.calibration_scores_
+    except (AttributeError, ValueError) as error:
+        return f"it isn't calibrated ({str(error).rstrip('.')})"
+    return None
+
+
+def _is_one_class(model):
+    return getattr(type(model), "task", None) is ONE_CLASS
 
 
 def model_of(score):

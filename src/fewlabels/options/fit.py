@@ -249,11 +249,12 @@ class FitOptions(ReadingOptions, ClusterOptions):
         range=_COST_OR_0,
     )
     balance: float | str | bool | None = parameter(
-        "s3vm: mean score of the unlabelled rows: a number, the mean label, or unconstrained.",
-        unset="labels",
-        metavar="NUMBER|labels|none",
-        range=Range("'labels', 'none' or a number", lambda value: abs(value) < _INF),
-        words={"labels": True, "none": False},
+        "s3vm: mean score of the unlabelled rows: a number, the mean label, or unconstrained; auto "
+        "is the mean label unless the rows contradict it.",
+        unset="auto",
+        metavar="NUMBER|auto|labels|none",
+        range=Range("'auto', 'labels', 'none' or a number", lambda value: abs(value) < _INF),
+        words={"auto": "auto", "labels": True, "none": False},
     )
     class_ratio: float | str | dict[Any, float] | Sequence[float] | None = parameter(
         "s3vm: share of each class among the unlabelled rows, such as "

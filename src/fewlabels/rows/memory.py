@@ -93,6 +93,14 @@ class MemorySource(RowSource):
         everywhere[self.kept] = values
         return everywhere
 
+    @property
+    def marks(self):
+        """What a model that is updated has to know of all rows, by name."""
+        marks = {"weight": self.spread(self.weights)}
+        if self.held_out is not None:
+            marks = {"weight": self.held_out.weight, "calibrates": self.held_out.mask}
+        return marks if self.anomalies is None else marks | {"anomaly": self.anomalies}
+
     def without(self, mask):
         """The same where some of all rows do not count."""
         chosen = np.flatnonzero(~mask[self.indices])

@@ -37,6 +37,7 @@ from ...training.calibration import (
 from .kernel_machine import KernelMachine
 from .left_out import FitPredict
 from .locking import consistent, fitting, lock_of, one_at_a_time
+from .outside import OUTSIDE, share_outside, warn_of_rows_outside
 from .rows import check_weight, is_outside, read_all
 
 CALIBRATION = {
@@ -137,17 +138,15 @@ class OneClassMachine(FitPredict, KernelMachine):
         solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
         stream = None
         if rows.can_be_held:
-            marks = {"weight": rows.spread(rows.weights)}
-            if held_out is not None:
-                marks = {"weight": held_out.weight, "calibrates": held_out.mask}
-            if rows.anomalies is not None:
-                marks["anomaly"] = rows.anomalies
-            held, kernel = HeldRows(rows.everything, **marks), solution.function.kernel
+            held, kernel = HeldRows(rows.everything, **rows.marks), solution.function.kernel
             start = rows.spread(result.a), result.multiplier
             so_far = {"n_steps": solution.n_iter, "history": solution.history}
             stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
         self._hold(stream)
         self._keep(solution)
+        if solution.rate is None and not solution.is_point:  # which the fit warns of
+            share = share_outside(rows, formulation, solved, solution.function.rounding)
+            self._late.put(OUTSIDE, self._version, share)
         if rows.backend is not None:
             self._backend = rows.backend
         if held_out is not None:
@@ -328,6 +327,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         ndarray of int of shape (n_samples,)
         """
         decision = self.decision_function(X, diagonal)
+        warn_of_rows_outside(self)
         backend = backend_of(decision)
         if backend is None:
             return np.where(decision >= 0, 1, -1).astype(np.intp)

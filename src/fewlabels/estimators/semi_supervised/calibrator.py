@@ -83,6 +83,8 @@ class Calibrator:
             settings["gamma"] = model.gamma_
         if isinstance(model.balance, Mapping):
             settings["balance"] = numbered_shares(model.balance, model.classes_, numbers)
+        if isinstance(model.balance, str):  # all labels have decided
+            settings["balance"] = True
         if model.class_ratio_ is not None:  # without a constraint the intercept moves afterwards
             settings["class_ratio"] = None if model.balance is False else model.class_ratio_
         if self.graph is not None:

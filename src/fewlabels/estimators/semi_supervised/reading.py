@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._warn import warn
 from ...class_prior.class_ratio import estimated_shares
+from ...class_prior.contradiction import judge_labels
 from ...kernels import TREES_OF_CLASSES, kind_of
 from ...labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
 from ...options.words import Message, ref
@@ -61,11 +62,17 @@ def check_each_has_labels(label, classes):
         )
 
 
+def follows_labels(balance):
+    """Whether the labels' class ratio holds for the unlabelled rows, if nothing contradicts."""
+    return balance is True or isinstance(balance, np.bool_ | str) and bool(balance)
+
+
 def problems_of(C, C_star, balance, shares, classes):
     """What the function of two classes minimises, or each of several.
 
     ``balance`` is the parameter, and ``shares`` is the class ratio, or None.
     """
+    balance = True if isinstance(balance, str) else balance
     n = 1 if len(classes) == 2 else len(classes)
     means = [balance] * n
     if shares is not None and not isinstance(balance, bool | np.bool_):
@@ -130,7 +137,7 @@ def check_new_classes(class_ratio, balance):
                 "again, with a share for each class if you pass any."
             )
         )
-    if not isinstance(balance, bool | np.bool_):
+    if not isinstance(balance, bool | np.bool_ | str):
         raise ValueError(
             Message(
                 f"{ref('balance', some=repr(balance))} has no share for a new class; fit again "
@@ -157,6 +164,35 @@ def class_ratio_of(given, rows, label, classes, seed):
     place = places_of(label, len(classes))
     shares, intervals, _ = estimated_shares(rows.X, place, rows.weights, classes, seed=seed)
     return shares, intervals
+
+
+def ratio_unlike_labels(rows, label, classes, seed):
+    """Shares of the classes and their intervals where the labels' ratio is contradicted.
+
+    None for either where the labels' own ratio counts, with a warning if that is doubtful.
+    """
+    if not rows.is_in_memory or rows.is_matrix:
+        return None, None
+    place = places_of(label, len(classes))
+    found = judge_labels(rows.X, place, rows.weights, classes, seed)
+    if found.is_contradicted:
+        return found.shares, found.intervals
+    if found.is_doubtful:
+        counts = np.bincount(place[place >= 0], minlength=len(classes))
+        own = counts / counts.sum()
+        worst = int(np.argmax(np.abs(own - found.shares)))
+        low, high = found.intervals[worst]
+        warn(
+            Message(
+                f"{100 * own[worst]:.3g} % of the labels are of class {classes[worst]}, and about "
+                f"{100 * found.shares[worst]:.2g} % of the unlabelled rows seem to be (90 % "
+                f"interval {100 * low:.2g} to {100 * high:.2g}): the labels may not have been "
+                "drawn at random, but their ratio is used. Pass class_ratio=..., or balance=True "
+                "if they were."
+            ),
+            UserWarning,
+        )
+    return None, None
 
 
 def given_ratio(given, classes):

@@ -6,6 +6,7 @@ import sys
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_outlier_detector
 
 from ...io.given import source_of
 from ...io.models.files import read_model
@@ -13,6 +14,7 @@ from ...io.paths import resolved
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.tally import Tally
 from ...monitoring import LORD, Monitor
+from ...monitoring.scores import why_uncalibrated
 from ...options.fit import check
 from ...options.words import UserError, ref
 from ..observer import job
@@ -22,6 +24,8 @@ from .sources import batches_of_stream, unread_rows
 from .state import State, check_file
 
 _STDIN = "-"
+# What rows are compared with where nothing is known from before them.
+_STREAM = "the first rows of the stream"
 
 
 class WatchSettings(NamedTuple):
@@ -89,8 +93,9 @@ class Watch:
         self.figures = {"rows": 0, "skipped": 0, "alerts": 0, "alarms": 0, "learned": 0}
         self.figures |= state.fact("figures", {})
         self.rows_before = self.figures["rows"]
-        self.follower = None
-        self.monitor = self._monitor(pipeline, calibration, window, known is None)
+        self.follower, self.is_new = None, known is None
+        self._why_not = why_uncalibrated(pipeline) if known is None else None
+        self.monitor = self._monitor(pipeline, calibration, window)
         if window is not None:
             began, epoch = state.fact("epoch", [0, 1])
             self.follower = Follower(pipeline, metadata, window, settings.seed, began, epoch)
@@ -105,15 +110,28 @@ class Watch:
         """What rows of the stream are compared with, in words."""
         if calibration is not None:
             return f"the rows of {calibration.path}"
-        if _holds_scores(pipeline[-1]):
+        if self._why_not is not None:
+            return _STREAM
+        if is_outlier_detector(pipeline[-1]):
             return "scores of training rows that the model was calibrated with"
-        return "the first rows of the stream"
+        return "unlabelled training rows, scored by models fitted without them"
 
-    def _monitor(self, pipeline, calibration, window, is_new):
+    @property
+    def blind_spot(self):
+        """What can't be seen for want of rows from before the stream; None for nothing."""
+        if self.state.fact("calibration") != _STREAM:
+            return None
+        reason = "" if self._why_not is None else f", because {self._why_not}"
+        return (
+            f"Rows are compared with the first rows of the stream alone{reason}: a change that "
+            f"all rows share can't be seen. Pass {ref('calibration')} with rows from before."
+        )
+
+    def _monitor(self, pipeline, calibration, window):
         rows = labels = None
         if calibration is not None:
             rows, labels = calibration.rows(self.schema)
-        elif is_new and _holds_scores(pipeline[-1]):
+        elif self.is_new and self._why_not is None:
             rows = "model"
         return Monitor(
             pipeline,
@@ -253,6 +271,7 @@ def watch(
     seed=0,
     empty_rows=None,
     form=None,
+    on_start=None,
     on_alarm=None,
     observer=None,
     **reading,
@@ -296,6 +315,8 @@ def watch(
         They have no p-value and are no evidence of a change.
     form : str, optional
         "csv" or "jsonl", of standard input.
+    on_start : callable, optional
+        Called before the first row with what can't be seen, if anything.
     on_alarm : callable, optional
         Called with the record of each row that raises an alarm.
     observer, **reading
@@ -326,6 +347,8 @@ def watch(
             watching = Watch(read, settings, kept, before)
         except ValueError as error:
             raise UserError(str(error)) from error
+        if on_start is not None and watching.is_new and watching.blind_spot is not None:
+            on_start(observer.words(watching.blind_spot))
         if accept:
             watching.accept()
         with closing(JsonLines(output, kept)) as lines:
@@ -382,9 +405,6 @@ def _rule(settings):
     return settings.alerts if settings.fdr is None else LORD(settings.fdr)
 
 
-def _holds_scores(machine):
-    """Whether a model has scores of rows that it was not trained on."""
-    return getattr(machine, "target_fpr", None) is not None
 
 
 def _differences(known, settings):

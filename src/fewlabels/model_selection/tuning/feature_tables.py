@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from ...class_prior import label_shift
 from ...estimators import S3VM
+from ...estimators.semi_supervised.reading import follows_labels
 from ...kernels import Manifold
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels
@@ -93,7 +94,7 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
         return None, ""
     is_given = estimator.class_ratio is not None
     is_even = sizes.min() >= _FEWEST_EQUAL and np.ptp(sizes) <= _EQUAL * sizes.max()
-    if not is_given and (estimator.balance is not True or not is_even):
+    if not is_given and not (follows_labels(estimator.balance) and is_even):
         return None, ""
     found = label_shift(
         X,
@@ -119,7 +120,7 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
 def _candidates(estimator, has_ratio):
     """The default for tables first."""
     ratio, own = {}, {}
-    if estimator.balance is True:
+    if follows_labels(estimator.balance):
         own = {"balance": False}
         if has_ratio and estimator.class_ratio is None:
             ratio = {"class_ratio": "estimate"}
@@ -196,6 +197,8 @@ class _Trial:
         """Decisions of a fold's model about held-out labels and some unlabelled rows."""
         used, parameters = self.known[train], dict(candidate.parameters)
         parameters.setdefault("gamma", self.gamma)
+        if isinstance(self.estimator.balance, str):  # judged once, by all labels
+            parameters.setdefault("balance", True)
         if candidate.machine == _ALONE:
             parameters["class_ratio"] = None  # the threshold follows from all folds
         else:

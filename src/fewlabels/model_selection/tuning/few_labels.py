@@ -4,14 +4,17 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.base import clone
 
 from ..._threads import resolve_n_jobs
 from ...class_prior import label_shift
+from ...class_prior.contradiction import judge_labels
 from ...kernels import centered, kind_of, make_kernel
 from ...kernels.rows import shift_of
 from ...kernels.width import resolve_gamma, rule_for
@@ -80,6 +83,15 @@ def tune_s3vm(estimator, X, y, weight, search):
             random_state=search.seed,
         )
         estimator = clone(estimator).set_params(class_ratio=found.shares)
+    elif isinstance(estimator.balance, str):  # judged once, by all labels
+        settings: dict[str, Any] = {"balance": True}
+        if estimator.kernel != "precomputed":
+            place, mass = places_of(label, len(classes)), np.ones(len(label))
+            mass = mass if weight is None else np.asarray(weight, dtype=float)
+            rows = sp.csr_array(X)[counted] if sp.issparse(X) else np.asarray(X)[counted]
+            judged = judge_labels(rows, place[counted], mass[counted], classes, search.seed)
+            settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
+        estimator = clone(estimator).set_params(**settings)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
     search.took(search.expected)
     trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds)

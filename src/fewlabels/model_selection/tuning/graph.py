@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from ...estimators.semi_supervised.reading import follows_labels
 from ...kernels import Manifold, kind_of, make_kernel
 from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, over_root
 from ...kernels.width import resolve_gamma, rule_for
@@ -168,7 +169,7 @@ class _Trial:
         self.folds = [test for _, test in splitter.split(labelled, label[labelled])]
         self.free = label == 0
         self.balance = estimator.balance
-        if self.balance is True:  # of all labels: it is not what is compared
+        if follows_labels(self.balance):  # of all labels: it is not what is compared
             shares = counts / counts.sum()
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
