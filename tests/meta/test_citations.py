@@ -66,7 +66,9 @@ def test_short_citations_have_the_right_form_and_year(papers, texts):
         names = ", ".join(family for family, _ in paper["authors"])
         allowed = {f"{first} et al."} if several else {first}
         allowed |= {names, re.sub(r", (?=[^,]*$)", " & ", names)}
-        citation = re.compile(rf"(?<!, )(?<!& )\b({first}(?: et al\.|(?:, | & )[A-Z][\w& ,]*?)?) \(?(20\d\d)\b")
+        citation = re.compile(
+            rf"(?<!, )(?<!& )\b({first}(?: et al\.|(?:, | & )[A-Z][\w& ,]*?)?) \(?(20\d\d)\b"
+        )
         for path, text in texts.items():
             wrong += [
                 f"{path}: {found[0]}"
@@ -97,7 +99,9 @@ def test_cited_equations_exist(papers, texts):
     n_found = 0
     for first, last in LAST_EQUATION.items():
         year = papers[first]["year"]
-        cited = re.compile(rf"\b{first}(?: et al\.)? \(?{year}\)?, eqs?\. \((\d+)\)(?:-\((\d+)\))?")
+        cited = re.compile(
+            rf"\b{first}(?: et al\.)? \(?{year}\)?, eqs?\. \((\d+)\)(?:-\((\d+)\))?"
+        )
         for path, text in texts.items():
             for found in cited.finditer(text):
                 numbers = {int(n) for n in found.groups() if n}

@@ -139,7 +139,13 @@ def as_printed(K, C, rho, rate, epsilon):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"rho": 2.0}, {"rate": 0.3}, {"epsilon": 1e-3}, {"rho": 50, "rate": 0.9, "epsilon": 1e-6}],
+    [
+        {},
+        {"rho": 2.0},
+        {"rate": 0.3},
+        {"epsilon": 1e-3},
+        {"rho": 50, "rate": 0.9, "epsilon": 1e-6},
+    ],
 )
 def test_the_settings_of_algorithm_1_are_the_papers(options):
     X = np.random.default_rng(1).normal(size=(60, 3))

@@ -48,8 +48,8 @@ class S3VM(UpdatableS3VM):
     .. math:: \tfrac12 \|w\|^2 + C \sum_{i \in L} \max(0, 1 - y_i f(x_i))
               + C^* \sum_{i \in U} \max(0, 1 - |f(x_i)|),
 
-    with the mean of f over the unlabelled rows fixed (Yu et al. 2019, section 1). With more than two
-    classes, each class has its own f against the rest, and the largest f decides.
+    with the mean of f over the unlabelled rows fixed (Yu et al. 2019, section 1). With more than
+    two classes, each class has its own f against the rest, and the largest f decides.
 
     Parameters
     ----------

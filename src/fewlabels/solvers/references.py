@@ -56,7 +56,9 @@ class ReferenceSolver:
         self, problem: DualProblem, tol: float, options: Mapping | None = None, **limits: Any
     ) -> Result:
         """Solve a problem; ``options`` take precedence over what follows from ``tol``."""
-        return self.solve(problem, **{"epsilon": self.epsilon_of(tol), **(options or {})}, **limits)
+        return self.solve(
+            problem, **{"epsilon": self.epsilon_of(tol), **(options or {})}, **limits
+        )
 
     def check(self, name: str, options: Mapping) -> None:
         """Refuse options that the solver ``name`` doesn't take."""

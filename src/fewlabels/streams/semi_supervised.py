@@ -52,9 +52,7 @@ class S3VMStream(PlainState):
         path_order="block",
     ):
         self.names = None if names is None else list(names)
-        self.options = PathOptions(
-            balance_update, cache_size / len(machines), n_jobs, path_order
-        )
+        self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs, path_order)
         held = labelled_rows(X, label, weight)
         paths = tuple(
             ClassPath(self.options, PathState.at_rest(machine, kernel, view, shift))

@@ -14,8 +14,9 @@ which is solved exactly where the multiplier ``w = Q a - v`` satisfies
 
 The larger rho > 0, the closer sum(a) comes to total; it never arrives. These solvers form the n x
 n matrix: they are the references that the engine is measured against. Rows may have weights (``C_i
-= C w_i``). Each solver takes ``rho``, ``epsilon`` (its stopping rule), a limit on iterations and a ``callback``, called
-after every iteration with its entry of ``history`` and the iterate ``a``; returning True stops it.
+= C w_i``). Each solver takes ``rho``, ``epsilon`` (its stopping rule), a limit on iterations and a
+``callback``, called after every iteration with its entry of ``history`` and the iterate ``a``;
+returning True stops it.
 
 Source of every number in brackets: Zheng 2018, "A fast iterative algorithm for support vector data
 description", sections 2 and 3.

@@ -198,7 +198,7 @@ class PathFollower:
     # -- operations ---------------------------------------------------------------------------
 
     def add(self, X, rows, *, block=True, total=None, target=None, max_steps=None):
-        """Add rows: all at once, one after the other if not ``block``, or in blocks of given sizes.
+        """Add rows: all at once, one after the other if not ``block``, or in blocks of some sizes.
 
         The total and the target go a share of their way with every block, the total as far as the
         rows so far can reach it.
