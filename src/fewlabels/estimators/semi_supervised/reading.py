@@ -64,7 +64,7 @@ def check_each_has_labels(label, classes):
 
 def follows_labels(balance):
     """Whether the labels' class ratio holds for the unlabelled rows, if nothing contradicts."""
-    return balance is True or isinstance(balance, np.bool_ | str) and bool(balance)
+    return balance is True or (isinstance(balance, np.bool_ | str) and bool(balance))
 
 
 def problems_of(C, C_star, balance, shares, classes):

@@ -338,9 +338,7 @@ def watch(
     check_file(state)
     check(empty_rows=empty_rows)
     read = read_model(model)
-    settings = WatchSettings(
-        read.digest, alpha, run_length, alerts, fdr, adapt, seed, empty_rows
-    )
+    settings = WatchSettings(read.digest, alpha, run_length, alerts, fdr, adapt, seed, empty_rows)
     with contextlib.closing(State(state)) as kept:
         try:
             before = None if calibration is None else Calibration(calibration, target, reading)
@@ -403,8 +401,6 @@ def _rule(settings):
             f"{ref('alerts')} and {ref('fdr')} both choose the alerts; pass one of them."
         )
     return settings.alerts if settings.fdr is None else LORD(settings.fdr)
-
-
 
 
 def _differences(known, settings):
