@@ -41,7 +41,7 @@ def replacing(path, in_place_of=None):
         with _alone_in(path.parent):
             if in_place_of is not None and identity_if_any(path) != in_place_of:
                 raise UserError(
-                    f"Another program changed {path} in the meantime, so it was left as it is "
+                    f"Another command changed {path} in the meantime, so it was left as it is "
                     "now; run the command again."
                 )
             os.replace(name, path)
