@@ -19,7 +19,7 @@ SAMPLE = {
     "commands": (0, 8),
     "attacks": (0, 8),
     "units": (0, 60),
-    "leaks": (0, 30),
+    "leaks": (0, 12),
 }
 
 
