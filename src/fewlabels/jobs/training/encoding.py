@@ -25,14 +25,25 @@ class Encoded(NamedTuple):
     notes: list[str]
 
 
-def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, weigh_rare=None):
+def encode(
+    file,
+    roles,
+    missing,
+    scale,
+    *,
+    weight=None,
+    y=None,
+    by_labels=True,
+    weigh_rare=None,
+    known=None,
+):
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
-    ``weigh_rare`` says otherwise. Columns are dropped if
-    held-out labels are predicted better without them.
+    ``weigh_rare`` says otherwise; ``known`` are codes of labels that roles lack. Columns are
+    dropped if held-out labels are predicted better without them.
     """
-    found = file.choose(roles, missing)
+    found = file.choose(roles, missing, known)
     y = found.y if y is None else y
     rare = y is None if weigh_rare is None else weigh_rare
     if scale not in ("auto", True, False):
@@ -57,7 +68,7 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
         return Encoded(file, found, encoder, X, schema, None, notes)
     if weighing.left_out:
         file = replace(file, unhelpful=weighing.left_out)
-        found = file.choose(roles, missing)
+        found = file.choose(roles, missing, known)
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
