@@ -25,6 +25,7 @@ SAMPLE = {
     "blanks": (0, 12),
     "far rows": (0, 25),
     "graphs": (1, 10),
+    "leaks": (0, 12),
 }
 
 

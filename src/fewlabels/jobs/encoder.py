@@ -223,10 +223,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
             encoded = encode(
                 file,
-                every_row(file.n_rows, known),
+                every_row(file.n_rows),
                 self.missing,
                 self.scale,
                 y=labels,
+                known=known,
                 weigh_rare=rare,
                 weight=None if weight == "auto" else float(weight),
             )

@@ -66,7 +66,7 @@ class SessionRows:
                 text=text,
                 categorical=categorical,
             )
-            found = file.choose(every_row(file.n_rows, _known(self.given)))
+            found = file.choose(every_row(file.n_rows), known=_known(self.given))
         except UserError as error:
             if pictures:
                 raise UserError(f"{template(error)} {_unseen(pictures)}") from error

@@ -78,8 +78,7 @@ class Labels:
 class Roles(NamedTuple):
     """Training rows, labels of all rows for models that take any, facts for the model.
 
-    ``needed`` are labels that must be among the training rows, and what they are called;
-    ``known`` the codes of the rows' labels, -1 where there is none, if any row has one.
+    ``needed`` are labels that must be among the training rows, and what they are called.
     """
 
     keep: np.ndarray
@@ -87,7 +86,12 @@ class Roles(NamedTuple):
     facts: dict[str, Any]
     notes: list[str]
     needed: dict[int, str]
-    known: np.ndarray | None = None
+
+    def known(self, labels):
+        """Codes of the labels of all rows, -1 where there is none; None without any labels."""
+        if self.y is None:
+            return None if labels is None else labels.index
+        return np.where(self.y == 1, 0, -1) if "positive" in self.facts else self.y
 
 
 def target_text(values):
@@ -141,9 +145,9 @@ def _refuse_cases(labels):
             )
 
 
-def every_row(n_rows, known=None):
-    """All rows, as one class; ``known`` are codes of labels that they have nevertheless."""
-    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {}, known)
+def every_row(n_rows):
+    """All rows, as one class."""
+    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
 
 
 def normal_rows(labels, normal=None):
@@ -169,7 +173,7 @@ def normal_rows(labels, normal=None):
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
     facts = {"normal": labels.names[0] if normal is None else normal}
-    return Roles(labels.index == chosen, None, facts, notes, {}, labels.index)
+    return Roles(labels.index == chosen, None, facts, notes, {})
 
 
 def positive_rows(labels, positive=None):
@@ -199,7 +203,7 @@ def positive_rows(labels, positive=None):
     y = (labels.index == chosen).astype(np.int8)
     facts = {"positive": name, "unlabeled": marks[0]}
     needed = {1: "positive", 0: "unlabelled"}
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed, np.where(y == 1, 0, -1))
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
 def class_rows(labels, of_pile="pu-ensemble"):
@@ -226,7 +230,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
     classes = [labels.names[k] for k in order]
     facts = {"classes": classes, "unlabeled": labels.mark}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed, y)
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
 def greater_value(labels):

@@ -113,19 +113,20 @@ class TrainingFile:
         )
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
-    def choose(self, roles, missing=IMPUTE, empty_rows="blank"):
-        """Rows to learn from, given their roles.
+    def choose(self, roles, missing=IMPUTE, empty_rows="blank", known=None):
+        """Rows to learn from, given their roles; ``known`` are codes of labels from elsewhere.
 
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
         out ("skip"), or refused. Without labels rows without any value are left out, and
         ``empty_rows`` says what becomes of those to score.
         """
         tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
+        known = roles.known(self.labels) if known is None else known
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
         numbers = np.flatnonzero(roles.keep) + 1
         fills = IMPUTE if missing == IMPUTE else REFUSE
         empty_rows = empty_rows if roles.y is None else ""
-        how = roles, numbers, tally, fills, empty_rows
+        how = roles.keep, known, numbers, tally, fills, empty_rows
         rows, complete, schema, notes, profile = choose(self, *how)
         tally.check()
         n_skipped = int((~complete).sum()) - tally.empty
@@ -293,14 +294,13 @@ def _look_like_data(names):
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
-def _choose_table(file, roles, row_numbers, tally, missing, empty_rows):
-    keep = roles.keep
+def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.content
     beside = [name for name in table.column_names if is_beside(name)]
     wanted = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
-    training, known = keep, roles.known
+    training = keep
     if file.sample is not None:
         training, known = (rows if rows is None else rows[file.sample] for rows in (keep, known))
     labelled = None if known is None else LabelledRows(known)
@@ -366,8 +366,8 @@ def _repeated(table):
     return found
 
 
-def _choose_array(file, roles, row_numbers, tally, missing, empty_rows):
-    data, keep = file.content, roles.keep
+def _choose_array(file, keep, known, row_numbers, tally, missing, empty_rows):
+    data = file.content
     if not data.is_sparse:
         check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
     X = data.X if keep.all() else data.X[keep]
@@ -380,7 +380,7 @@ def _choose_array(file, roles, row_numbers, tally, missing, empty_rows):
         notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
     notes += [
         f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
-        for k, why in _leaks(data, roles.known).items()
+        for k, why in _leaks(data, known).items()
     ]
     return rows, complete, schema, notes, []
 

@@ -37,14 +37,17 @@ def encode(
     weigh_rare=None,
     spare=0,
     empty_rows="blank",
+    known=None,
 ):
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
-    ``weigh_rare`` says otherwise, ``spare`` columns are for categories of later updates, and ``empty_rows`` says what becomes of
-    rows to score that have no value in any column. Columns are dropped if held-out labels are predicted better without them.
+    ``weigh_rare`` says otherwise. ``spare`` columns are for categories of later updates, and
+    ``empty_rows`` says what becomes of rows to score without any value. ``known`` are codes of
+    labels that roles lack. Columns are dropped if held-out labels are predicted better without
+    them.
     """
-    found = file.choose(roles, missing, empty_rows)
+    found = file.choose(roles, missing, empty_rows, known)
     y = found.y if y is None else y
     rare = y is None if weigh_rare is None else weigh_rare
     if scale not in ("auto", True, False):
@@ -69,7 +72,7 @@ def encode(
         return Encoded(file, found, encoder, X, schema, None, notes)
     if weighing.left_out:
         file = replace(file, unhelpful=weighing.left_out)
-        found = file.choose(roles, missing, empty_rows)
+        found = file.choose(roles, missing, empty_rows, known)
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
