@@ -69,6 +69,17 @@ class State:
         self.path = path
         try:
             self._base = sqlite3.connect(":memory:" if path is None else path, timeout=5.0)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        try:
+            self._open()
+        except BaseException:
+            self._base.close()
+            raise
+
+    def _open(self):
+        """Hold the file, and read or make its tables."""
+        try:
             self._base.isolation_level = None
             self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._base.execute("BEGIN IMMEDIATE")
@@ -76,7 +87,7 @@ class State:
                 self._base.execute(statement)
             if self.fact("format", _FORMAT) != _FORMAT:
                 raise UserError(
-                    f"{path} was written by a newer version of fewlabels; update fewlabels."
+                    f"{self.path} was written by a newer version of fewlabels; update fewlabels."
                 )
             self.keep("format", _FORMAT)
             self._base.execute("COMMIT")
