@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def counted(state):
     """Rows that a state has counted."""
     if not state.exists():
         return 0
-    with sqlite3.connect(state) as base:
+    with closing(sqlite3.connect(state)) as base:
         if not base.execute("SELECT 1 FROM sqlite_master WHERE name = 'facts'").fetchone():
             return 0
         row = base.execute("SELECT value FROM facts WHERE name = 'figures'").fetchone()

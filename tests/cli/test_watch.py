@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -120,7 +121,7 @@ def test_a_state_without_fingerprints_goes_on(folder, run, tmp_path):
     options = ("--state", state, "-o", out, "-q")
     rows_of(100, 20).to_csv(rows, index=False)
     assert run("watch", folder / "model", rows, *options).code == 0
-    with sqlite3.connect(state) as base:  # as a version before fingerprints wrote it
+    with closing(sqlite3.connect(state)) as base:  # as a version before fingerprints wrote it
         base.execute("DROP TABLE fingerprints")
     pd.concat([rows_of(100, 20), rows_of(50, 21)]).to_csv(rows, index=False)
     assert run("watch", folder / "model", rows, *options).code == 0
@@ -169,7 +170,7 @@ def test_survives_kill_9_at_any_moment(folder, run, tmp_path):
         time.sleep(rng.uniform(0.0, 0.3))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        with sqlite3.connect(state) as base:
+        with closing(sqlite3.connect(state)) as base:
             (value,) = base.execute("SELECT value FROM facts WHERE name = 'figures'").fetchone()
         counted.append(json.loads(value)["rows"])
     assert counted == sorted(counted) and counted[-1] > 0
@@ -184,7 +185,7 @@ def test_adapts_to_the_last_rows(folder, run, tmp_path):
     rows_of(450, 9).to_csv(tmp_path / "slow.csv", index=False)
     options = ("--state", state, "--adapt", "window=100", "--calibration", folder / "before.csv")
     assert run("watch", folder / "model", tmp_path / "slow.csv", *options).code == 0
-    with sqlite3.connect(state) as base:
+    with closing(sqlite3.connect(state)) as base:
         (value,) = base.execute("SELECT value FROM facts WHERE name = 'figures'").fetchone()
         assert base.execute("SELECT COUNT(*) FROM models").fetchone() == (1,)
     assert 200 < json.loads(value)["learned"] < 400

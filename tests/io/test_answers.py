@@ -1,6 +1,7 @@
 """The file of answers, the keys of rows, and labels as a column of their table."""
 
 import sqlite3
+from contextlib import closing
 
 import pandas as pd
 import pyarrow as pa
@@ -79,13 +80,13 @@ def test_what_is_no_file_of_labels_is_refused(path):
         AnswerFile(path, ABOUT)
     assert path.read_text().startswith("what else")
     path.unlink()
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE shop (x)")
     with pytest.raises(UserError, match="not a label file"):
         AnswerFile(path, ABOUT)
     path.unlink()
     AnswerFile(path, ABOUT).close()
-    with sqlite3.connect(path) as newer:
+    with closing(sqlite3.connect(path)) as newer:
         newer.execute("PRAGMA user_version = 9")
     with pytest.raises(UserError, match="newer fewlabels"):
         read_answers(path)
@@ -155,3 +156,43 @@ def test_a_file_with_programs_is_refused(tmp_path, statement):
     other.close()
     with pytest.raises(UserError, match="is not a label file; pass another one as labels"):
         read_answers(path)
+
+
+def test_what_is_refused_is_closed(path, tmp_path, monkeypatch):
+    # Python 3.13 warns of what is left open, and Windows can't remove it.
+    from fewlabels.jobs.watching.state import State
+    from fewlabels.labelling import session
+
+    def refusing(*args, **kwargs):
+        raise UserError("no.")
+
+    kept, connect = [], sqlite3.connect
+
+    def recorded(*args, **kwargs):
+        kept.append(connect(*args, **kwargs))
+        return kept[-1]
+
+    pd.DataFrame({"x": [1.0, 2.0, 3.0], "kind": ["a", "b", ""]}).to_csv(tmp_path / "t.csv")
+    AnswerFile(path, ABOUT).close()
+    text, newer = tmp_path / "text.labels", tmp_path / "newer.db"
+    text.write_text("what else\n" * 100)
+    with closing(State(newer)) as state:
+        state.keep("format", 99)
+    (tmp_path / "lock.labels.lock").write_text("what else\n" * 100)
+    monkeypatch.setattr(sqlite3, "connect", recorded)
+    monkeypatch.setattr(session, "Learner", refusing)
+    for attempt in (
+        lambda: AnswerFile(text, ABOUT),
+        lambda: read_answers(text),
+        lambda: AnswerFile(tmp_path / "lock.labels", ABOUT),
+        lambda: State(text),
+        lambda: State(newer),
+        lambda: session.Session(tmp_path / "t.csv", labels=path),
+    ):
+        kept.clear()
+        with pytest.raises(UserError):
+            attempt()
+        assert kept
+        for connection in kept:
+            with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+                connection.execute("SELECT 1")

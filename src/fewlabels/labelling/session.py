@@ -99,21 +99,23 @@ class Session:
             if target is not None and target != self.target:
                 self._change_target(path, target, about)
             self.rows = SessionRows(source, self.target, self.file.about["seed"], **columns)
+            self.lock = threading.Condition(lock_of(self))  # a fork waits for it, too
             self.notes, self.trouble = list(self.rows.notes), ""
             self._place = {key: row for row, key in enumerate(self.rows.keys)}
+            self._leases, self._closing, self._workers = {}, False, []
             self._read(classes)
+            self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ASKING[ask].hunts)
+            settings = dict(
+                missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16)
+            )
+            self._strategy = ASKING[ask].make(querying, settings, texts=sp.issparse(self.rows.X))
+            self._past = deque(maxlen=_BACK)
+            self.curve = []
         except BaseException:
             self.file.close()
             if is_new:  # it would hold the classes that were refused
                 path.unlink(missing_ok=True)
             raise
-        self.lock = threading.Condition(lock_of(self))  # a fork waits for it, too
-        self._leases, self._closing, self._workers = {}, False, []
-        self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ASKING[ask].hunts)
-        settings = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
-        self._strategy = ASKING[ask].make(querying, settings, texts=sp.issparse(self.rows.X))
-        self._past = deque(maxlen=_BACK)
-        self.curve = []
 
     def _change_target(self, path, target, about):
         """Take another column; refused where answers are about the one before."""

@@ -64,7 +64,7 @@ class AnswerFile:
     """
 
     def __init__(self, path, about=None):
-        self.path, self._lock = Path(path), None
+        self.path, self._db, self._lock = Path(path), None, None
         new = not self.path.exists()
         if new and about is None:
             raise UserError(
@@ -76,10 +76,10 @@ class AnswerFile:
             # Reading may have to finish what a killed process left half done.
             mode = "rwc" if about is not None else "rw" if os.access(path, os.W_OK) else "ro"
             uri = f"{resolved(self.path).as_uri()}?mode={mode}"
-            self._db = sqlite3.connect(
-                uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
-            )
             try:
+                self._db = sqlite3.connect(
+                    uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
+                )
                 self._db.execute("PRAGMA trusted_schema = OFF")
                 if about is not None:
                     # EXTRA is FULL, and the end of a transaction is on the disk, too.
@@ -147,7 +147,7 @@ class AnswerFile:
         lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             lock.close()
             if "locked" not in str(error):
                 raise
@@ -211,7 +211,8 @@ class AnswerFile:
 
     def close(self):
         """Let go of the file, so that another process may add to it."""
-        self._db.close()
+        if self._db is not None:
+            self._db.close()
         if self._lock is not None:
             self._lock.close()
             self.path.with_name(f"{self.path.name}.lock").unlink(missing_ok=True)

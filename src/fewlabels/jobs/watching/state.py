@@ -71,6 +71,17 @@ class State:
         try:
             before = self._identity()
             self._base = sqlite3.connect(":memory:" if path is None else path, timeout=5.0)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        try:
+            self._open()
+        except BaseException:
+            self._base.close()
+            raise
+
+    def _open(self):
+        """Hold the file, and read or make its tables."""
+        try:
             self._base.isolation_level = None
             self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._base.execute("BEGIN IMMEDIATE")
@@ -80,7 +91,7 @@ class State:
             known = self.fact("format")
             if known not in (None, _FORMAT):
                 raise UserError(
-                    f"{path} was written by a newer version of fewlabels; update fewlabels."
+                    f"{self.path} was written by a newer version of fewlabels; update fewlabels."
                 )
             is_read = n_tables == self._n_tables() and known is not None
             if not is_read:
