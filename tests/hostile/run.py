@@ -25,6 +25,7 @@ AREAS = {
     "files": ("hostile.tables", 250),
     "commands": ("hostile.commands", 150),
     "attacks": ("hostile.attacks", 150),
+    "unseen": ("hostile.unseen", 150),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

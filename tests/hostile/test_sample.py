@@ -18,6 +18,7 @@ SAMPLE = {
     "files": (0, 8),
     "commands": (0, 8),
     "attacks": (0, 8),
+    "unseen": (0, 3),
 }
 
 

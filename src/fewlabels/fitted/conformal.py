@@ -41,7 +41,9 @@ class Conformal:
     tail: float = 0.0  # below, scores are in log scale (``Function``); 0: they end at 0
     rate: float | None = None  # of new normal rows that may be rejected; None: no threshold
     keys: np.ndarray | None = None  # of the rows that have the scores; None: no row was trained on
-    rows: np.ndarray | None = None  # numbers of the rows that have the scores, among those of a fit
+    rows: np.ndarray | None = (
+        None  # numbers of the rows that have the scores, among those of a fit
+    )
 
     def as_scored(self, scores):
         """Scores such as ``scores``, on the model's scale."""

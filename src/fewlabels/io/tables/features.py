@@ -74,9 +74,7 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
             else:
                 values, bad = numbers(cells)
             if bad.size:
-                skip = (
-                    "" if schema.missing == IMPUTE else f" and pass {ref('skip_missing', True)}"
-                )
+                skip = "" if schema.missing == IMPUTE else f" and pass {ref('skip_missing', True)}"
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
                     f"Column {quoted(name)} holds numbers{unit} in the model but row "

@@ -41,8 +41,9 @@ def encode(
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
-    ``weigh_rare`` says otherwise, ``spare`` columns are for categories of later updates, and ``empty_rows`` says what becomes of
-    rows to score that have no value in any column. Columns are dropped if held-out labels are predicted better without them.
+    ``weigh_rare`` says otherwise. ``spare`` columns are for categories of later updates, and
+    ``empty_rows`` says what becomes of rows to score that have no value in any column. Columns
+    are dropped if held-out labels are predicted better without them.
     """
     found = file.choose(roles, missing, empty_rows)
     y = found.y if y is None else y
