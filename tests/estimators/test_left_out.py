@@ -96,11 +96,12 @@ def test_numbers_of_rows_follow_updates():
 def test_the_summary_of_a_fit_counts_rows_as_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 60))
-    facts = fit_table(pd.DataFrame(X, columns=[f"c{k}" for k in range(60)]), time_budget=0,
-                      report=False, machine="svdd", target_fpr=0.1).metadata["training"]  # fmt: skip
+    options = {"time_budget": 0, "report": False, "machine": "svdd"}
+    table = pd.DataFrame(X, columns=[f"c{k}" for k in range(60)])
+    facts = fit_table(table, target_fpr=0.1, **options).metadata["training"]
     assert facts["rows_left_out"] and facts["rows_counted"] == 150
     assert facts["rows_outside"] == 14
-    own = fit_table(X, time_budget=0, report=False, machine="svdd", target_fpr="none", rows=True)
+    own = fit_table(X, target_fpr="none", rows=True, **options)
     facts = own.metadata["training"]
     decisions = own.model[-1].leave_one_out_decisions()
     assert facts["rows_outside"] == np.count_nonzero(decisions < 0)

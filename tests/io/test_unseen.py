@@ -98,7 +98,7 @@ def test_a_row_without_any_value_has_no_score_or_is_outside(tmp_path):
     flagging = _svdd(table, empty_rows="alarm")
     flagging.save(tmp_path / "m.fewlabels")
     told = score_file(tmp_path / "m.fewlabels", tmp_path / "rows.csv", tmp_path / "out.csv")
-    assert (told["empty_rows"], told["skipped"]) == (1, 0)
+    assert told["empty_rows"] == {"count": 1, "are": "alarm"} and told["skipped"] == 0
     assert pd.read_csv(tmp_path / "out.csv").loc[1, "label"] == "outside"
     with pytest.raises(UserError, match="has no value in any column"):
         explain(tmp_path / "m.fewlabels", table.assign(**dict.fromkeys(table, "")), [1])
