@@ -32,6 +32,7 @@ AREAS = {
     "blanks": ("hostile.blanks", 500),
     "graphs": ("hostile.graphs", 300),
     "far rows": ("hostile.far_rows", 2000),
+    "unseen": ("hostile.unseen", 150),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

@@ -26,6 +26,7 @@ SAMPLE = {
     "far rows": (0, 25),
     "graphs": (1, 10),
     "leaks": (0, 12),
+    "unseen": (0, 3),
 }
 
 

@@ -30,16 +30,20 @@ def test_a_long_tail_is_near_the_most_frequent_category(sparse):
     X = np.hstack([np.eye(5)[first], np.eye(3)[np.random.default_rng(0).permutation(second)]])
     rows = csr_array(X) if sparse else X
     step = RareCategories().fit(rows)
-    np.testing.assert_array_equal(step.frequent_, [0, 1, 0, 0, 0, 5, 6, 7])
     found = step.transform(rows)
     found = found.toarray() if sparse else found
+    # Columns of what occurs twice, then one per column for what occurs once or never.
+    assert found.shape == (100, 7 + 2)
     w = np.sqrt([0.4, 0.3, 0.1])
-    np.testing.assert_allclose(found[first == 2, :5], [[1 - w[0], 0, w[0], 0, 0]] * 4)
-    np.testing.assert_allclose(found[first == 4, :5], [[1 - w[2], 0, 0, 0, w[2]]])
-    np.testing.assert_array_equal(found[first < 2], X[first < 2] * step.weight_)
-    np.testing.assert_allclose(found[:, 5:], X[:, 5:] * step.weight_[5:])
-    # A category that was not seen is none of the known ones.
-    assert not np.any(step.transform(np.zeros((1, 8))))
+    np.testing.assert_allclose(found[first == 2, :4], [[1 - w[0], 0, w[0], 0]] * 4)
+    np.testing.assert_allclose(found[first == 4][:, [0, 7]], [[1 - w[2], 1.0]])
+    np.testing.assert_array_equal(found[first < 2, :2], X[first < 2, :2])
+    np.testing.assert_allclose(found[:, 4:7], X[:, 5:] * np.minimum(1, np.sqrt([9, 0.5, 0.5])))
+    # A category that was not seen is as one that occurs once, or in a column of its own.
+    new = step.transform(csr_array((1, 8)) if sparse else np.zeros((1, 8)))
+    new = new.toarray() if sparse else new
+    np.testing.assert_allclose(new[:, [0, 7]], found[first == 4][:, [0, 7]])
+    np.testing.assert_array_equal(new[0, 4:], [0, 0, 0, 1, 1])
 
 
 def _machine_table(n=600):

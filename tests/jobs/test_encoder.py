@@ -44,10 +44,10 @@ def test_the_same_numbers_as_fit_table():
     np.testing.assert_array_equal(X.toarray(), theirs.toarray())
     pd.testing.assert_frame_equal(encoder.profile_, found.profile)
     assert set(encoder.notes_) <= set(found.notes)
-    assert encoder.schema_ == found.schema
+    assert encoder.schema_ == found.schema and found.schema.empty_rows == "blank"
     names = encoder.get_feature_names_out()
     assert len(names) == X.shape[1] == len(set(names))
-    assert list(names[:4]) == ["size", "town_a", "town_b", "missingindicator_size"]
+    assert list(names[:5]) == ["size", "town_a", "town_b", "town_once_or_never", "new_blanks"]
     column = list(names).index("note: great")
     holds = TABLE["note"].str.contains("great").to_numpy()
     np.testing.assert_array_equal(X[:, [column]].toarray()[:, 0] > 0, holds)
@@ -90,7 +90,7 @@ def test_as_scikit_learn_has_it():
     with pytest.raises(ValueError, match="not equal to feature_names_in_"):
         encoder.get_feature_names_out(["a"])
     shown = TableEncoder().set_output(transform="pandas").fit_transform(PLAIN)
-    assert list(shown.columns) == ["size", "town_a", "town_b", "missingindicator_size"]
+    assert list(shown.columns) == ["size", "town_a", "town_b", "town_once_or_never", "new_blanks"]
     assert list(shown.index) == list(PLAIN.index)
     with pytest.raises(ValueError, match="sparse"):
         TableEncoder().set_output(transform="pandas").fit_transform(TABLE)
@@ -109,8 +109,11 @@ def test_numbers_as_people_write_them():
 def test_matrices():
     X = RNG.normal(size=(20, 3))
     encoder = TableEncoder().fit(X)
-    np.testing.assert_array_equal(encoder.transform(X), StandardScaler().fit_transform(X))
-    assert list(encoder.get_feature_names_out()) == ["x0", "x1", "x2"]
+    np.testing.assert_array_equal(encoder.transform(X)[:, :3], StandardScaler().fit_transform(X))
+    assert list(encoder.get_feature_names_out()) == ["x0", "x1", "x2", "new_blanks"]
+    assert not encoder.transform(X)[:, 3].any()
+    labelled = TableEncoder().fit(X, np.arange(20) % 2).transform(X)
+    np.testing.assert_array_equal(labelled, StandardScaler().fit_transform(X))
     with pytest.raises(ValueError, match="has 2 columns but the model was fitted to 3"):
         encoder.transform(X[:, :2])
     X[4, 1] = np.nan

@@ -199,8 +199,8 @@ def _notes(summary):
         notes += _disagreements(summary["labeled"])
     if "too_few" in summary:
         notes.append(summary["too_few"])
-    if summary["empty_rows"]:
-        notes.append(empty_words(summary["empty_rows"], summary["empty_rows_are"]))
+    if summary["empty_rows"]["count"]:
+        notes.append(empty_words(*summary["empty_rows"].values()))
     if summary["filled"]:
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:

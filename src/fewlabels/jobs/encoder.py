@@ -61,8 +61,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     weigh_rare : {"auto", True, False}, default="auto"
         Whether 0/1 columns are multiplied by w = sqrt(10 p), at most 1, with p the share of ones,
         so that rare categories do not make a row odd by themselves; where a column has three or
-        more of them, such rows have 1 - w in the 0/1 column of its most frequent category. "auto":
-        without ``y``, where rows are of one class.
+        more of them, such rows have 1 - w in the 0/1 column of its most frequent category. Then
+        a column of its own is for categories that occur once or never, and others mark blanks and
+        texts without a known word. "auto": without ``y``, where rows are of one class.
 
     Attributes
     ----------
@@ -94,9 +95,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ...     "note": ["the pump leaks", "the pump is fine", "it leaks again", "all is fine"]})
     >>> encoder = TableEncoder(text="note").fit(table)
     >>> [str(name) for name in encoder.get_feature_names_out()[:5]]
-    ['size', 'town_a', 'town_b', 'missingindicator_size', 'note: again']
+    ['size', 'town_a', 'town_b', 'town_once_or_never', 'new_blanks']
     >>> encoder.transform(table).shape
-    (4, 19)
+    (4, 21)
     """
 
     def __init__(

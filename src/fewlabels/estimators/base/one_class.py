@@ -181,7 +181,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         return found
 
     def _calibrate(self, scores, keys=None, rows=None):
-        """Store the ``Conformal`` of scores of rows, with their ``keys`` if they are trained on."""
+        """Store the ``Conformal`` of scores of rows, with ``keys`` if they are trained on."""
         order = np.argsort(scores, kind="stable")
         keys, rows = (None if given is None else given[order] for given in (keys, rows))
         found = replace(self._found.calibrated(scores[order], keys), rows=rows)

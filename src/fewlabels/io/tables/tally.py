@@ -142,7 +142,7 @@ class Unseen:
         return {name: counts for name, counts in found.items() if counts}
 
     def without(self, chosen):
-        """Return the counts without ``chosen`` categories, lists by column; None if none is left."""
+        """Return the counts without ``chosen`` categories by column; None if none is left."""
         rest = Unseen()
         for name, counts in self.counts.items():
             gone = {value for value in chosen.get(name, ()) if value in counts}

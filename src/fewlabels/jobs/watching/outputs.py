@@ -62,7 +62,8 @@ class JsonLines:
 def records(update, complete, flagged, first, only_alerts):
     """A record for every row of a batch; rows that are not ``complete`` have no score.
 
-    Of these, rows that are ``flagged`` are alerts. ``first`` is the number of the first row, from 1, among all rows read.
+    Of these, rows that are ``flagged`` are alerts. ``first`` is the number of the first row, from
+    1, among all rows read.
     """
     found, k = [], -1
     for place, is_complete in enumerate(complete):
