@@ -25,9 +25,9 @@ def solve_interior_point(problem, *, rho=200.0, epsilon=1e-10, max_iter=100, cal
     """Solve SVDD with squared slack on (13); the paper (section 3.3, Table 7) takes a MATLAB code.
 
     Stops when ``a'w`` and ``max |Q a - v - w|`` are at most ``epsilon`` times the largest
-    ``|u_i|`` (times ``total`` for ``a'w``), after 10 to 20 iterations at any size, each O(n^3); three n x n
-    matrices in memory. ``violation`` in the history is the larger of max |Q a - v - w| and max
-    min(w_i, gamma a_i).
+    ``|u_i|`` (times ``total`` for ``a'w``), after 10 to 20 iterations at any size, each O(n^3);
+    three n x n matrices in memory. ``violation`` in the history is the larger of max |Q a - v - w|
+    and max min(w_i, gamma a_i).
     """
     penalised = PenalisedProblem.of(problem, rho, "interior-point")
     check_convex(penalised.Q)

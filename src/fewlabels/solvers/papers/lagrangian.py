@@ -27,8 +27,8 @@ def solve_lagrangian(problem, *, rho=200.0, epsilon=1e-5, max_iter=3000, rate=0.
     """Solve SVDD with squared slack by Algorithm 1, with ``gamma = rate / max(C_i)``.
 
     Stops when ``||a_k - a_{k-1}|| <= epsilon``; parameters as in section 4.1 of the paper. O(n^3)
-    once and O(n^2) per iteration; two n x n matrices in memory. ``violation`` in the history is the
-    largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
+    once and O(n^2) per iteration; two n x n matrices in memory. ``violation`` in the history is
+    the largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
     """
     penalised = PenalisedProblem.of(problem, rho, "lagrangian")
     inverse = inverse_lower(penalised.Q)
