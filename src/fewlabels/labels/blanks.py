@@ -32,11 +32,11 @@ def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
     values = np.asarray(values)
     if values.dtype.kind in "fcmM":
         return np.isnan(values) if values.dtype.kind in "fc" else np.isnat(values)
-    found = np.zeros(values.shape, dtype=bool)
     if values.dtype == object:
         # NaN and NaT are the values that differ from themselves.
-        found.flat = [value is None or value != value for value in values.flat]
-    return found
+        lacking = [value is None or value != value for value in values.flat]
+        return np.array(lacking, dtype=bool).reshape(values.shape)
+    return np.zeros(values.shape, dtype=bool)
 
 
 def is_blank(values: NDArray) -> NDArray[np.bool_]:

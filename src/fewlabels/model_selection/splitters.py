@@ -133,7 +133,8 @@ class LabeledKFold(_RepeatedFolds):
         rows = np.flatnonzero(is_labelled(y, self.unlabeled))
         if len(rows) == 0:
             raise ValueError("y has no labelled row to score with.")
-        codes, classes = pd.factorize(with_missing(y, self.unlabeled)[0][rows])
+        labels = with_missing(y, self.unlabeled)[0][rows].astype(object)
+        codes, classes = pd.factorize(labels)
         for label, count in zip(classes, np.bincount(codes), strict=True):
             self._check_size(int(count), f"rows of class {label!r}")
         return rows, codes
