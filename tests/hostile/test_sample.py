@@ -19,7 +19,6 @@ SAMPLE = {
     "commands": (0, 8),
     "attacks": (0, 8),
     "units": (0, 60),
-    "leaks": (0, 30),
     "forks": (0, 4),
     "replacing": (0, 3),
     "blanks": (0, 12),

@@ -74,13 +74,13 @@ class State:
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         try:
-            self._open()
+            self._open(before)
         except BaseException:
             self._base.close()
             raise
 
-    def _open(self):
-        """Hold the file, and read or make its tables."""
+    def _open(self, before):
+        """Hold the file, whose identity was ``before``, and read or make its tables."""
         try:
             self._base.isolation_level = None
             self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -102,9 +102,6 @@ class State:
                 self._check_own(before)
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-        except UserError:
-            self._base.close()
-            raise
         rows = self._base.execute("SELECT key, place FROM kept")
         self._places = dict(rows)
         self._n_calibration = -min([0, *self._places])
