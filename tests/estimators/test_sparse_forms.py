@@ -51,7 +51,7 @@ def plain(rng, n=N, d=D):
 
 
 def scrambled(X, rng, index=np.int32, kind=sp.csr_array, read_only=True):
-    """The rows with entries in parts, zeros that are stored, no order, and a flag that lies."""
+    """Return the rows with entries in parts, stored zeros, no order, and a flag that lies."""
     X = sp.coo_array(X)
     row, column, value = X.row, X.col, X.data
     n, d = X.shape

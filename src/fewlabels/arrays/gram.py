@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..gram.far_rows import FarColumns, far_places
 from ..gram.linear import weights
 from .values import add_products, columns_of, linear_products, own_values, prepared
 
@@ -27,6 +28,7 @@ class ArrayGram:
         self.value_cost = self.some_row.value_cost
         row_map = spec.row_map
         self._rows = None if row_map is None else prepared(backend, row_map, X)
+        self._far = self._far_rows()
 
     def diagonal(self):
         return own_values(self.backend, self.spec.kernel, self.X, self.spec.shift)
@@ -52,8 +54,39 @@ class ArrayGram:
             )
             return
         self.n_values += len(columns) * self.n
-        there = columns_of(backend, row_map, *row_map.rounded(*columns.values))
-        add_products(backend, row_map.kernel, self._rows, there, backend.array(coef, float), out)
+        rows, term = row_map.rounded(*columns.values[:2])
+        if not len(self._far):
+            self._add(rows, term, coef, out)
+            return
+        far = far_places(row_map.kernel, term, self.X.shape[1])
+        near = np.delete(np.arange(len(columns)), far)
+        self._add(rows[near], term[near], coef[near], out)
+        if len(far):  # between far rows differences tell, and these are on the host
+            sums = self._add(rows[far], term[far], coef[far], backend.zeros(self.n))
+            exact = coef[far] @ self._far.values(columns.values[2][far])
+            places = backend.rows(self._far.places)
+            out += backend.put(sums, places, backend.array(exact, float))
+
+    def _add(self, rows, term, coef, out):
+        """Add products of prepared columns with coefficients to ``out``, which is returned."""
+        backend, row_map = self.backend, self.spec.row_map
+        if not len(coef):
+            return out
+        there = columns_of(backend, row_map, rows, term)
+        return add_products(
+            backend, row_map.kernel, self._rows, there, backend.array(coef, float), out
+        )
+
+    def _far_rows(self):
+        """The rows that are far from the centre, on the host."""
+        row_map, places = self.spec.row_map, np.empty(0, np.intp)
+        if row_map is None:
+            return ()
+        if row_map.has_far:
+            term = self.backend.numpy(self._rows[:, -2])
+            places = far_places(row_map.kernel, term, self.X.shape[1])
+        X = self.backend.xp.take(self.X, self.backend.rows(places), axis=0)
+        return FarColumns(row_map.kernel, places, self.backend.numpy(X))
 
     def some(self, rows):
         """The matrix of some of the rows."""

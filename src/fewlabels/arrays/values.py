@@ -5,7 +5,9 @@ import scipy.sparse as sp
 
 from ..fitted import ClassFunctions
 from ..gram import RowMap
+from ..gram.far_rows import far_places
 from ..kernels import MAPPED, Map, one_of
+from ..kernels.rows import far_from
 from .backend import plain_rows
 
 # Kernel values at a time: as few as a processor's cache holds (half the time of four million), or
@@ -126,12 +128,14 @@ def values_at(backend, name, function, X, n_features):
         )
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity; every number must be finite.")
-    value = _sums(backend, function, X) + float(function.bias)
+    value, beyond = _sums(backend, function, X)
+    value = value + float(function.bias)
     if function.self_weight:
         own = own_values(backend, function.kernel, X, function.shift)
         value = value - float(function.self_weight) * own
     far = ~xp.isfinite(value)
-    far = backend.places(far | (value < function.tail) if function.tail else far)
+    far = far | (value < function.tail) if function.tail else far
+    far = backend.places(far | beyond if beyond is not None else far)
     if far.shape[0]:
         there = function(np.array(backend.numpy(xp.take(X, far, axis=0))))
         value = backend.put(value, far, backend.array(there))
@@ -141,18 +145,16 @@ def values_at(backend, name, function, X, n_features):
 
 def _sums(backend, function, X):
     if function.kernels[0].is_linear:
-        return linear_products(backend, X, function.shift, function.weights)
-    value = backend.zeros(X.shape[0])
+        return linear_products(backend, X, function.shift, function.weights), None
+    value, beyond = backend.zeros(X.shape[0]), None
     for k in np.flatnonzero(function.coef.any(axis=1)):
         dtype = np.float64 if function.float64 else np.float32
         row_map = RowMap.restored(function.kernels[k], function.center, dtype)
-        columns = columns_of(backend, row_map, *row_map.prepare(function.vectors))
-        value = add_products(
-            backend,
-            row_map.kernel,
-            prepared(backend, row_map, X),
-            columns,
-            backend.array(function.coef[k], float),
-            value,
-        )
-    return value
+        vectors, term = row_map.prepare(function.vectors)
+        columns, rows = columns_of(backend, row_map, vectors, term), prepared(backend, row_map, X)
+        coef = backend.array(function.coef[k], float)
+        value = add_products(backend, row_map.kernel, rows, columns, coef, value)
+        if len(far_places(row_map.kernel, term, X.shape[1])):
+            is_far = rows[:, -2] < -far_from(X.shape[1])
+            beyond = is_far if beyond is None else beyond | is_far
+    return value, beyond

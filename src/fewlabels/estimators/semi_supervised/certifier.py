@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...fitted import Solution, class_of
-from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
+from ...fitted.solution import Certificate, function_of, rounding_of, run_by
 from ...gram import LinearGram, make_gram
 from ...kernels import centered
 from ...labels.semi_supervised import places_of
@@ -38,8 +38,7 @@ class Certifier:
         ``gram`` is over the rows ``X``, which are as they were given and have ``numbers`` and a
         ``label``; ``run`` are steps, history and whether it converged.
         """
-        largest = largest_value(gram)
-        sizes = [ROUNDING * (float(np.abs(coef).sum()) * largest) for coef in coefs]
+        sizes = [rounding_of(gram, coef) for coef in coefs]
         several = len(coefs) > 1
         function, places, support = function_of(
             self.kernel,

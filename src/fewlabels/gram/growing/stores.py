@@ -208,7 +208,7 @@ class SumStore(FeatureStore):
         else:
             self.features = grown(self.features, self.n)
             self.features[first : self.n] = new
-        return diagonal + self.share_of_features * squared_norms(new)
+        return diagonal + self.share_of_features * self._whole(squared_norms(new))
 
     def keep(self, indices):
         super().keep(indices)
@@ -219,7 +219,15 @@ class SumStore(FeatureStore):
 
     def _with_features(self, values, rows, columns):
         own = self._own()
-        return self.share * values + self.share_of_features * products(own[rows], own[columns])
+        inner = self._whole(products(own[rows], own[columns]))
+        return self.share * values + self.share_of_features * inner
+
+    def _whole(self, inner):
+        """Shares of leaves without rounding: they are whole numbers of trees."""
+        if not self.kernel.has_leaves:
+            return inner
+        n_trees = len(self.kernel.forest.roots)
+        return np.rint(inner * n_trees) / n_trees
 
     def columns_of(self, indices, n_jobs):
         return self._with_features(super().columns_of(indices, n_jobs), indices, slice(None))
