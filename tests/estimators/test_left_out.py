@@ -56,9 +56,10 @@ def test_the_labels_are_those_of_models_without_the_row(model):
     labels = predict_left_out(model, X)
     assert (labels[57:] == -1).sum() == np.count_nonzero(labels < 0) == 2  # of 60 rows at 5 %
     conformal = model.conformal_
-    assert sorted(conformal.rows) == list(range(60))
     if isinstance(model, SVDDEnsemble):
+        assert len(set(conformal.rows)) == len(conformal.rows) >= 55  # a row may be in all bags
         return
+    assert sorted(conformal.rows) == list(range(60))
     from sklearn.base import clone
 
     for k in (0, 20, 58):

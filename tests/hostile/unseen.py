@@ -129,8 +129,11 @@ class Unseen:
 
     def _check_category(self, name, answers):
         rarest, unseen = (answers[f"{kind} {name}"] for kind in ("rarest", "unseen"))
-        if self.model == "svdd-ensemble":  # its isolation kernel is no function of distances
-            right = unseen["p_value"].median() <= rarest["p_value"].median() + 0.05
+        if self.model == "svdd-ensemble":
+            # Its isolation kernel only knows which centre is nearest, so being far from all
+            # centres does not count there: no more than most rows is all that holds.
+            usual = answers["as it is"]["p_value"].median()
+            right = unseen["p_value"].median() <= max(usual, rarest["p_value"].median()) + 0.05
         else:
             rarest, unseen = (part["score"].to_numpy() for part in (rarest, unseen))
             right = not np.any(unseen - rarest > 1e-9 * np.nanmax(np.abs(rarest)))
