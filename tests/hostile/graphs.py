@@ -296,7 +296,9 @@ def _summed(function, row):
         vectors, row = vectors - function.shift, row - function.shift
     own = float(np.abs(kernel.diagonal(np.asarray(row, dtype=float)))[0])
     reach = float(np.abs(kernel.diagonal(vectors)).max(initial=0.0))
-    largest = np.sqrt(reach) * np.sqrt(max(own, reach)) + getattr(function, "self_weight", 0.0) * own
+    largest = (
+        np.sqrt(reach) * np.sqrt(max(own, reach)) + getattr(function, "self_weight", 0.0) * own
+    )
     return float(np.abs(function.coef).sum() * largest + np.abs(function.bias).max())
 
 

@@ -241,8 +241,8 @@ class FitOptions(ReadingOptions, ClusterOptions):
         range=_COST_OR_0,
     )
     balance: float | str | bool | None = parameter(
-        "s3vm: mean score of the unlabelled rows: a number, the mean label, or unconstrained; auto "
-        "is the mean label unless the rows contradict it.",
+        "s3vm: mean score of the unlabelled rows: a number, the mean label, or unconstrained; "
+        "'auto' is the mean label unless the rows contradict it.",
         unset="auto",
         metavar="NUMBER|auto|labels|none",
         range=Range("'auto', 'labels', 'none' or a number", lambda value: abs(value) < _INF),

@@ -4,8 +4,6 @@ The boundary isn't a false alarm rate. A bound on the share of rows outside foll
 from C with linear slack; with squared slack there is none, and most rows may be outside.
 """
 
-import numpy as np
-
 from ..._warn import warn
 from ...options.words import ref
 from .locking import lock_of
