@@ -304,6 +304,8 @@ class S3VM(UpdatableS3VM):
 
     # Of models saved before these were there.
     class_ratio_ = class_ratio_interval_ = None
+    # What the means of f are held at, if the labels' ratio is contradicted.
+    _means: ClassVar[list | None] = None
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
     _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
 
@@ -427,6 +429,10 @@ class S3VM(UpdatableS3VM):
             given = self.class_ratio
             found = reading.class_ratio_of(given, rows, label, self.classes_, self._seed())
         self.class_ratio_, self.class_ratio_interval_ = found
+        self._means = None
+        if self.class_ratio is None and self.class_ratio_ is not None:
+            f, weight = reading.labels_alone(self, rows, label)
+            self._means = reading.means_with_shares(f, weight, self.class_ratio_)
         if reading.has_trees(self.kernel):
             self._deformed = reading.grown_trees(
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
@@ -435,7 +441,8 @@ class S3VM(UpdatableS3VM):
     def _problems(self, classes=None):
         """What the function of two classes minimises, or each of several."""
         classes = self.classes_ if classes is None else classes
-        return reading.problems_of(self.C, self.C_star, self.balance, self.class_ratio_, classes)
+        ratio, means = self.class_ratio_, self._means
+        return reading.problems_of(self.C, self.C_star, self.balance, ratio, classes, means)
 
     def _trainer(self, rows=None):
         return Trainer(

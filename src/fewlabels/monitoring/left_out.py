@@ -85,7 +85,10 @@ def _fitted_without(model, rows, counts, part):
         settings |= {"unlabeled": None, "probability": None, "solver": "auto"}
         if isinstance(model.balance, str):  # all labels have decided
             settings["balance"] = True
-        if model.class_ratio_ is not None:
+        means = model._means
+        if means is not None and len(means) == 1:
+            settings["balance"] = means[0]
+        elif model.class_ratio_ is not None:
             settings["class_ratio"] = model.class_ratio_
     again = clone(model).set_params(**settings)
     return again.fit(rows.X[used], y, sample_weight=rows.weight[used])

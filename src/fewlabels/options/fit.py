@@ -121,8 +121,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     keep: Any = option(
         (),
-        "Use this column although it looks like an identifier, a date or a constant, or seems to "
-        "come with the labels.",
+        "Use this column although it looks like an identifier, a date or a constant.",
         COLUMNS,
         metavar="COLUMN",
         accepts="str or sequence of str",
@@ -159,13 +158,6 @@ class FitOptions(ReadingOptions, ClusterOptions):
         "table.",
         COLUMNS,
         choices=("impute", "skip", "refuse"),
-    )
-    empty_rows: str = option(
-        "blank",
-        "Models of one class: rows to score without a value in any column get no score ('blank'), "
-        "or count as outside, with the smallest p-value ('alarm').",
-        COLUMNS,
-        choices=("blank", "alarm"),
     )
     scale: bool | str = option(
         "auto",
@@ -250,7 +242,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     balance: float | str | bool | None = parameter(
         "s3vm: mean score of the unlabelled rows: a number, the mean label, or unconstrained; "
-        "auto is the mean label unless the rows contradict it.",
+        "'auto' is the mean label unless the rows contradict it.",
         unset="auto",
         metavar="NUMBER|auto|labels|none",
         range=Range("'auto', 'labels', 'none' or a number", lambda value: abs(value) < _INF),

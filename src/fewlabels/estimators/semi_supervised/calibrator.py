@@ -85,7 +85,9 @@ class Calibrator:
             settings["balance"] = numbered_shares(model.balance, model.classes_, numbers)
         if isinstance(model.balance, str):  # all labels have decided
             settings["balance"] = True
-        if model.class_ratio_ is not None:  # without a constraint the intercept moves afterwards
+        if model._means is not None and len(model._means) == 1:
+            settings["balance"] = model._means[0]
+        elif model.class_ratio_ is not None:  # without a constraint the intercept moves afterwards
             settings["class_ratio"] = None if model.balance is False else model.class_ratio_
         if self.graph is not None:
             settings["kernel"] = self.graph

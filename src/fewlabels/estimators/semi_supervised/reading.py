@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from numbers import Real
 
 import numpy as np
+from sklearn.base import clone
 
 from ..._warn import warn
 from ...class_prior.class_ratio import estimated_shares
@@ -67,10 +68,42 @@ def follows_labels(balance):
     return balance is True or (isinstance(balance, np.bool_ | str) and bool(balance))
 
 
-def problems_of(C, C_star, balance, shares, classes):
+def means_with_shares(f, weight, shares):
+    """Means of f at which the classes have some shares, a number for each function.
+
+    The constraint's own mean, ``2 * share - 1``, supposes that ``|f|`` is 1. Where f of the
+    labelled rows alone, moved until a share of the rows is positive, has a mean beyond it, that is
+    taken: a linear f is large far from the boundary, and would else be positive at rows of the
+    other class.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n, n_functions)
+        Decisions about unlabelled rows.
+    weight : ndarray of shape (n,)
+        Their weights.
+    shares : ndarray of shape (n_classes,)
+        Shares of the classes.
+
+    Returns
+    -------
+    list of float
+    """
+    means = []
+    for own, share in zip(f.T, shares[-f.shape[1] :], strict=True):
+        order = np.argsort(-own)
+        mass = np.cumsum(weight[order]) / weight.sum()
+        edge = own[order][min(np.searchsorted(mass, share), len(own) - 1)]
+        usual, found = 2.0 * share - 1.0, float(weight @ (own - edge) / weight.sum())
+        means.append(float(found if found * usual > usual**2 else usual))
+    return means
+
+
+def problems_of(C, C_star, balance, shares, classes, held=None):
     """What the function of two classes minimises, or each of several.
 
-    ``balance`` is the parameter, and ``shares`` is the class ratio, or None.
+    ``balance`` is the parameter, ``shares`` is the class ratio, or None, and ``held`` are means of
+    f, where these are known.
     """
     balance = True if isinstance(balance, str) else balance
     n = 1 if len(classes) == 2 else len(classes)
@@ -94,6 +127,7 @@ def problems_of(C, C_star, balance, shares, classes):
                 "{class: share}."
             )
         )
+    means = means if held is None else held
     C_star = cost_of_unlabelled(C_star, len(classes))
     return [SemiSupervised(float(C), C_star, mean) for mean in means]
 
@@ -193,6 +227,21 @@ def ratio_unlike_labels(rows, label, classes, seed):
             UserWarning,
         )
     return None, None
+
+
+def labels_alone(estimator, rows, label):
+    """Decisions about unlabelled ``MemorySource`` rows that follow from the labels alone.
+
+    Of shape (n_unlabelled, n_functions), and the rows' weights.
+    """
+    settings = {"C_star": 0.0, "balance": False, "solver": "auto", "probability": None}
+    settings |= {"unlabeled": None, "verbose": False}
+    if estimator.gamma_:
+        settings["gamma"] = estimator.gamma_
+    alone, free = clone(estimator).set_params(**settings), label == 0
+    alone.fit(rows.X, np.where(free, np.nan, label), sample_weight=rows.weights)
+    f = alone.decision_function(rows.X[np.flatnonzero(free)])
+    return f.reshape(len(f), -1), rows.weights[free]
 
 
 def given_ratio(given, classes):

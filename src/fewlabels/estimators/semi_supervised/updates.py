@@ -339,7 +339,8 @@ class UpdatableS3VM(TwoClassMachine):
         """The stream, of more classes than so far from now on."""
         reading.check_new_classes(self.class_ratio, self.balance)
         self._follow("resume", stream)
-        self.class_ratio_ = self.class_ratio_interval_ = None  # an estimate was without them
+        # An estimate was without them.
+        self.class_ratio_ = self.class_ratio_interval_ = self._means = None
         before = np.searchsorted(named, self.classes_)
         problem = self._problems(named)[0]
         self._stream = stream.with_classes(named.tolist(), before, problem)
