@@ -259,7 +259,9 @@ def feature_names(encoder, schema):
         if name.startswith(_TEXT):
             found = [f"{columns}: {word}" for word in step.get_feature_names_out()]
         else:
-            found = step.get_feature_names_out([str(column) for column in columns])
+            # The columns of a matrix are numbers.
+            own = [c if isinstance(c, str) else f"x{c}" for c in columns]
+            found = step.get_feature_names_out(own)
         names[encoder.output_indices_[name]] = found
     return names
 
