@@ -121,7 +121,8 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     keep: Any = option(
         (),
-        "Use this column although it looks like an identifier, a date or a constant.",
+        "Use this column although it looks like an identifier, a date or a constant, or seems to "
+        "come with the labels.",
         COLUMNS,
         metavar="COLUMN",
         accepts="str or sequence of str",
@@ -158,6 +159,13 @@ class FitOptions(ReadingOptions, ClusterOptions):
         "table.",
         COLUMNS,
         choices=("impute", "skip", "refuse"),
+    )
+    empty_rows: str = option(
+        "blank",
+        "Models of one class: rows to score without a value in any column get no score ('blank'), "
+        "or count as outside, with the smallest p-value ('alarm').",
+        COLUMNS,
+        choices=("blank", "alarm"),
     )
     scale: bool | str = option(
         "auto",
