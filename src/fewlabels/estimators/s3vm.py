@@ -305,7 +305,7 @@ class S3VM(UpdatableS3VM):
     # Of models saved before these were there.
     class_ratio_ = class_ratio_interval_ = None
     # What the means of f are held at, if the labels' ratio is contradicted.
-    _means: ClassVar[list | None] = None
+    _means = None
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
     _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
 
