@@ -18,7 +18,7 @@ SAMPLE = {
     "files": (0, 8),
     "commands": (0, 8),
     "attacks": (0, 8),
-    "far rows": (0, 25),
+    "far rows": (0, 12),
 }
 
 
