@@ -26,6 +26,7 @@ SAMPLE = {
     "graphs": (1, 10),
     "leaks": (0, 12),
     "unseen": (0, 3),
+    "far rows": (0, 12),
 }
 
 
