@@ -22,7 +22,6 @@ SAMPLE = {
     "forks": (0, 4),
     "replacing": (0, 3),
     "blanks": (0, 12),
-    "far rows": (0, 25),
     "graphs": (1, 10),
     "leaks": (0, 12),
     "unseen": (0, 3),

@@ -171,7 +171,7 @@ def load(path):
     ...     found.save(f"{folder}/healthy.fewlabels")
     ...     deployed = load(f"{folder}/healthy.fewlabels")
     >>> deployed.model[-1].forget([0, 1]).training_rows_.X.shape
-    (198, 2)
+    (198, 3)
     """
     model, schema, metadata = load_model(path)
     training = metadata["training"]
