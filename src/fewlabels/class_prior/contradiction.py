@@ -20,8 +20,8 @@ from .class_ratio import estimated_shares
 # anywhere.
 _FEWEST, _WIDEST = 4, 0.5
 # Probabilities below which labels weren't drawn at random, and from which nothing is said; the
-# last is for an estimate that isn't trusted. Chosen on seven tables with 20 labels, drawn at random
-# or per class, and shares of 3 to 50 %: up to 0.3 no random labels were contradicted.
+# last is for an estimate that isn't trusted. Chosen on seven tables with 20 labels, drawn at
+# random or per class, and shares of 3 to 50 %: up to 0.3 no random labels were contradicted.
 _CONTRADICTED, _DOUBTFUL, _CERTAIN = 0.2, 0.3, 0.05
 # The same for the estimate alone, as if it were exact: here its uncertainty isn't asked for.
 _PLAUSIBLE = 0.4
