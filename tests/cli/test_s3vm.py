@@ -111,7 +111,7 @@ def test_result_is_that_of_the_library(model, shops):
 
 
 @pytest.mark.parametrize(
-    ("balance", "value"), [("labels", True), ("none", False), ("-0.25", -0.25)]
+    ("balance", "value"), [("auto", "auto"), ("labels", True), ("none", False), ("-0.25", -0.25)]
 )
 def test_options_reach_the_machine(run, shops_csv, tmp_path, balance, value):
     model = tmp_path / "m"

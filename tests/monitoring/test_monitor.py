@@ -154,7 +154,7 @@ def test_calibration_scores_of_the_model():
     X = normal(10, 400)
     split = SVDD(target_fpr=0.05, calibration="split", random_state=0).fit(X)
     assert not Monitor(split, calibration="model").update(normal(11, 500)).alarms.any()
-    with pytest.raises(ValueError, match="holds no calibration scores"):
+    with pytest.raises(ValueError, match="has no scores to calibrate with"):
         Monitor(IsolationForest(n_estimators=5).fit(X), calibration="model")
 
 
