@@ -265,7 +265,7 @@ def test_a_file_that_changes_under_way(harm, what, rows, stored, monkeypatch):
     def callback(entry):
         harm(path)
 
-    with pytest.raises(OSError, match=rf"{path.name} {what} during the fit"):
+    with pytest.raises(OSError, match=rf"{path.name} {what} while its rows were used"):
         machine.fit(mapped, callback=callback)
     assert made[0].rows_read > 0 and not hasattr(machine, "support_")
 

@@ -125,7 +125,7 @@ class Case:
             require("\n" not in text and text.endswith("."), f"no sentence: {text}")
             return Verdict("refused", text)
         except OSError as error:  # of FileSource, from Python
-            require("changed during the fit" in str(error), f"{self.reader}: {error!r}")
+            require("changed while its rows were used" in str(error), f"{self.reader}: {error!r}")
             return Verdict("refused", str(error))
         except Exception as error:
             raise Wrong(f"{self.reader}: {refusal(error).text}") from error
@@ -212,7 +212,7 @@ class Case:
 
     def _load(self, path):
         model = load(path)
-        return _plain(model.model[-1].decision_function(np.ones((3, 2)))), _facts(model.metadata)
+        return _scores_of(model), _facts(model.metadata)
 
     def _inspect(self, path):
         metadata, size = read_header(path)
@@ -285,8 +285,7 @@ class Case:
         model = load(out)
         facts = {k: model.metadata["training"].get(k) for k in ("rows", "rows_labeled", "target")}
         columns = [c["name"] for c in model.metadata["schema"]["columns"]]
-        scores = model.model[-1].decision_function(np.ones((2, 2)))
-        return json.dumps([facts, columns]), _plain(scores)
+        return json.dumps([facts, columns]), _scores_of(model)
 
     def _label(self, path):
         from fewlabels.io.answers.file import read_answers
@@ -303,6 +302,12 @@ class Case:
                 off = np.abs(fitted.decision_function(rows) - again.decision_function(rows)).max()
                 require(off < 1e-2, f"rows of a file are other rows: {off:g}")
             return _plain(rows.sum(axis=0)), rows.shape
+
+
+def _scores_of(model):
+    """Scores of a row as the machine takes it, with the columns that its encoder adds."""
+    machine = model.model[-1]
+    return _plain(machine.decision_function(np.ones((1, machine.n_features_in_))))
 
 
 def _plain(values):

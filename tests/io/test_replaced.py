@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 from typer.testing import CliRunner
 
 from fewlabels import SVDD, fit_table, load, stored_rows
@@ -20,6 +22,7 @@ from fewlabels.jobs import updating
 from fewlabels.jobs.watching.state import State
 from fewlabels.options.words import UserError
 from fewlabels.rows import files as row_files
+from fewlabels.rows import mapped
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,9 @@ def replacing_once(monkeypatch, where, name, path, other):
 
 
 def seen(model):
-    return model.metadata["training"]["rows"], model.model[-1].decision_function([[0.0, 0.0]])[0]
+    machine = model.model[-1]
+    score = machine.decision_function(np.zeros((1, machine.n_features_in_)))[0]
+    return model.metadata["training"]["rows"], score
 
 
 def run(*arguments):
@@ -217,3 +222,187 @@ def test_a_file_that_is_watched_may_grow(tmp_path):
     path.write_text("")
     with pytest.raises(UserError, match="was changed or replaced"):
         look.check(path)
+
+
+# -- mapped files that are written in place -----------------------------------------------------
+
+
+def write_in_place(path, rows):
+    """Write other rows of the same shape into the same file, at another time by its clock."""
+    before = os.stat(path)
+    with open(path, "r+b") as file:
+        np.save(file, rows)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000_000))
+    assert identity_of(path).place == (before.st_dev, before.st_ino)
+
+
+@pytest.fixture
+def versions(tmp_path, rng):
+    """A file, and the rows that it has and that others write into it."""
+    A, B = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 9.0
+    np.save(tmp_path / "it.npy", A)
+    return tmp_path / "it.npy", A, B
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_stored_rows_that_are_written_in_place_are_refused(versions, fails):
+    path, _, B = versions
+    with pytest.raises(UserError, match="was changed or replaced while it was read"):
+        with stored_rows(path) as (X, _):
+            write_in_place(path, B)
+            np.testing.assert_array_equal(X, B)  # which a model would learn from
+            if fails:
+                raise ValueError("rows that make no sense")
+    with stored_rows(path) as (X, _):
+        np.testing.assert_array_equal(X, B)
+
+
+@pytest.mark.parametrize("cache_size", [200, 1e-4])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_fit_to_mapped_rows_is_of_one_version(versions, cache_size, form):
+    path, A, B = versions
+    X = np.load(path, mmap_mode="r")
+    if form == "sparse":
+        X = sp.csr_array(A)
+        np.save(path, X.data)
+        X.data = np.load(path, mmap_mode="r")
+        B = B.ravel()
+    machine = SVDD(gamma=0.5, cache_size=cache_size, n_jobs=1)
+    written = []
+
+    def callback(entry):
+        if not written:
+            written.append(write_in_place(path, B))
+
+    with pytest.raises(OSError, match="has changed while its rows were used"):
+        machine.fit(X, callback=callback)
+    with pytest.raises(NotFittedError):
+        machine.decision_function(A)
+    assert machine.fit(X).decision_function(A[:3]).shape == (3,)
+
+
+def test_an_update_with_mapped_rows_is_refused_before_it_adds_any(versions, monkeypatch):
+    path, A, B = versions
+    machine = SVDD(gamma=0.5, n_jobs=1).fit(A[:20])
+    before = machine.decision_function(A)
+
+    def held(rows):
+        found = mapped.held(rows)
+        write_in_place(path, B) if rows is X else None
+        return found
+
+    X = np.load(path, mmap_mode="r")
+    monkeypatch.setattr("fewlabels.estimators.base.locking.held", held)
+    with pytest.raises(OSError, match="has changed while its rows were used"):
+        machine.partial_fit(X)
+    np.testing.assert_array_equal(machine.decision_function(A), before)
+
+
+@pytest.mark.parametrize("cache_size", [200, 1e-4])
+def test_scores_of_mapped_rows_are_of_one_version(versions, monkeypatch, cache_size):
+    path, A, B = versions
+    machine = SVDD(gamma=0.5, cache_size=cache_size, n_jobs=1).fit(A)
+    evaluate = SVDD._evaluate
+
+    def then(*arguments):
+        found = evaluate(*arguments)
+        write_in_place(path, B)
+        return found
+
+    X = np.load(path, mmap_mode="r")
+    monkeypatch.setattr(SVDD, "_evaluate", then)
+    if cache_size == 200:
+        with pytest.raises(OSError, match="has changed while its rows were used"):
+            machine.decision_function(X)
+    else:  # all rows had been read
+        assert len(machine.decision_function(X)) == 60
+
+
+def test_a_partition_of_mapped_rows_is_of_one_version(versions, monkeypatch):
+    pytest.importorskip("distributed")
+    from fewlabels.dask import reading
+
+    path, A, B = versions
+    X = np.load(path, mmap_mode="r")
+    piece = reading.read_piece(X, None, None)
+    write_in_place(path, B)
+    np.testing.assert_array_equal(piece.X, A)
+    held = reading.held
+    monkeypatch.setattr(reading, "held", lambda rows: (held(rows), write_in_place(path, A))[0])
+    with pytest.raises(OSError, match="has changed while its rows were used"):
+        reading.read_piece(X, None, None)
+
+
+def test_a_piece_of_a_file_is_of_the_version_of_its_stamp(versions):
+    path, A, B = versions
+    file = row_files.file_of(np.load(path, mmap_mode="r"))
+    read, opened = file.reader()
+    np.testing.assert_array_equal(read(0, 5), A[:5])
+    write_in_place(path, B)
+    with pytest.raises(OSError, match="has changed while its rows were used"):
+        read(0, 5)
+    opened[0].close()
+
+
+def test_a_fit_to_a_matrix_learns_from_rows_of_one_version(versions, monkeypatch):
+    from fewlabels.jobs.training import preparing
+
+    path, A, B = versions
+    alone = fit_table(path, machine="svdd", time_budget=0, n_jobs=1)
+    read = preparing.read_training
+
+    def then(*arguments, **options):
+        found = read(*arguments, **options)
+        write_in_place(path, B)  # after it was read, so that it does no harm
+        return found
+
+    monkeypatch.setattr(preparing, "read_training", then)
+    later = fit_table(path, machine="svdd", time_budget=0, n_jobs=1)
+    np.testing.assert_array_equal(
+        alone.model.decision_function(A), later.model.decision_function(A)
+    )
+
+
+@pytest.mark.parametrize("kind", ["file", "mapped"])
+def test_a_matrix_that_is_written_in_place_while_it_is_read_is_refused(
+    versions, monkeypatch, kind
+):
+    path, _, B = versions
+    held = mapped.held
+
+    def then(rows):
+        found = held(rows)
+        write_in_place(path, B)
+        return found
+
+    monkeypatch.setattr(mapped, "held", then)
+    data = path if kind == "file" else np.load(path, mmap_mode="r")
+    with pytest.raises(UserError, match="was changed or replaced while it was read"):
+        fit_table(data, machine="svdd", time_budget=0, n_jobs=1)
+
+
+def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_path, monkeypatch):
+    path, _, B = versions
+    fit_table(path, machine="svdd", time_budget=0, n_jobs=1).save(tmp_path / "m")
+    held = mapped.held
+
+    def then(rows):
+        write_in_place(path, B)
+        return held(rows)
+
+    monkeypatch.setattr(mapped, "held", then)
+    code, words = run("predict", tmp_path / "m", path, "-o", tmp_path / "out.csv")
+    assert code == 2 and "was changed or replaced while it was read" in words
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_numbers_beside_a_table_are_of_one_version(versions, tmp_path, monkeypatch):
+    from fewlabels.io.tables.beside import Beside
+
+    path, _, B = versions
+    beside = Beside(path, "the table")
+    table = pa.table({"k": np.arange(30)})
+    assert beside.add(table).num_columns == 3
+    write_in_place(path, B)
+    with pytest.raises(UserError, match="was changed or replaced while it was read"):
+        beside.add(table)

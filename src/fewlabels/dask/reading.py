@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array
 from ..estimators import SVDD
 from ..estimators.base.rows import check_rows
 from ..labels.arrays import distinct_values, kinds_of, with_missing
+from ..rows.mapped import MappedFiles, held
 
 _FLOAT64 = np.dtype(np.float64)
 
@@ -104,6 +105,9 @@ def read_piece(X, y, weight):
             f"holds a {type(X).__name__}, not rows and columns; every partition of X has to be a "
             "two-dimensional array, a CSR array or a data frame."
         )
+    files = MappedFiles(X)
+    with files.checked():
+        X = held(X)  # as others may write into its file later
     reader, n = SVDD(), X.shape[0]
     if n:
         try:

@@ -64,14 +64,19 @@ def read_arrays(path, *, place=None):
 def mapped(path):
     """The array of an npy file, mapped: header and numbers of one file, as it is opened once."""
     with open(path, "rb") as file:
-        version = np.lib.format.read_magic(file)
-        head = np.lib.format.read_array_header_1_0
-        head = head if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = head(file)
-        if dtype.hasobject:
-            raise ValueError("Python objects can't be mapped")
-        order = "F" if fortran else "C"
-        return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
+        return mapped_from(file)
+
+
+def mapped_from(file):
+    """The array of an open npy file, mapped."""
+    version = np.lib.format.read_magic(file)
+    head = np.lib.format.read_array_header_1_0
+    head = head if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = head(file)
+    if dtype.hasobject:
+        raise ValueError("Python objects can't be mapped")
+    order = "F" if fortran else "C"
+    return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
 
 
 def array_pieces(path, rows, schema):
@@ -79,6 +84,7 @@ def array_pieces(path, rows, schema):
 
     The columns of an svmlight file are counted as a ``schema`` says.
     """
+    path.check_unchanged()
     with contextlib.closing(path.format.load().pieces(path, rows, schema)) as found:
         for piece in found:
             path.check_unchanged()
@@ -87,11 +93,16 @@ def array_pieces(path, rows, schema):
 
 
 def pieces_of(data, size):
-    """Pieces of ``ArrayData``, and the share of the rows so far."""
+    """Pieces of ``ArrayData``, and the share of the rows so far.
+
+    They are in memory, so that they don't change once their file is known not to have changed.
+    """
+    from ..rows.mapped import held  # slow to import
+
     n_rows = data.X.shape[0]
     for part in parts_of(n_rows, size):
         labels = {name: values[part] for name, values in data.labels.items()}
-        X = as_sparse(data.X[part]) if data.is_sparse else data.X[part]
+        X = as_sparse(data.X[part]) if data.is_sparse else held(data.X[part])
         yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
         release(data.X)
 

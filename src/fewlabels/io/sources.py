@@ -19,7 +19,7 @@ from .formats.registry import (
     matrices,
     tables,
 )
-from .steady import FirstLook
+from .steady import FirstLook, changed
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
@@ -147,7 +147,19 @@ class InMemory:
     part = None  # as files have one
 
     def check_unchanged(self):
-        """Rows in memory are whoever holds them's to change."""
+        """Refuse mapped rows into whose file somebody has written since the first call.
+
+        Others are whoever holds them's to change.
+        """
+        file = self._files.written()
+        if file is not None:
+            raise changed(file)
+
+    @cached_property
+    def _files(self):
+        from ..rows.mapped import MappedFiles  # slow to import
+
+        return MappedFiles(getattr(self.content, "X", self.content))
 
     def __str__(self):
         return "the data frame" if self.form == "frame" else "the matrix"

@@ -102,8 +102,38 @@ def unchanged(path: Any, files: Iterable[Any] | None = None) -> Iterator[None]:
     """Refuse a path, or files that it consists of, if they change within the block."""
     look, files = FirstLook(), None if files is None else list(files)
     look.check(path, files)
-    yield
-    look.check(path, files)
+    with _checked(lambda: look.check(path, files)):
+        yield
+
+
+@contextlib.contextmanager
+def unwritten(path: Any, file: Any) -> Iterator[None]:
+    """Refuse an open file if somebody writes into it within the block.
+
+    Another file that takes its name does no harm.
+    """
+    before = identity_of(file.fileno())
+
+    def check() -> None:
+        if identity_of(file.fileno()) != before:
+            raise changed(path)
+
+    with _checked(check):
+        yield
+
+
+@contextlib.contextmanager
+def _checked(check: Callable[[], None]) -> Iterator[None]:
+    """Check a file after a block, also where it fails: then the change may be the cause."""
+    try:
+        yield
+    except Exception as error:
+        try:
+            check()
+        except UserError as change:
+            raise change from error
+        raise
+    check()
 
 
 def read_whole(path: Any) -> tuple[bytes, Identity]:

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..options.words import UserError, listing, meant, quoted
-from .arrays import mapped
+from .arrays import mapped_from
 from .folders import files_below
 from .formats.registry import FORMATS
 from .scratch import temporary_folder
-from .steady import unchanged
+from .steady import unchanged, unwritten
 
 # Rows that are converted at a time.
 _ROWS = 65_536
@@ -33,6 +33,7 @@ def stored_rows(path, columns=None, target=None, folder=None):
 
     A ``.npy`` file is mapped as it is. Others are converted once, in pieces, into a temporary file
     that is removed at the end of the block (also after Ctrl-C; after a kill at the next call).
+    A ``.npy`` file into which somebody writes within the block is refused at its end.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ def stored_rows(path, columns=None, target=None, folder=None):
     if suffix in FORMATS["npy"].extensions:
         if columns is not None or target is not None:
             raise UserError(f"{path} has no column names; omit columns and target.")
-        yield StoredRows(mapped(path), None)
+        with open(path, "rb") as file, unwritten(path, file):
+            yield StoredRows(mapped_from(file), None)
         return
     parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from ..kernels.rows import is_sparse
 from ..kernels.sparse import canonical
+from .mapped import changed_file, stamp_of
 from .shards import Shard, stacked
 from .source import ShardedSource
 
@@ -66,7 +67,7 @@ class ArrayFile:
         path = os.fspath(mapped.filename)
         offset = start + array.ctypes.data - begins
         try:
-            stamp = _stamp(path)
+            stamp = stamp_of(path)
         except FileNotFoundError:  # what is mapped is still there
             return None
         found = cls(path, offset, array.dtype, array.shape, stamp)
@@ -90,17 +91,11 @@ class ArrayFile:
         try:
             file = open(self.path, "rb", buffering=0)
         except FileNotFoundError:
-            raise self._changed("is gone") from None
-        if _stamp(file.fileno()) != self.stamp:
+            raise changed_file(self.path, "is gone") from None
+        if stamp_of(file.fileno()) != self.stamp:
             file.close()
-            raise self._changed("has changed")
+            raise changed_file(self.path, "has changed")
         return file
-
-    def _changed(self, what):
-        return OSError(
-            f"{self.path} {what} during the fit; don't change the file while a fit runs, and fit "
-            "again."
-        )
 
     def read(self, file, start, stop):
         """Rows ``start`` to ``stop`` of the array, from the opened file."""
@@ -111,14 +106,11 @@ class ArrayFile:
         while done < len(room):
             count = file.readinto(room[done:])
             if not count:
-                raise self._changed("has become shorter")
+                raise changed_file(self.path, "has become shorter")
             done += count
+        if stamp_of(file.fileno()) != self.stamp:  # somebody wrote into it meanwhile
+            raise changed_file(self.path, "has changed")
         return rows
-
-
-def _stamp(path):
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class RowFile:

@@ -26,6 +26,7 @@ from ...kernels import (
 from ...kernels.base import distinct_kernels
 from ...kernels.width import rule_for
 from ...rows.files import FileSource, file_of
+from ...rows.mapped import MappedFiles
 from ...rows.source import ShardedSource
 from ...solvers import Settings
 from .fitted_estimator import FittedEstimator
@@ -265,7 +266,11 @@ class KernelMachine(FittedEstimator):
             function, name, width = self._found.function, type(self).__name__, self.n_features_in_
             source = self._source_to_score(X) if backend is None else None
             if backend is None and source is None:
-                return partial(self._evaluate, function, self._rows_to_score(X), options)
+                files = MappedFiles(X)
+                with files.checked():
+                    rows = self._rows_to_score(X)
+                call = partial(self._evaluate, function, rows, options)
+                return files.checked()(call) if files else call
         if backend is not None:
             return partial(values_at, backend, name, function, X, width)
         return partial(

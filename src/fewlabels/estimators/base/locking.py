@@ -23,6 +23,8 @@ from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 
+from ...rows.mapped import MappedFiles, held
+
 # The lock of every model that has been used; ``_NEW`` is held where one is added.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
 _NEW = threading.RLock()
@@ -178,7 +180,10 @@ def consistent(method):
 
 
 def fitting(method):
-    """The same, once parameters have been checked; not again with every ``partial_fit``."""
+    """The same, once parameters have been checked; not again with every ``partial_fit``.
+
+    Rows of a mapped file are refused if somebody writes into it meanwhile.
+    """
     alone, is_update = one_at_a_time(method), method.__name__ == "partial_fit"
 
     @wraps(method)
@@ -188,6 +193,15 @@ def fitting(method):
         )
         if not is_known:
             model._validate_params()
-        return alone(model, *args, **kwargs)
+        files = MappedFiles(*args, *kwargs.values())
+        if not files:
+            return alone(model, *args, **kwargs)
+        if is_update:  # rows that were added can't be taken back
+            args = tuple(map(held, args))
+            kwargs = {name: held(value) for name, value in kwargs.items()}
+            files.check()
+            return alone(model, *args, **kwargs)
+        with lock_of(model), model._fitted_or_not(), files.checked():
+            return alone(model, *args, **kwargs)
 
     return checked

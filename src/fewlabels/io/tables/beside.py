@@ -20,14 +20,13 @@ class Beside:
         self._name = "the array of features" if isinstance(features, np.ndarray) else str(features)
         self._table, self._done = table, 0
         if isinstance(source, np.ndarray):
-            self._X = read_arrays(InMemory("matrix", source)).X
+            source = InMemory("matrix", source)
         elif source.form != "npy":
             raise UserError(
                 f"{ref('features')} needs an .npy file, and {features} isn't one; save it with "
                 "numpy.save."
             )
-        else:
-            self._X = read_arrays(source).X
+        self._source, self._X = source, read_arrays(source).X
 
     @property
     def names(self):
@@ -43,7 +42,9 @@ class Beside:
         self._done += table.num_rows
         if len(block) < table.num_rows:
             self._refuse("more")
-        for name, values in zip(self.names, np.asarray(block, dtype=float).T, strict=True):
+        block = np.array(block, dtype=float)  # of a mapped file, into which others may write
+        self._source.check_unchanged()
+        for name, values in zip(self.names, block.T, strict=True):
             table = table.append_column(name, pa.array(np.ascontiguousarray(values)))
         return table
 

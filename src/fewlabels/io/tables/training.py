@@ -274,7 +274,12 @@ def _numbers(table, name, path):
 
 
 def _read_arrays(path, target):
+    from ...rows.mapped import held  # slow to import
+
+    # Steps of a fit read the rows again and again, so mapped ones are taken into memory.
     data = read_arrays(path)
+    data = replace(data, X=held(data.X))
+    path.check_unchanged()
     if target is None:
         return data, None
     if target not in data.labels:

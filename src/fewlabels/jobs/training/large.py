@@ -131,9 +131,9 @@ class Drawn:
 class DrawnFromArrays:
     """The same of ``ArrayData``."""
 
-    def __init__(self, data, target, mark, seed):
-        rng = np.random.default_rng(seed)
-        self._data, self.n_rows = data, data.X.shape[0]
+    def __init__(self, source, target, mark, seed):
+        rng, data = np.random.default_rng(seed), source.content
+        self._source, self._data, self.n_rows = source, data, data.X.shape[0]
         if target not in data.labels:
             self._places = sampled(self.n_rows, _SAMPLE, rng)
             return
@@ -153,7 +153,9 @@ class DrawnFromArrays:
     def rows(self):
         data, places = self._data, self._places
         labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
-        return InMemory("matrix", ArrayData(taken(data.X, places), labels, data.zero_based))
+        X = taken(data.X, places)
+        self._source.check_unchanged()
+        return InMemory("matrix", ArrayData(X, labels, data.zero_based))
 
 
 def _unlabelled(texts, mark):
@@ -244,13 +246,15 @@ class _OnDisk:
         self._source = data
         if not data.format.is_table:
             self._source = InMemory("matrix", read_arrays(data, place=place))
+            self._source.check_unchanged()  # from here on
+            data.check_unchanged()
 
     def draw(self):
         """Rows drawn at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
         if not self._source.format.is_table:
-            return DrawnFromArrays(self._source.content, *asked)
+            return DrawnFromArrays(self._source, *asked)
         drawn = Drawn(*asked)
         with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
             for table, _, share in pieces:

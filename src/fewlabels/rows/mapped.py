@@ -1,0 +1,102 @@
+"""Memory-mapped rows, and whether somebody writes into their files while they are used."""
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..kernels.rows import is_sparse
+
+Stamp = tuple[int, int, int, int]
+
+
+def stamp_of(file: str | int) -> Stamp:
+    """What a file is recognised by, and what changes when somebody writes into it."""
+    found = os.stat(file)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def files_behind(*values: Any) -> Iterator[str]:
+    """Files of the arrays, or sparse matrices, that are mapped from one to be read.
+
+    Whoever maps a file to write to it knows what is written.
+    """
+    for value in values:
+        parts = (value.data, value.indices, value.indptr) if _is_csr(value) else (value,)
+        for part in parts:
+            mapped = None
+            while isinstance(part, np.ndarray):
+                mapped = part if isinstance(part, np.memmap) else mapped
+                part = part.base
+            if mapped is not None and isinstance(part, mmap.mmap):
+                if mapped.mode in ("r", "c") and mapped.filename is not None:
+                    yield os.fspath(mapped.filename)
+
+
+def _is_csr(value: Any) -> bool:
+    return is_sparse(value) and value.format in ("csr", "csc")
+
+
+def held(X: Any) -> Any:
+    """Rows in memory: mapped ones are copied, all others are as they are."""
+    if not any(files_behind(X)):
+        return X
+    return X.copy() if is_sparse(X) else np.array(X)
+
+
+class MappedFiles:
+    """The files of mapped rows, as they are when this is made.
+
+    A file that takes the name of one of them does no harm: what is mapped stays there.
+    """
+
+    def __init__(self, *values: Any) -> None:
+        self._before: dict[str, Stamp | None] = {
+            file: _stamp_if_any(file) for file in files_behind(*values)
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._before)
+
+    def written(self) -> str | None:
+        """A file into which somebody has written since, None without any."""
+        for file, before in self._before.items():
+            now = _stamp_if_any(file)
+            if before and now and before != now and before[:2] == now[:2]:
+                return file
+        return None
+
+    def check(self) -> None:
+        """Refuse what was computed from rows of which some are of another version."""
+        file = self.written()
+        if file is not None:
+            raise changed_file(file, "has changed")
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Check after a block, also where it fails: then the change may be the cause."""
+        try:
+            yield
+        except Exception as error:
+            file = self.written()
+            if file is None:
+                raise
+            raise changed_file(file, "has changed") from error
+        self.check()
+
+
+def _stamp_if_any(file: str) -> Stamp | None:
+    try:
+        return stamp_of(file)
+    except OSError:
+        return None
+
+
+def changed_file(file: str, what: str) -> OSError:
+    """What to raise where rows of a file aren't those of its first look."""
+    return OSError(
+        f"{file} {what} while its rows were used; run this again when nothing writes to it."
+    )
