@@ -96,7 +96,7 @@ def _stamp_if_any(file: str) -> Stamp | None:
 
 
 def changed_file(file: str, what: str) -> OSError:
-    """What to raise where rows of a file aren't those of its first look."""
+    """Say that rows of a file are no longer as they were at first."""
     return OSError(
         f"{file} {what} while its rows were used; run this again when nothing writes to it."
     )
