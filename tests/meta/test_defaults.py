@@ -35,7 +35,6 @@ STATED = [
         lambda: inspect.signature(fewlabels.tune).parameters["time_budget"].default,
     ),
     (r"([\d.]+) % of new normal rows fall outside", lambda: 100 * TARGET_FPR),
-    (r"cache_size \(in MB; the default is ([\d.]+)\)", lambda: default_of("svdd", "cache_size")),
     (r"refused after ([\d.]+) s without rows", lambda: limits._ANSWER),
     (r"more than ([\d,]+) rows are refused, as Excel", lambda: excel._MOST_ROWS),
     (r"at most ([\d,]+) rows, as in Excel", lambda: excel._MOST_ROWS),

@@ -1,4 +1,4 @@
-"""Whether the labels' class ratio can be that of the unlabelled rows.
+"""Judge whether labels and unlabelled rows can have the same class ratio.
 
 Labels drawn at random have the unlabelled rows' class ratio, but for chance, and then their own
 shares are the best estimate. Labels drawn per class say nothing of it. The numbers of labels are

@@ -159,8 +159,8 @@ class S3VM(UpdatableS3VM):
         As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
         support vectors.
     dual_coef_, coef_, intercept_
-        As of :class:`PUSVM`; of more than two classes of shapes (n_classes, n_SV), (n_classes,
-        n_features) and (n_classes,). A row that supports any class is a support vector.
+        As of :class:`PUSVM`; with more than two classes, one row or entry per class. A row that
+        supports any class is a support vector.
     objective_ : float, or ndarray of shape (n_classes,)
         Value of (1).
     objectives_ : list of float, or a list of these
@@ -186,8 +186,7 @@ class S3VM(UpdatableS3VM):
         Pair steps of the batch training, and steps of the path since.
     history_ : list of dict
         One entry per round, over all convex steps; then one per operation of the path, the
-        newest 1000. With more than two classes, one class after another; "machine" is its
-        number.
+        newest 1000. With several classes, one class after another ("machine": its number).
     fit_status_ : int
         0 if the tolerance was reached (branch and bound: the global minimum is proven),
         otherwise 1 (with a warning).
@@ -302,10 +301,8 @@ class S3VM(UpdatableS3VM):
     class_ratio: str | float | dict | list | None = None
     path_order: str = "block"
 
-    # Of models saved before these were there.
-    class_ratio_ = class_ratio_interval_ = None
-    # What the means of f are held at, if the labels' ratio is contradicted.
-    _means = None
+    # Of models saved before these were there. ``_means``: of f, if the labels' ratio is doubted.
+    class_ratio_ = class_ratio_interval_ = _means = None
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
     _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
 
@@ -423,12 +420,9 @@ class S3VM(UpdatableS3VM):
 
     def _prepare(self, rows, label):
         """Take from the labels of ``MemorySource`` what training begins with."""
-        if self.class_ratio is None and isinstance(self.balance, str):
-            found = reading.ratio_unlike_labels(rows, label, self.classes_, self._seed())
-        else:
-            given = self.class_ratio
-            found = reading.class_ratio_of(given, rows, label, self.classes_, self._seed())
-        self.class_ratio_, self.class_ratio_interval_ = found
+        self.class_ratio_, self.class_ratio_interval_ = reading.class_ratio_of(
+            self.class_ratio, self.balance, rows, label, self.classes_, self._seed()
+        )
         self._means = None
         if self.class_ratio is None and self.class_ratio_ is not None:
             f, weight = reading.labels_alone(self, rows, label)
@@ -441,8 +435,8 @@ class S3VM(UpdatableS3VM):
     def _problems(self, classes=None):
         """What the function of two classes minimises, or each of several."""
         classes = self.classes_ if classes is None else classes
-        ratio, means = self.class_ratio_, self._means
-        return reading.problems_of(self.C, self.C_star, self.balance, ratio, classes, means)
+        held = (self.balance, self.class_ratio_, classes, self._means)
+        return reading.problems_of(self.C, self.C_star, *held)
 
     def _trainer(self, rows=None):
         return Trainer(

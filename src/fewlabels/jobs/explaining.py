@@ -10,8 +10,8 @@ from ..inspection import explain as explain_model
 from ..inspection.words import word_changes
 from ..io.encoding.texts import spans
 from ..io.given import source_of
+from ..io.names import value_key
 from ..io.tables.chunks import iterate_chunks
-from ..io.tables.names import value_key
 from ..io.tables.schema import REFUSE
 from ..io.tables.tally import Tally
 from ..options.fit import check

@@ -17,9 +17,9 @@ from ..io.encoding.fit import (
 )
 from ..io.given import source_of
 from ..io.models.files import describe, read_model, save_model
+from ..io.names import check_class_names, value_key
 from ..io.sources import input_format
 from ..io.tables.chunks import iterate_chunks
-from ..io.tables.names import check_class_names, value_key
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, Unseen, filled_words, learned_words, unseen_words
 from ..options.words import UserError, plural, quoted, ref

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..io.tables.names import check_class_names
+from ..io.names import check_class_names
 from ..options.words import UserError
 
 _LONGEST_NAME = 80

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from ..io.answers.rows import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
 from ..io.formats.registry import tables, usual_extensions
+from ..io.names import check_class_names
 from ..io.sources import InMemory
 from ..io.tables.columns import without
-from ..io.tables.names import check_class_names
 from ..io.tables.read import read_table
 from ..io.tables.schema import is_beside
 from ..io.tables.target import count_labels, every_row

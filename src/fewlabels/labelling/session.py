@@ -15,9 +15,9 @@ from .. import querying
 from ..estimators.base.locking import lock_of
 from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.given import source_of
+from ..io.names import cell_text, check_class_names
 from ..io.paths import resolved
 from ..io.sources import InMemory
-from ..io.tables.names import cell_text, check_class_names
 from ..labels.blanks import reads_as_blank
 from ..options.words import UserError, listing, ref
 from ..querying import Random

@@ -12,6 +12,8 @@ import copy
 import numpy as np
 from sklearn.base import clone
 
+from ..estimators.semi_supervised.reading import settings_for_part
+
 # So many parts of the rows are left out in turn, of training sets up to so many rows; of larger
 # ones a single part of at most so many rows, as each part takes a fit.
 _PARTS, _MOST_FITTED_AGAIN, _MOST_LEFT_OUT = 10, 5000, 1000
@@ -83,12 +85,6 @@ def _fitted_without(model, rows, counts, part):
         settings |= {"prior": model.prior_, "probability": None}
     else:
         settings |= {"unlabeled": None, "probability": None, "solver": "auto"}
-        if isinstance(model.balance, str):  # all labels have decided
-            settings["balance"] = True
-        means = model._means
-        if means is not None and len(means) == 1:
-            settings["balance"] = means[0]
-        elif model.class_ratio_ is not None:
-            settings["class_ratio"] = model.class_ratio_
+        settings |= settings_for_part(model)
     again = clone(model).set_params(**settings)
     return again.fit(rows.X[used], y, sample_weight=rows.weight[used])

@@ -65,8 +65,7 @@ def checked(scores, n, done=0, what="Row"):
 def own_calibration(model, how):
     """Scores of training rows by a model that wasn't trained on them.
 
-    Of a one-class model these are its calibration scores, and of another one those of its
-    unlabelled rows, left out.
+    A one-class model has calibration scores. For others, unlabelled rows are left out in turn.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from ...labels.semi_supervised import numbered_shares
 from ...training.semi_supervised.left_out import LeftOutCurves
+from .reading import settings_for_part
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,7 @@ class Calibrator:
             settings["gamma"] = model.gamma_
         if isinstance(model.balance, Mapping):
             settings["balance"] = numbered_shares(model.balance, model.classes_, numbers)
-        if isinstance(model.balance, str):  # all labels have decided
-            settings["balance"] = True
-        if model._means is not None and len(model._means) == 1:
-            settings["balance"] = model._means[0]
-        elif model.class_ratio_ is not None:  # without a constraint the intercept moves afterwards
-            settings["class_ratio"] = None if model.balance is False else model.class_ratio_
+        settings |= settings_for_part(model)
         if self.graph is not None:
             settings["kernel"] = self.graph
         return clone(model).set_params(**settings)

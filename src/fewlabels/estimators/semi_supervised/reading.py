@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -183,11 +184,14 @@ def check_new_classes(class_ratio, balance):
 # -- what the kernel and the problems take from labels --------------------------------------------
 
 
-def class_ratio_of(given, rows, label, classes, seed):
-    """Shares of the classes among the unlabelled rows and their intervals, or None for either.
+def class_ratio_of(given, balance, rows, label, classes, seed):
+    """Return shares of the classes among the unlabelled rows and their intervals, or None.
 
     ``given`` is the parameter ``class_ratio``; "estimate" takes the shares from ``MemorySource``.
+    If it is None, ``balance="auto"`` does so where the labels' own ratio is contradicted.
     """
+    if given is None and isinstance(balance, str):
+        return _ratio_unlike_labels(rows, label, classes, seed)
     if not isinstance(given, str):
         return given_ratio(given, classes), None
     if rows.is_matrix:
@@ -200,7 +204,7 @@ def class_ratio_of(given, rows, label, classes, seed):
     return shares, intervals
 
 
-def ratio_unlike_labels(rows, label, classes, seed):
+def _ratio_unlike_labels(rows, label, classes, seed):
     """Shares of the classes and their intervals where the labels' ratio is contradicted.
 
     None for either where the labels' own ratio counts, with a warning if that is doubtful.
@@ -274,3 +278,15 @@ def grown_trees(kernel, rows, label, n_classes, gamma, seed):
     X, place = rows.X[known], places_of(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
     return trees.over(X[order], place[order], gamma=gamma, random_state=seed)
+
+
+def settings_for_part(model: Any) -> dict[str, Any]:
+    """Return the constraint of a fitted ``S3VM`` as parameters of models of a part of its rows."""
+    settings: dict[str, Any] = {}
+    if isinstance(model.balance, str):  # all labels have decided
+        settings["balance"] = True
+    if model._means is not None and len(model._means) == 1:
+        settings["balance"] = model._means[0]
+    elif model.class_ratio_ is not None:  # without a constraint the intercept moves afterwards
+        settings["class_ratio"] = None if model.balance is False else model.class_ratio_
+    return settings

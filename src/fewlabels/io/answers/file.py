@@ -215,6 +215,7 @@ class AnswerFile:
             self._db.close()
         if self._lock is not None:
             self._lock.close()
+            self._lock = None
             self.path.with_name(f"{self.path.name}.lock").unlink(missing_ok=True)
 
     # -- what the answers say ---------------------------------------------------------------------
@@ -235,9 +236,7 @@ def read_answers(path):
     What was read already is not read again.
     """
     file = path if isinstance(path, AnswerFile) else AnswerFile(path)
-    if file._db is not None:
-        file.close()
-        file._db = None
+    file.close()
     return file
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from ...labels.blanks import reads_as_blank
 from ...options.words import UserError, plural, quoted
+from ..names import cell_text, value_key
 from ..tables.columns import is_supported, text
-from ..tables.names import cell_text, value_key
 from .file import read_answers
 
 _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17 tables

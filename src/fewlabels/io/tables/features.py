@@ -139,7 +139,7 @@ def check_columns(names, schema, source):
 
 
 def array_features(X, schema, *, tally, row_numbers):
-    """Rows of a matrix as floats, as :func:`table_features` has those of a table.
+    """Return rows of a matrix as floats, like :func:`table_features` for a table.
 
     Missing numbers stored in a sparse matrix are never filled in.
     """

@@ -208,7 +208,7 @@ def _usual(unlabelled: NDArray[np.intp]) -> list[_Values]:
 
 
 def _lacking(own: NDArray[np.intp], unlabelled: NDArray[np.intp]) -> _Values:
-    """All values but those of some labelled rows."""
+    """Return all values that some labelled rows don't hold."""
     held = own > 0
     if held.sum() == 1 and held[-1]:  # blank cells were there before anybody looked
         return _Values(~held)

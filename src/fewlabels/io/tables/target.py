@@ -9,8 +9,8 @@ import numpy as np
 
 from ...labels.blanks import is_blank, reads_as_blank
 from ...options.words import UserError, listing, plural, quoted, ref
+from ..names import number_of, value_key
 from .columns import blank, number_text
-from .names import number_of, value_key
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})

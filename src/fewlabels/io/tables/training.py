@@ -14,11 +14,11 @@ from ...options.words import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
 from ..formats.registry import tables, usual_extensions
 from ..limits import check_room
+from ..names import value_key
 from ..sources import InMemory, Source, as_source
 from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
 from .leaks import LabelledRows, leaks_of_matrix
-from .names import value_key
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
 from .profile import UNHELPFUL, ColumnProfile, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
@@ -391,7 +391,7 @@ def _choose_array(file, keep, known, row_numbers, tally, missing, empty_rows):
 
 
 def _leaks(data, known):
-    """Columns of a matrix that came with the labels; those of sparse ones are not looked at."""
+    """Find columns of a dense matrix that came with the labels."""
     return {} if known is None or data.is_sparse else leaks_of_matrix(data.X, known)
 
 

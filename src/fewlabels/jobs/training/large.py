@@ -16,12 +16,12 @@ from ...io.arrays import ArrayData, read_arrays, release, taken
 from ...io.folders import parquet_files
 from ...io.formats.registry import is_compressed
 from ...io.limits import free_memory, size_of, writing
+from ...io.names import value_key
 from ...io.scratch import temporary_folder
 from ...io.sources import InMemory
 from ...io.stored import ArrayWriter, SparseWriter
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import blank, text
-from ...io.tables.names import value_key
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...io.tables.target import target_text

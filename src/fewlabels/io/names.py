@@ -3,8 +3,8 @@
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from ...labels.blanks import reads_as_blank
-from ...options.words import UserError, quoted
+from ..labels.blanks import reads_as_blank
+from ..options.words import UserError, quoted
 
 _TRUTH = {text: name for name in ("True", "False") for text in (name.lower(), name.upper())}
 
