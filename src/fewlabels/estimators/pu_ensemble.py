@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._threads import one_blas_thread, resolve_n_jobs
 from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
-from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
+from ..fitted.solution import ROUNDING, function_of, rounding_of, run_by
 from ..kernels import (
     MIXTURE,
     RBF,
@@ -332,12 +332,12 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         """The function, cut where the held-out scores say, and what follows from it."""
         coef = np.zeros((len(kernels), rows.X.shape[0]))
         coef[:, distinct.index] = found.function.coef
-        size = float(np.abs(coef).sum(axis=0).sum()) * largest_value(gram)
         unlabeled = distinct.label < 0
         weight = distinct.weight[unlabeled]
         scores = found.function.held_out[unlabeled]
-        rounding = ROUNDING * max(size, float(np.abs(scores).max()))
-        cut = quantile_cut(scores, weight, self.prior_, rounding)
+        rounding = rounding_of(gram.diagonal(), np.abs(found.function.coef).sum(axis=0))
+        least = max(rounding, ROUNDING * float(np.median(np.abs(scores))))
+        cut = quantile_cut(scores, weight, self.prior_, least)
         function, places, support = function_of(
             kernels,
             gram,
@@ -346,7 +346,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
             rows.numbers,
             bias=found.function.bias - cut,
             shift=shift,
-            rounding=ROUNDING * size,
+            rounding=rounding,
         )
         return PUEnsembleFit(
             function=function,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gram import GramOperator, equal_rows
+from ..gram import equal_rows
 from ..problem.penalty import group_sums
 from .classes import ClassFunctions
 from .conformal import TIE, TIE_FLOAT32, Conformal
@@ -124,28 +124,33 @@ def run_by(support, counts, n_iter, history, converged):
     }
 
 
-def rounding_of(gram: GramOperator, coef: NDArray[np.float64]) -> float:
-    """Return what counts as zero among sums of kernel values at rows such as most support vectors.
+def typical_terms(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest terms of sums of kernel values at rows such as most support vectors.
 
     A term is at most ``|coef| sqrt(K(x_j, x_j) K(x, x))``. Few rows that are far from the others
     have large values under a kernel of inner products, and say nothing about rounding elsewhere.
 
     Parameters
     ----------
-    gram : GramOperator
-        Kernel matrix of the rows.
+    diagonal : ndarray of shape (n_rows,)
+        K(x_j, x_j) of the rows.
     coef : ndarray of shape (n_rows,)
         Their coefficients.
 
     Returns
     -------
-    float
+    ndarray of shape (n_support,)
     """
     used = np.flatnonzero(coef)
     if not len(used):
-        return 0.0
-    norms = np.sqrt(np.abs(gram.diagonal()[used]))
-    return ROUNDING * float(np.abs(coef[used]) @ norms) * float(np.median(norms))
+        return np.zeros(0)
+    norms = np.sqrt(np.abs(diagonal[used]))
+    return np.abs(coef[used]) * norms * float(np.median(norms))
+
+
+def rounding_of(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> float:
+    """Return what counts as zero among the sums of ``typical_terms``."""
+    return ROUNDING * float(typical_terms(diagonal, coef).sum())
 
 
 def largest_value(gram):

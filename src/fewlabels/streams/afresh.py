@@ -1,10 +1,14 @@
 """A solution of rows that have changed, from a solution before: where a path would be long."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from ..problem import DualProblem
+from ..problem.dual import curvature_missing
 from ..solvers import Status, solve_decomposition
 from ..solvers.run import certify
+from .rows import BREAKDOWNS, SavedStream, reached
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
 _ROUGH, _EXACT = 1e-3, 1e-10
@@ -60,6 +64,95 @@ def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
         if solve.is_exact(problem, result):
             return result
     return solve(problem, a if result is None else result)
+
+
+def trained(problem, deadline, cache_size):
+    """The Result of the batch solver from its own start, as near as rounding lets it come."""
+    result = solve_decomposition(
+        problem, tol=_EXACT, cache_size=cache_size, max_time=deadline.left()
+    )
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
+class AfreshStream(SavedStream):
+    """The part of a ``ConvexStream`` that does without its path."""
+
+    @contextmanager
+    def judging_kernel(self):
+        """Refuse a kernel under which a path breaks down because it isn't an inner product."""
+        try:
+            yield
+        except BREAKDOWNS as error:
+            if self._has_curvature():
+                raise ValueError(
+                    "models without a row are lost to rounding, because kernel values are so "
+                    "large. Scale the columns, and check for outliers."
+                ) from error
+            raise ValueError(
+                "leave-one-out scores and updates need a positive semi-definite kernel, and this "
+                "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
+            ) from error
+
+    def _has_curvature(self):
+        gram = self._gram(self.on_path)
+        return not np.isnan(curvature_missing(gram, np.zeros(gram.n)))
+
+    def _solve_afresh(self):
+        """Take over a new exact solution near the last one; whether there is one."""
+        gradient, self._gradient = self._gradient, self._gradient[:0]
+        if self.path is not None:
+            self._notice()
+            gradient = (self.path.h + self.path.multiplier)[self.of]
+            gradient /= self.formulation.unit(self.mass)
+        self._begin_again()
+        places, problem = self._present_problem()
+        known = self._start[0]
+        known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
+        start = known / self.formulation.unit(self.mass)
+        self.done = False
+        self.version += 1
+        result = solved_afresh(
+            problem,
+            start,
+            gradient if len(gradient) == len(places) else None,
+            lambda chosen: self._gram(places[chosen]),
+            self.deadline,
+            self.cache_size,
+        )
+        if result is None:
+            return False
+        self._take_over(places, problem, result)
+        self.done = True
+        return True
+
+    def _present_problem(self):
+        """Places of the rows that belong on a path, and the model's problem over them."""
+        self.marks.turn(self.on_path[:0])
+        places = np.flatnonzero(self._wanted())
+        return places, self.stated.problem(self._gram(places), self.marks.at(places))
+
+    def _take_over(self, places, problem, result, finished=True):
+        """Let the Result over the rows at some places be the solution, and start of a path."""
+        self._gradient, self._trained = result.gradient, reached(problem, result)
+        self.on_path, self.mass, self.stale = places, self._mass_of(places), False
+        self._start = (
+            self.rows.spread(places, result.a) * self.formulation.unit(self.mass),
+            self.formulation.path_multiplier(result.multiplier, self.mass),
+        )
+        entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
+        self._history_before = [*self._history_before, {**entry, "finished": finished}]
+        self._steps_before += result.n_iter
+
+    def _reached(self):
+        path = self.path
+        if path is None:
+            return self._trained
+        unit = self.formulation.unit(self.mass)
+        if not self.is_relative and path.resolution <= self.tol * unit:
+            return 0.0, 0.0
+        return path.violation() / unit, path.size_of_terms / unit
 
 
 class _Solver:

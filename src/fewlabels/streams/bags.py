@@ -41,6 +41,10 @@ class BagStream(PlainState):
         """Nothing is on its way."""
         return True
 
+    def lost_to_rounding(self):
+        """No violation."""
+        return 0.0
+
     def training_rows(self):
         """The rows that are there, as ``TrainingRows``."""
         state = self.rows.state()

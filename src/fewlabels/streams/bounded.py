@@ -5,15 +5,12 @@ import numpy as np
 from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..kernels import centered
-from ..solvers import Status, solve_decomposition
+from ..solvers import Status
 from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.losses import bounded_problem, bounded_solution
 from ..training.positive_unlabelled.rows import PURows
-from .afresh import solved_afresh
-from .rows import SavedStream
-
-# Violation at which a solution counts as exact, as in ``afresh``.
-_EXACT = 1e-10
+from .afresh import solved_afresh, trained
+from .rows import SavedStream, reached
 
 
 class BoundedPUStream(SavedStream):
@@ -28,7 +25,7 @@ class BoundedPUStream(SavedStream):
     """
 
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
-    derived_values = ()
+    derived_values, is_relative = (), False
 
     def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
         self.stated, self.kernel, self.shift, self.rows = formulation, kernel, shift, rows
@@ -108,19 +105,16 @@ class BoundedPUStream(SavedStream):
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         stated = self.stated.with_positives(float(data.weight_positive.sum()))
         problem = bounded_problem(data, stated)
-        options = {"cache_size": self.cache_size}
         result = solved_afresh(problem, known, None, data.gram_of, self.deadline, self.cache_size)
         if result is None:
-            options |= {"tol": _EXACT, "max_time": self.deadline.left()}
-            result = solve_decomposition(problem, **options)
-            if result.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
+            result = trained(problem, self.deadline, self.cache_size)
         self.stated, self.on_path, self._gradient = stated, places, result.gradient
         self._start = self.rows.spread(self.on_path, result.a), result.multiplier
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
         self.done = result.status in (Status.CONVERGED, Status.STALLED)
         self.history.append({**entry, "finished": self.done})
         self.n_steps += result.n_iter
+        self._trained = reached(problem, result)
         self.version += 1
         moved = self.rows.compact()
         if moved is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._deadline import ENDLESS
 from ..problem.semi_supervised import SemiSupervised
+from ..solvers import Status
 from ..training.semi_supervised import beginning as begin
 from ..training.semi_supervised.data import S3VMData
 from .rows import caught_up
@@ -110,9 +111,9 @@ class ClassPath:
     def lost_to_rounding(self, tol):
         """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
         path = self._now.path
-        if path is None or not self.done or path.resolution <= tol:
+        if not self.done or (path is not None and path.resolution <= tol):
             return 0.0
-        violation = path.violation()
+        violation = self._now.lost if path is None else path.violation()
         return violation if violation > tol else 0.0
 
     def current_solution(self):
@@ -272,7 +273,9 @@ class ClassPath:
 
     def start_from(self, found, done=True):
         """Let the path begin at the outcome of a batch training of the training rows."""
+        is_lost = found.result.status is Status.STALLED
         self._set(
+            lost=found.violation if is_lost else 0.0,
             start=self._start(found.result, found.sign),
             iterations=self._now.iterations + found.result.n_iter,
             history=(*self._now.history, *found.result.history),

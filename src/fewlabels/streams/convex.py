@@ -1,7 +1,5 @@
 """Rows of a convex model that come and go, and the path of its exact solution."""
 
-from contextlib import contextmanager
-
 import numpy as np
 
 from .._deadline import ENDLESS
@@ -10,21 +8,23 @@ from ..gram import make_gram
 from ..gram.equal_rows import Copies, row_keys
 from ..kernels import centered
 from ..problem import RowPenalties
-from ..problem.dual import curvature_missing
 from ..problem.penalty import group_sums
+from ..solvers import Status
 from ..solvers.path import PathFollower
-from .afresh import solved_afresh
-from .rows import AnomalyMarks, SavedStream, caught_up, weight_in_training
+from .afresh import AfreshStream, trained
+from .rows import BREAKDOWNS, AnomalyMarks, caught_up, weight_in_training
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _ON_AT_FIRST = 1e-9
 # Relative rounding beyond which h is computed afresh.
 _ROUNDING = 1e-11
+# Paths that are tried: another one may go another way.
+_PATHS = 2
 # Rows between breakpoints beyond which their factor would take gigabytes.
 _MOST_MEMBERS = 20_000
 
 
-class ConvexStream(SavedStream):
+class ConvexStream(AfreshStream):
     """Rows, and the path that follows the solution of a ``Formulation`` over them.
 
     The rows change at once; the path may lag behind when its steps are limited. Until the first
@@ -193,11 +193,7 @@ class ConvexStream(SavedStream):
         self.done = False
         try:
             with self.judging_kernel():
-                try:
-                    self.done = self._catch_up(max_steps)
-                except ArithmeticError:  # another path may go another way
-                    self._begin_again()
-                    self.done = self._catch_up(max_steps)
+                self.done = self._catch_up_or_train(max_steps)
         except BaseException as error:
             self._begin_again()
             if is_first and isinstance(error, ValueError):  # no path: the solution is the start
@@ -208,19 +204,21 @@ class ConvexStream(SavedStream):
             self.version += 1
         return self.done
 
-    @contextmanager
-    def judging_kernel(self):
-        """Refuse a kernel under which a path breaks down because it isn't an inner product."""
-        try:
-            yield
-        except ArithmeticError as error:
-            gram = self._gram(self.on_path)
-            if not np.isnan(curvature_missing(gram, np.zeros(gram.n))):
-                raise
-            raise ValueError(
-                "leave-one-out scores and updates need a positive semi-definite kernel, and this "
-                "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
-            ) from error
+    def _catch_up_or_train(self, max_steps):
+        """Follow a path, or another one; where both break down, train on the present rows."""
+        for _ in range(_PATHS):
+            try:
+                return self._catch_up(max_steps)
+            except BREAKDOWNS as error:
+                self._begin_again()
+                broken = error
+        if not self._has_curvature():
+            raise broken
+        places, problem = self._present_problem()
+        result = trained(problem, self.deadline, self.cache_size)
+        done = result.status in (Status.CONVERGED, Status.STALLED)
+        self._take_over(places, problem, result, done)
+        return done
 
     def _catch_up(self, max_steps):
         if self.path is None:
@@ -381,43 +379,6 @@ class ConvexStream(SavedStream):
             deadline=self.deadline,
         )
         self.path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
-
-    def _solve_afresh(self):
-        """Take over a new exact solution near the last one; whether there is one."""
-        gradient, self._gradient = self._gradient, self._gradient[:0]
-        if self.path is not None:
-            self._notice()
-            gradient = (self.path.h + self.path.multiplier)[self.of]
-            gradient /= self.formulation.unit(self.mass)
-        self._begin_again()
-        self.marks.turn(self.on_path[:0])
-        places, (known, _) = np.flatnonzero(self._wanted()), self._start
-        known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
-        problem = self.stated.problem(self._gram(places), self.marks.at(places))
-        start = known / self.formulation.unit(self.mass)
-        self.done = False
-        self.version += 1
-        result = solved_afresh(
-            problem,
-            start,
-            gradient if len(gradient) == len(places) else None,
-            lambda chosen: self._gram(places[chosen]),
-            self.deadline,
-            self.cache_size,
-        )
-        if result is None:
-            return False
-        self._gradient = result.gradient
-        self.on_path, self.mass, self.stale = places, self._mass_of(places), False
-        self._start = (
-            self.rows.spread(places, result.a) * self.formulation.unit(self.mass),
-            self.formulation.path_multiplier(result.multiplier, self.mass),
-        )
-        entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
-        self._history_before = [*self._history_before, {**entry, "finished": True}]
-        self._steps_before += result.n_iter
-        self.done = True
-        return True
 
     def _is_long(self, places, anomaly):
         """Whether a path to other marks takes longer than solving afresh.

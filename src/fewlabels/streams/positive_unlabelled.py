@@ -27,6 +27,7 @@ class PUStream(ConvexStream):
     """
 
     derived_values = (*ConvexStream.derived_values, "sum", "similarity")
+    is_relative = False
     # False while rows and sums change, and after Ctrl-C in between.
     _sums_are_known = True
 

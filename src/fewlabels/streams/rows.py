@@ -12,6 +12,8 @@ from ..gram.growing.stores import grown
 from ..solvers import Status
 from ..solvers.run import certify
 
+# What rounding may do to a path.
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
 # Rows that are gone are removed from all arrays when they are this share, and so many.
 _GONE_SHARE, _FEW = 0.25, 64
 
@@ -30,6 +32,11 @@ def caught_up(path, operate, max_steps, deadline):
             done = operate(None if last is None else max(0, last - path.n_steps))
     path.deadline = ENDLESS
     return done is None
+
+
+def reached(problem, result):
+    """The violation of a Result, and the size of the terms that its gradient is summed from."""
+    return result.violation, problem.largest * float(np.abs(result.a).sum())
 
 
 class PlainState:
@@ -280,6 +287,9 @@ class SavedStream(PlainState):
 
     # Numbers of rows that follow from the others, and are not saved.
     derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
+    # What counts as lost to rounding, and what ``reached`` says of the last training.
+    tol, is_relative = np.inf, True
+    _trained = (0.0, 0.0)
 
     def __getstate__(self):
         """Plain values: the rows that are there, and the solution that a path continues from."""
@@ -309,9 +319,23 @@ class SavedStream(PlainState):
             "done": self.done,
         }
 
+    def lost_to_rounding(self):
+        """The violation of the solution where rounding keeps it above ``tol``, else 0.
+
+        ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
+        terms.
+        """
+        violation, size = self._reached() if self.done else (0.0, 0.0)
+        return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
+
+    def _reached(self):
+        """The violation of the solution, and the size of the gradient's terms."""
+        return self._trained
+
     def certified(self, problem, a, gradient):
         """The Result of a problem at its variables; uncertified while rows are on their way."""
         status = Status.CONVERGED if self.done else Status.MAX_ITER
+        status = Status.STALLED if self.lost_to_rounding() else status
         result = certify(problem, a, gradient, status, self.n_steps, self.history)
         if not self.done:
             result.objective, result.duality_gap = np.nan, np.inf

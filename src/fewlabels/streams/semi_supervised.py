@@ -13,11 +13,8 @@ import numpy as np
 from ..fitted import TrainingRows
 from ..labels.semi_supervised import sides
 from .class_path import ClassPath, PathOptions
-from .rows import HeldRows, PlainState, labelled_rows
+from .rows import BREAKDOWNS, HeldRows, PlainState, labelled_rows
 from .state import NONE, PathState, both_classes
-
-# What rounding may do to a path.
-BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
 
 
 class _Now(NamedTuple):

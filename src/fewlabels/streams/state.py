@@ -69,6 +69,7 @@ class PathState(NamedTuple):
     steps: int = 0  # of earlier paths
     flips: int = 0
     iterations: int = 0  # of batch trainings
+    lost: float = 0.0  # the violation of a start at which rounding ended training
     history: tuple = ()
 
     @classmethod

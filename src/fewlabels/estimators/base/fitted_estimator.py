@@ -21,6 +21,7 @@ from ...kernels import kind_of
 from ...streams.rows import read_indices
 from . import earlier
 from .locking import consistent, lock_of, one_at_a_time
+from .status import warn_of_rounding
 
 
 def shown(name):
@@ -153,7 +154,11 @@ class FittedEstimator(BaseEstimator):
 
     def _catch_up(self, stream, name, max_steps):
         """Let the stream follow its rows; whether it is at its end."""
-        return stream.run(max_steps)
+        done = stream.run(max_steps)
+        rough = stream.lost_to_rounding()
+        if rough:
+            warn_of_rounding(name, rough)
+        return done
 
     @property
     def holds_rows_(self):
@@ -196,6 +201,7 @@ class FittedEstimator(BaseEstimator):
         self._stream.cache_size = self._cache_bytes
         self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
         self._stream.deadline = self._deadline
+        self._stream.tol = self.tol
         return self._stream
 
     def _follow(self, name, stream, max_steps=None, change=None):

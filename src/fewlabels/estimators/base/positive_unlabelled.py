@@ -12,7 +12,7 @@ from ..._warn import warn
 from ...arrays import backend_of
 from ...class_prior.finding import check_prior, counted_prior, find_prior
 from ...fitted import PUSVMFit
-from ...fitted.solution import ROUNDING, function_of, largest_value, run_by
+from ...fitted.solution import ROUNDING, function_of, run_by, typical_terms
 from ...gram import row_products
 from ...kernels import MIXTURE, centered, kind_of
 from ...kernels.rows import shift_of
@@ -207,13 +207,12 @@ class PUDescriber:
         has_curve = self.probability is not None
         if self.threshold == "leave-one-out" or (has_curve and not is_held):
             left_out = unlabeled_left_out(found, data, self.deadline)
-        largest = largest_value(gram)
-        rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
+        used = np.flatnonzero(found.coef)
+        terms = typical_terms(data.diagonal(used), found.coef[used])
+        rounding = ROUNDING * float(terms.sum())
         bias = float(found.bias)
         if self.threshold != "risk":
-            noise = (
-                _ROOM * min(1.0, gram.value_error) * largest * float(np.linalg.norm(found.coef))
-            )
+            noise = _ROOM * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
             f = found.f if self.threshold == "prior" else left_out
             bias = -rows.cut(f, self.prior, max(rounding, noise))
         function, places, support = function_of(

@@ -71,6 +71,15 @@ def _warnings_about(name, result, tol, gap, cut):
     return messages
 
 
+def warn_of_rounding(operation, violation):
+    """Warn that rounding keeps the solution after an operation at a ``violation``."""
+    warn(
+        f"{operation} ended at a KKT violation of {violation:.3g}: kernel values are so large "
+        "that rounding hides the minimum. Scale the columns, and check for outliers.",
+        ConvergenceWarning,
+    )
+
+
 def reporter(name, callback, verbose):
     """A callback that prints a line per round as well, if so ``verbose``."""
     if callback is not None and not callable(callback):

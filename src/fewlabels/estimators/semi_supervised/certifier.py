@@ -38,7 +38,7 @@ class Certifier:
         ``gram`` is over the rows ``X``, which are as they were given and have ``numbers`` and a
         ``label``; ``run`` are steps, history and whether it converged.
         """
-        sizes = [rounding_of(gram, coef) for coef in coefs]
+        sizes = [rounding_of(gram.diagonal(), coef) for coef in coefs]
         several = len(coefs) > 1
         function, places, support = function_of(
             self.kernel,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...streams.semi_supervised import BREAKDOWNS
+from ...streams.rows import BREAKDOWNS
 from .updater import Updater
 
 # Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs

@@ -12,10 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warn import warn
 from ...gram import make_gram
 from ...problem.dual import curvature_missing
-from ...streams.semi_supervised import BREAKDOWNS, S3VMStream
+from ...solvers import Status
+from ...streams.rows import BREAKDOWNS
+from ...streams.semi_supervised import S3VMStream
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, unproven
-from ..base.status import report_status
+from ...training.semi_supervised.trainer import was_stopped
+from ..base.status import report_status, warn_of_rounding
 
 # Strategies of ``consolidate`` that build a path, instead of training at once.
 _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
@@ -116,13 +119,11 @@ class Updater:
             done &= self._follow(path, place, name, left)
         if done:
             stream.settle()
-        rough = stream.lost_to_rounding(self.tol) if done else 0.0
+        # Training has said so itself.
+        paths = [path for path in stream.paths if done and path.has_path]
+        rough = max((path.lost_to_rounding(self.tol) for path in paths), default=0.0)
         if rough:
-            warn(
-                f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large "
-                "that rounding hides the minimum. Scale the columns, and check for outliers.",
-                ConvergenceWarning,
-            )
+            warn_of_rounding(name, rough)
         return done
 
     def _follow(self, path, place, name, max_steps):
@@ -151,6 +152,8 @@ class Updater:
         for sign in [None] if signs is None else [signs, None]:
             found = self.train(path, sign)
             self.record = self.record.with_training(place, found)
+            if found.result.status is Status.STALLED:
+                break  # by rounding, which ends other paths and trainings as well
             with suppress(*BREAKDOWNS):
                 path.begin()
                 break
@@ -159,7 +162,7 @@ class Updater:
         """The ``S3VMSolution`` of batch training, at which the path will begin."""
         data = path.training_data(partial(self.trainer.shared_gram, path.kernel))
         (found,) = self.trainer.train([data], signs_before=signs_before)
-        path.start_from(found, done=bool(found.result.converged))
+        path.start_from(found, done=not was_stopped(found.result))
         warn_of_training(self.name, [found], data.gram, self.tol, self.deadline)
         return found
 

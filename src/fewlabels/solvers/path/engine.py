@@ -17,6 +17,9 @@ _WRONG, _LOOKS, _AFRESH = 1e-10, 8, 3
 # wait, and from _ENDLESS on the run is taken for endless, as rounding can be larger than the
 # steps. Avalanches and whole paths take a few per row.
 _LONG, _ENDLESS, _MORE_ROWS = 1, 50, 1000
+# Rounding in h, in units of the largest slope, that hides where rows stand: at the end of a path,
+# and already before if that takes more than _LONG steps.
+_HIDES, _HIDES_PROGRESS = 0.5, 1e-3
 # Absent rows are removed from all arrays when they are this share of all, and more than a few.
 _ABSENT_SHARE, _FEW = 0.25, 64
 # The constant of the factor follows the mean of the diagonal within this factor.
@@ -193,6 +196,7 @@ class PathEngine:
                 if state.n_steps >= first + _ENDLESS * n_rows:
                     raise ArithmeticError("the path does not end")
                 if state.n_steps >= long:
+                    self._refuse_rounding(_HIDES_PROGRESS)
                     self.events.let_some_wait()
                     long += _LONG * n_rows
                 step()
@@ -209,7 +213,7 @@ class PathEngine:
         Returns whether there was anything to do.
         """
         state = self.state
-        state.measure(self.clock.total_target)  # variables may have grown on the way
+        self._refuse_rounding(_HIDES)
         tol = state.tol(_WRONG)
         found, error = state.lines.check(state.n, tol)
         if len(found):
@@ -217,6 +221,12 @@ class PathEngine:
         if error > tol:
             self.absorb()
         return len(found) > 0 or error > tol
+
+    def _refuse_rounding(self, most):
+        """End a path whose conditions are hidden by rounding: steps would lead nowhere."""
+        self.state.measure(self.clock.total_target)  # variables may have grown on the way
+        if self.state.is_hidden(most):
+            raise ArithmeticError("rounding is as large as the margin")
 
     def _compact(self):
         """Forget absent rows in all arrays once there are many."""

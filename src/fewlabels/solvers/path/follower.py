@@ -189,6 +189,11 @@ class PathFollower:
     def resolution(self):
         return self.scale * self._state.tol(0.0)
 
+    @property
+    def size_of_terms(self):
+        """A bound on the terms that h is summed from."""
+        return self.scale * self._state.size_of_terms
+
     def violation(self):
         """Largest violation of an optimality condition, from the h that is carried along."""
         state = self._state

@@ -40,6 +40,7 @@ class RowStates:
         self._ridged = False  # whether a row ever had a ridge
         # Sizes that tolerances are relative to: of slopes, bounds, a, and the rounding in h.
         self.unit = self.largest_bound = self.largest_a = self._floor = self._weighted = 0.0
+        self.size_of_terms = 0.0
         if bordered:
             self.lines.release(0, st.ABSENT)
 
@@ -166,14 +167,18 @@ class RowStates:
         """Find the sizes that tolerances are relative to, for variables that sum to ``total``."""
         largest_a, root, weighted = self.lines.sizes(self.n)
         self.largest_a = max(largest_a, self.largest_a)
-        self._weighted = weighted
-        self._floor = EPS * root * weighted
+        self._weighted, self.size_of_terms = weighted, root * weighted
+        self._floor = EPS * self.size_of_terms
         if not self.unit:
             self._floor = max(self._floor, EPS * root**2 * abs(total))
 
     def is_seen(self, change):
         """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
         return change > EPS * self._weighted
+
+    def is_hidden(self, share):
+        """Whether rounding in h is this share of the largest slope, or more."""
+        return self.unit > 0.0 and self.tol(0.0) >= share * self.unit
 
     def is_worn(self, relative):
         """Whether the rounding carried in h is worth computing h afresh."""

@@ -73,6 +73,12 @@ class PUData:
             return self.gram_all.take(rows)
         return gram_over(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
 
+    def diagonal(self, rows):
+        """K(x, x) of some rows."""
+        if self.kernel.is_matrix:
+            return np.diagonal(self.X)[rows].astype(float)
+        return self.kernel.diagonal(self.X[rows])
+
     def in_span_of_positives(self, coef):
         """The function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
         if self.kernel.is_matrix:

@@ -76,7 +76,7 @@ class Trainer:
         for number, data in enumerate(several):
             settings = self.settings(callback and partial(_called, callback, number))
             left = settings.engine.max_time - (time.perf_counter() - started)
-            if any(_was_stopped(one.result) for one in found):
+            if any(was_stopped(one.result) for one in found):
                 left = 0.0  # the others only begin
             engine = replace(settings.engine, max_time=max(0.0, left))
             found.append(train(data, replace(settings, engine=engine)))
@@ -87,6 +87,6 @@ def _called(callback, number, entry):
     return callback({**entry, "machine": number})
 
 
-def _was_stopped(result):
+def was_stopped(result):
     """Whether a limit or the user ended training. A problem that rounding ends is complete."""
     return not result.converged and result.status is not Status.STALLED
