@@ -45,7 +45,7 @@ def test_a_given_ratio_is_the_mean_of_f(uneven):
         again = clone(model).set_params(class_ratio=ratio).fit(X, y)
         np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
         again.partial_fit(X[:1])
-    plain = S3VM(gamma=0.3).fit(X, y)
+    plain = S3VM(gamma=0.3, balance=True).fit(X, y)
     assert plain.class_ratio_ is None and plain.class_ratio_interval_ is None
     right = [np.mean(m.predict(X) == truth) for m in (model, plain)]
     assert right[0] > right[1] + 0.1, right
