@@ -109,7 +109,11 @@ FIT = {
         ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--rows"],
         "can't update pu-ensemble models; omit the option",
     ),
-    "balance of words": (_csv(GOOD), ["d.csv", "--balance", "x"], "it must be 'labels', 'none'"),
+    "balance of words": (
+        _csv(GOOD),
+        ["d.csv", "--balance", "x"],
+        "it must be 'auto', 'labels', 'none'",
+    ),
     "C-star": (_csv(GOOD), ["d.csv", "--C-star", "-1"], "--C-star -1 is out of range"),
     "C-star for svdd": (
         _csv(GOOD),

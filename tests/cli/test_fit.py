@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
+from fewlabels.estimators.base.left_out import count_outside
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.options.fit import ONE_CLASS_NU
 
@@ -27,7 +28,8 @@ def test_target_and_normal_value(run, data, tmp_path, table):
     assert schema.names() == ["width", "height", "colour", "ok"]
     assert (schema.names("category"), schema.names("boolean")) == (["colour"], ["ok"])
     good = table[table["class"] == "good"].astype({"ok": str})
-    assert training["rows_outside"] == (pipeline.decision_function(good) < 0).sum()
+    outside = count_outside(pipeline[-1], pipeline[:-1].transform(good))
+    assert training["rows_outside"] == outside.outside and outside.left_out
     for words in ("support vectors", "radius", "duality gap", "seconds", f"{n_good} of 120 read"):
         assert words in result.out
     assert "rows of other classes ('bad') not used" in result.err
@@ -63,15 +65,16 @@ def test_result_is_that_of_the_library(run, tmp_path, table):
     numbers.to_csv(data, index=False)
     assert run("fit", data, "-o", model, "--C", 0.3, "--gamma", 0.7, "--tol", 1e-6,
                "--target-fpr", "none").code == 0  # fmt: skip
-    scaled = ((numbers - numbers.mean()) / numbers.std(ddof=0)).to_numpy()
+    scaled = ((numbers - numbers.mean()) / numbers.std(ddof=0)).assign(new_blanks=0.0).to_numpy()
     expected = SVDD(C=0.3, gamma=0.7, tol=1e-6).fit(scaled).decision_function(scaled)
     scores = load_model(model)[0].decision_function(numbers)
     np.testing.assert_allclose(scores, expected, atol=1e-9)
     assert run("fit", data, "-o", model, "--no-scale", "--machine", "one-class", "--target-fpr",
                "none").code == 0  # fmt: skip
-    expected = OneClassSVM(nu=ONE_CLASS_NU).fit(numbers.to_numpy())
+    rows = numbers.assign(new_blanks=0.0).to_numpy()
+    expected = OneClassSVM(nu=ONE_CLASS_NU).fit(rows)
     scores = load_model(model)[0].decision_function(numbers)
-    np.testing.assert_allclose(scores, expected.decision_function(numbers.to_numpy()), atol=1e-9)
+    np.testing.assert_allclose(scores, expected.decision_function(rows), atol=1e-9)
 
 
 def test_json_and_quiet(run, data, tmp_path):
@@ -131,7 +134,7 @@ def test_table_formats_give_the_same_model(run, tmp_path, table, suffix):
     pipeline, schema, _ = load_model(tmp_path / "m")
     assert [column.kind for column in schema.columns] == ["number"] * 2 + ["category", "boolean"]
     assert [column.categories for column in schema.columns] == [None, None, 2, None]
-    assert pipeline[:-1].transform(frame.astype({"ok": str})).shape == (120, 5)
+    assert pipeline[:-1].transform(frame.astype({"ok": str})).shape == (120, 7)
 
 
 def test_matrices(run, tmp_path, table):

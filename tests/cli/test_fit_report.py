@@ -133,7 +133,7 @@ def test_known_others_judge_detectors_of_one_class(run, tmp_path, rows, compared
     np.testing.assert_allclose(
         compared.options["known_other"], pipeline[:-1].transform(numbers), atol=1e-12
     )
-    assert compared.X.shape == (30, 3)
+    assert compared.X.shape == (30, 4)
     assert compared.options["random_state"] == 5
     assert compared.options["time_budget"] == 10
     assert compared.options["progress"] is False

@@ -65,7 +65,7 @@ def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls
     assert result.code == 0, result.err
     machine, training = load_model(model)[0][-1], load_model(model)[2]["training"]
     rows = pd.read_csv(normal)
-    X = ((rows - rows.mean()) / rows.std(ddof=0)).to_numpy()
+    X = ((rows - rows.mean()) / rows.std(ddof=0)).assign(new_blanks=0.0).to_numpy()
     start = SVDD(target_fpr=0.05) if cls is SVDD else OneClassSVM(nu=0.05, target_fpr=0.05)
     expected = tune(start, X, contaminated=not clean)
     assert machine.gamma == pytest.approx(expected.gamma, rel=1e-9)

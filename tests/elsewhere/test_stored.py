@@ -75,7 +75,7 @@ def test_svmlight(first, tmp_path, rng, monkeypatch):
 def test_numpy_files_are_mapped_as_they_are(tmp_path, rng):
     np.save(tmp_path / "rows.npy", rng.normal(size=(5, 2)))
     with stored_rows(tmp_path / "rows.npy") as (X, y):
-        assert X.filename == tmp_path / "rows.npy" and y is None
+        assert X.filename == str(tmp_path / "rows.npy") and y is None
 
 
 def test_what_is_refused(table, tmp_path):

@@ -782,4 +782,8 @@ def test_a_solution_that_was_not_reached_is_no_obstacle(rng):
 @pytest.mark.parametrize("solver", ["lagrangian", "projected", "interior-point", "qp"])
 def test_updates_start_from_every_solver(rng, solver):
     X, _ = rows(rng, 40)
-    judge(SVDD(gamma=0.3, C=0.3, solver=solver).fit(X[:35]).partial_fit(X[35:]), X)
+    model = SVDD(gamma=0.3, C=0.3, solver=solver)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # projected steps stop too early
+        model.fit(X[:35])
+    judge(model.partial_fit(X[35:]), X)

@@ -145,7 +145,9 @@ def test_updates_to_far_groups_are_as_a_fit(model, rng):
 
 
 @pytest.mark.parametrize(
-    "model", [OneClassSVM(gamma=0.5), PUSVM(prior=0.4, gamma=0.5), S3VM(gamma=0.5)], ids=str
+    "model",
+    [OneClassSVM(gamma=0.5), PUSVM(prior=0.4, gamma=0.5), S3VM(gamma=0.5, balance=True)],
+    ids=str,
 )
 def test_many_copies_of_a_far_row_lose_nothing(model, rng):
     X, y = rng.normal(size=(30, 2)), np.tile([1, 0, 0], 10)

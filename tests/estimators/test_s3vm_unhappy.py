@@ -158,9 +158,10 @@ def test_an_interrupted_consolidation_leaves_the_model_alone(rng):
 
 def test_a_first_fit_can_be_interrupted(rng):
     X, y, _ = clouds(rng, n=60)
-    expected = S3VM(gamma=0.3, solver="path").partial_fit(X, y).decision_function(X)
+    settings = {"gamma": 0.3, "solver": "path", "balance": True}
+    expected = S3VM(**settings).partial_fit(X, y).decision_function(X)
     for k in 3000 * np.arange(1, 8):
-        model, interruption = S3VM(gamma=0.3, solver="path"), Interruption(k)
+        model, interruption = S3VM(**settings), Interruption(k)
         with pytest.raises(KeyboardInterrupt), interruption:
             model.partial_fit(X, y)
         assert np.all(np.isfinite(model.decision_function(X)))

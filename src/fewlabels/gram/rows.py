@@ -156,7 +156,8 @@ class RowsGram(GramOperator):
     """Kernel matrix of raw rows ``X``: of the whole matrix, if this is a part of one; ``n_jobs``.
 
     ``row_map`` gives kernel, centre and precision; ``part`` is what a part of a matrix has
-    already: (rows, term), diagonal, indices into X.
+    already: (rows, term), diagonal, indices into X. ``far`` are its rows that are evaluated by
+    differences; None finds them.
     """
 
     def __init__(self, row_map, X, n_jobs=1, *, part=None, far=None):

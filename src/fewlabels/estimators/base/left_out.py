@@ -68,7 +68,7 @@ def predict_left_out(model: Any, X: Any) -> NDArray[np.intp]:
 class FitPredict(OutlierMixin):
     """An outlier detector that judges the rows of a fit as it judges new rows."""
 
-    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.intp]:
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.intp]:
         """Fit to rows, and say which of them are outside.
 
         This is what ``fit(X).predict(X)`` gives, as in scikit-learn, unless that is misleading:
@@ -80,7 +80,7 @@ class FitPredict(OutlierMixin):
         ----------
         X, y
             As in :meth:`fit`.
-        **options
+        **kwargs
             What else :meth:`fit` takes.
 
         Returns
@@ -88,7 +88,7 @@ class FitPredict(OutlierMixin):
         ndarray of int of shape (n_samples,)
             +1 inside, -1 outside.
         """
-        labels = super().fit_predict(X, y, **options)
+        labels = super().fit_predict(X, y, **kwargs)
         if self.target_fpr is None or not isinstance(labels, np.ndarray):
             return labels
         n, outside = len(labels), int(np.count_nonzero(labels < 0))

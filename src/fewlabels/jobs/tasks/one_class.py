@@ -1,6 +1,5 @@
 """Training on rows of one class."""
 
-from ...estimators.base.left_out import count_outside
 from ...io.tables import target as rows_of
 from ...options.words import ref
 from ...tasks.one_class import ONE_CLASS
@@ -75,6 +74,8 @@ def of_every_bag(trim):
 
 def figures(estimator, X, labeled, counted):
     """Figures of the threshold and the boundary."""
+    from ...estimators.base.left_out import count_outside  # slow to import, and prior needs none
+
     step = -(-X.shape[0] // _COUNTED_ROWS)
     outside = count_outside(estimator, X[::step])
     target_fpr = estimator.target_fpr
