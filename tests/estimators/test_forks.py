@@ -184,6 +184,8 @@ def test_a_child_computes_on_all_cores_though_its_parent_was_not(monkeypatch):
             return Limiter()
 
     monkeypatch.setattr(_threads, "_blas", Blas)
+    monkeypatch.setattr(_threads._Limit, "users", 0)  # other tests may have threads
+    monkeypatch.setattr(_threads._Limit, "limiter", None)
     done = threading.Event()
 
     def compute():

@@ -18,10 +18,15 @@ from fewlabels import S3VM, _threads
 from fewlabels.solvers.path.events import Events
 
 _SOURCE = str(Path(fewlabels.__file__).parent)
+_LOCKS = "locking.py"
 
 
 class Interruption:
-    """Raises at the k-th line executed in the package's own code, as Ctrl-C would."""
+    """Raises at the k-th line executed in the package's own code, as Ctrl-C would.
+
+    Not where locks are taken: Python handles no signal between a lock and its release there, but
+    would leave the lock of the process closed for other threads if a line raised.
+    """
 
     def __init__(self, k, error=KeyboardInterrupt):
         self.left, self.error, self.where = k, error, None
@@ -34,7 +39,8 @@ class Interruption:
         sys.settrace(self.before)
 
     def call(self, frame, event, _):
-        return self.line if frame.f_code.co_filename.startswith(_SOURCE) else None
+        name = frame.f_code.co_filename
+        return self.line if name.startswith(_SOURCE) and not name.endswith(_LOCKS) else None
 
     def line(self, frame, event, _):
         if event == "line" and self.where is None:

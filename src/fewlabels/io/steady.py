@@ -59,7 +59,8 @@ class FirstLook:
         self.grows = False
         self._identities: dict[str, Identity | None] = {}
         self._kept: dict[str, Any] = {}
-        self._open: list[Any] = []
+        # Bare numbers: a file object would warn if it is collected before this one.
+        self._open: list[int] = []
 
     def kept(self, name: str, make: Callable[[], Any]) -> Any:
         """A value by name, which ``make()`` gives the first time."""
@@ -87,11 +88,11 @@ class FirstLook:
         """Elsewhere an open file can't be replaced, and of many there are too many numbers."""
         if os.name == "posix" and len(self._open) < _MOST_OPEN:
             with contextlib.suppress(OSError):
-                self._open.append(open(name, "rb"))
+                self._open.append(os.open(name, os.O_RDONLY))
 
     def __del__(self) -> None:
-        for file in self._open:
-            file.close()
+        for number in self._open:
+            os.close(number)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FirstLook, ()

@@ -92,6 +92,8 @@ def _release(held: list[Any]) -> None:
 def _after_fork() -> None:
     """In the process that has forked, let other threads continue."""
     _release(_Forks.held.pop(threading.get_ident(), []))
+    while _NEW._is_owned():  # Ctrl-C came before it was on the list
+        _NEW.release()
     if not _Forks.held:
         _Forks.over.set()
 
