@@ -184,8 +184,9 @@ def test_a_child_computes_on_all_cores_though_its_parent_was_not(monkeypatch):
             return Limiter()
 
     monkeypatch.setattr(_threads, "_blas", Blas)
-    monkeypatch.setattr(_threads._Limit, "users", 0)  # other tests may have threads
-    monkeypatch.setattr(_threads._Limit, "limiter", None)
+    # Interruptions of other tests may leave users behind.
+    for name, value in (("users", 0), ("limiter", None), ("own", threading.local())):
+        monkeypatch.setattr(_threads._Limit, name, value)
     done = threading.Event()
 
     def compute():
