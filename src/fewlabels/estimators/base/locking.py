@@ -27,7 +27,7 @@ from ...rows.mapped import MappedFiles, held
 
 # The lock of every model that has been used; ``_NEW`` is held where one is added.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
-_NEW = threading.RLock()
+_NEW: Any = threading.RLock()
 # Seconds that a fork waits for the updates of other threads.
 _PATIENCE = 60.0
 
