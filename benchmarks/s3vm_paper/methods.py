@@ -50,7 +50,7 @@ class Task:
     def machine(self, **parameters):
         """An S3VM with the papers' settings."""
         settings = {
-            "C": C, "C_star": C_STAR, "annealing": False, "unlabeled": None,
+            "C": C, "C_star": C_STAR, "balance": True, "annealing": False, "unlabeled": None,
             "cache_size": CACHE_MB, "n_jobs": self.n_jobs, **KERNELS[self.kernel],
         }  # fmt: skip
         return S3VM(**{**settings, **parameters})

@@ -50,7 +50,8 @@ def case(folder, name, kernel, seed, most):
     n = len(y)
     given = np.where(np.arange(n) < n_labelled, y, np.nan)
     first = n_labelled + int(_FIRST_SHARE * (n - n_labelled))
-    settings = {"unlabeled": None, "n_jobs": 1, "cache_size": 1000, **KERNELS[kernel]}
+    settings = {"unlabeled": None, "balance": True, "n_jobs": 1, "cache_size": 1000}
+    settings |= KERNELS[kernel]
     if kernel == "rbf":
         # A stream keeps the width of its first rows; the same one for all.
         settings["gamma"] = S3VM(**settings).fit(X[:first], given[:first]).gamma_

@@ -48,7 +48,7 @@ def stream(folder, name, kernel, gamma, n, consolidate):
     label[N_LABELLED:N_FIRST] = np.nan
     settings = _settings(kernel, gamma)
     first = min(N_FIRST, n // 2)
-    machine = S3VM(C=C, C_star=C_STAR, unlabeled=None, **settings)
+    machine = S3VM(C=C, C_star=C_STAR, unlabeled=None, **{"balance": True, **settings})
     machine.fit(X[:first], label[:first]).resume()
     rss_before = _status("VmRSS")
     edges = np.linspace(first, n, N_WINDOWS + 1).astype(int)

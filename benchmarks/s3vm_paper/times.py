@@ -65,8 +65,8 @@ def single(folder, name, size, rows, limit):
     labels[problem.n_labelled : size] = np.nan
 
     def machine(**parameters):
-        return S3VM(C=C, C_star=C_STAR, unlabeled=None, cache_size=CACHE_MB, **setting,
-                    **parameters)  # fmt: skip
+        settings = {"balance": True, **setting, **parameters}
+        return S3VM(C=C, C_star=C_STAR, unlabeled=None, cache_size=CACHE_MB, **settings)
 
     stream = machine().fit(X[:size], labels[:size]).resume()
     milliseconds = []
