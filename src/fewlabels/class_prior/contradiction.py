@@ -31,7 +31,7 @@ _BOOTSTRAP = 40
 
 
 class LabelRatio(NamedTuple):
-    """What an estimate says of the labels' class ratio.
+    """Verdict of an estimate on the labels' class ratio.
 
     Attributes
     ----------

@@ -128,7 +128,7 @@ def typical_terms(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> N
     """Return the largest terms of sums of kernel values at rows such as most support vectors.
 
     A term is at most ``|coef| sqrt(K(x_j, x_j) K(x, x))``. Few rows that are far from the others
-    have large values under a kernel of inner products, and say nothing about rounding elsewhere.
+    have large values under a kernel of inner products, and say nothing about other rows.
 
     Parameters
     ----------

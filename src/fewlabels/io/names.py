@@ -24,7 +24,7 @@ def number_of(text: str) -> float | None:
 
 
 def value_key(text: str, merge_case: bool = False) -> str | float:
-    """The same for texts that are one value: "1" and "1.0", " a" and "a", perhaps "A" and "a"."""
+    """Return one key for texts of one value: "1" and "1.0", " a" and "a", perhaps "A" and "a"."""
     number = number_of(text)
     if number is not None:
         return number

@@ -12,7 +12,7 @@ _MOST_OPEN = 8
 
 
 class Identity(NamedTuple):
-    """What a file is recognised by: another file of its name has another one."""
+    """Marks that identify a file: another file of the same name has others."""
 
     device: int
     inode: int
@@ -21,7 +21,7 @@ class Identity(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """What stays the same while somebody writes into the file."""
+        """Device and number, which stay the same while somebody writes into the file."""
         return self.device, self.inode
 
 
@@ -40,7 +40,7 @@ def identity_if_any(path: Any) -> Identity | None:
 
 
 def changed(path: Any) -> UserError:
-    """What to raise where a file isn't the one of the first step."""
+    """Return the error for a file that isn't the one of the first step."""
     return UserError(
         f"{path} was changed or replaced while it was read; run the command again when nothing "
         "writes to it."
@@ -48,7 +48,7 @@ def changed(path: Any) -> UserError:
 
 
 class FirstLook:
-    """What was seen of a file when it was first looked at, for all who read it later.
+    """Record of a file when it was first read, for all later steps.
 
     A file that ``grows`` may get longer. Its number is held open, so that the system can't give
     it to another file. What is read once for all steps is kept by name. A pickle takes nothing
@@ -85,7 +85,7 @@ class FirstLook:
             raise changed(path)
 
     def _hold(self, name: str) -> None:
-        """Elsewhere an open file can't be replaced, and of many there are too many numbers."""
+        """Hold a file open on POSIX. Windows doesn't replace open files anyway."""
         if os.name == "posix" and len(self._open) < _MOST_OPEN:
             with contextlib.suppress(OSError):
                 self._open.append(os.open(name, os.O_RDONLY))

@@ -87,7 +87,7 @@ def far_from(n_columns: int) -> float:
 
 
 def lossless(n_columns: int) -> float:
-    """Return the rounding of kernel values where far rows are told by their differences.
+    """Return the rounding of kernel values where distances of far rows come from differences.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ NAN_TEXT = "nan"
 
 
 def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
-    """Which of ``values``, an array, are None, NaN, NaT, pandas.NA or masked.
+    """Find the values of an array that are None, NaN, NaT, pandas.NA or masked.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
 
 
 def is_blank(values: NDArray) -> NDArray[np.bool_]:
-    """Which of ``values``, an array of labels in memory, are no label.
+    """Find the values of an array of labels in memory that are no label.
 
     They are missing, or texts without a character that shows.
     """

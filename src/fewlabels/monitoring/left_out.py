@@ -62,7 +62,7 @@ def scores_left_out(model, score):
 
 
 def _is_new(model):
-    """Which training rows are a sample of the rows that are scored: those that count."""
+    """Find the training rows that are a sample of the rows to score, if they have a weight."""
     rows = model.training_rows_
     if getattr(model, "sampling", None) == "one-sample":  # labels were given to some of them
         return rows.weight > 0

@@ -14,7 +14,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def stamp_of(file: str | int) -> Stamp:
-    """What a file is recognised by, and what changes when somebody writes into it."""
+    """Identities of files, to notice when somebody writes into one or replaces it."""
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 

@@ -148,7 +148,7 @@ class ModelFile(NamedTuple):
 
     @property
     def digest(self):
-        """What distinguishes its bytes from others, in 16 letters."""
+        """Digest of its bytes, 16 letters."""
         return hashlib.sha256(self.content).hexdigest()[:16]
 
     def load(self):
@@ -174,7 +174,7 @@ def read_metadata(path):
 
 
 def read_header(path):
-    """What a model file says about itself, and its size."""
+    """Return the description in a model file, and the size of the file."""
     existing_file(path, "model")
     try:
         with open(path, "rb") as file:
@@ -190,7 +190,7 @@ def read_header(path):
 
 
 def _metadata(path, file, whole=True):
-    """What an open model file says about itself; if ``whole``, its parts are checked, too."""
+    """Return the description in an open model file; if ``whole``, check its parts too."""
     damaged = damaged_model(path)
     if not zipfile.is_zipfile(file):
         # Every zip archive starts with these letters; what identifies it stands at its end.

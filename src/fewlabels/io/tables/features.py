@@ -94,7 +94,7 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
 
 
 def _empty_rows(schema, number_columns, texts, n_rows):
-    """Which rows have no value in any column, if models of this schema set these apart.
+    """Find rows without a value in any column, if models of this schema set these apart.
 
     Where missing numbers are refused, rows of them are as well.
     """

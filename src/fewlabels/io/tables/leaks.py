@@ -57,7 +57,7 @@ class _Values(NamedTuple):
 
 
 class LabelledRows:
-    """Which rows have labels, and of which class; ``known`` are codes, -1 for unlabelled rows."""
+    """Labels of rows by class; ``known`` are codes, -1 for unlabelled rows."""
 
     def __init__(self, known: NDArray[Any]) -> None:
         is_labelled = known >= 0
@@ -157,7 +157,7 @@ class LabelledRows:
         unlabelled: NDArray[np.intp],
         keys: NDArray[Any],
     ) -> str:
-        """What was seen, and what it means."""
+        """Return the reason as a clause: the counts, and their meaning."""
         blank, n_known = len(keys), f"{int(own.sum()):,} {rows}"
         n_inside, n_own = int(unlabelled[of.holds].sum()), int(own[of.holds].sum())
         n_others = f"{self._n_unlabelled:,} unlabelled rows"
@@ -227,7 +227,7 @@ def _keys(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def _coded(cells: Any, keys: NDArray[Any]) -> NDArray[np.intp]:
-    """Where the value of each cell is among the keys; their number for blank ones."""
+    """Return the place of each cell's value among the keys; their number for blank cells."""
     if keys.dtype.kind != "O":
         kind = cells.type
         values = days(cells) if pt.is_date(kind) or pt.is_timestamp(kind) else numbers(cells)[0]

@@ -114,7 +114,7 @@ class TrainingFile:
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
     def choose(self, roles, missing=IMPUTE, empty_rows="blank", known=None):
-        """Rows to learn from, given their roles; ``known`` are codes of labels from elsewhere.
+        """Rows to learn from, given their roles; ``known`` are codes of labels that they lack.
 
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
         out ("skip"), or refused. Without labels rows without any value are left out, and

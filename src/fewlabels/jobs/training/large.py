@@ -159,7 +159,7 @@ class DrawnFromArrays:
 
 
 def _unlabelled(texts, mark):
-    """Which texts of a target are blank, or the mark of unlabelled rows."""
+    """Find texts of a target that are blank, or the mark of unlabelled rows."""
     codes, found = pd.factorize(np.asarray(texts, dtype=object))
     marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
     return (blank(found) | marked)[codes]

@@ -110,7 +110,7 @@ class State:
         return self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
     def _identity(self):
-        """What the file is recognised by, None in memory or without a file."""
+        """Return the identity of the file, None in memory or without a file."""
         return None if self.path is None else identity_if_any(self.path)
 
     def _check_own(self, before):

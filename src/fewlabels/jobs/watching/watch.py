@@ -118,7 +118,7 @@ class Watch:
 
     @property
     def blind_spot(self):
-        """What can't be seen for want of rows from before the stream; None for nothing."""
+        """Return the changes that can't be seen without rows from before the stream, or None."""
         if self.state.fact("calibration") != _STREAM:
             return None
         reason = "" if self._why_not is None else f", because {self._why_not}"
