@@ -39,11 +39,11 @@ def test_a_long_tail_is_near_the_most_frequent_category(sparse):
     np.testing.assert_allclose(found[first == 4][:, [0, 7]], [[1 - w[2], 1.0]])
     np.testing.assert_array_equal(found[first < 2, :2], X[first < 2, :2])
     np.testing.assert_allclose(found[:, 4:7], X[:, 5:] * np.minimum(1, np.sqrt([9, 0.5, 0.5])))
-    # A category that was not seen is as one that occurs once, or in a column of its own.
+    # A category that was not seen is as one that occurs once, or as the rarest and farther away.
     new = step.transform(csr_array((1, 8)) if sparse else np.zeros((1, 8)))
     new = new.toarray() if sparse else new
     np.testing.assert_allclose(new[:, [0, 7]], found[first == 4][:, [0, 7]])
-    np.testing.assert_array_equal(new[0, 4:], [0, 0, 0, 1, 1])
+    np.testing.assert_allclose(new[0, 4:], [0, np.sqrt(0.5), 0, 1, np.sqrt(1.5)])
 
 
 def _machine_table(n=600):

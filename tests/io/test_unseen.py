@@ -57,6 +57,41 @@ def test_a_category_never_seen_is_no_nearer_to_any_row_than_the_rarest(shares):
         assert np.median(unseen) > np.median(euclidean_distances(X, squared=True))
 
 
+@pytest.mark.parametrize("shares", [(0.4, 0.3, 0.2, 0.1), (0.6, 0.3, 0.06, 0.04), (0.9, 0.1)])
+def test_a_category_never_seen_is_the_rarest_and_as_much_farther_from_every_row(shares):
+    table = _table(n=100)
+    kinds = [f"k{k}" for k in range(len(shares))]
+    table["kind"] = np.repeat(kinds, np.rint(100 * np.array(shares)).astype(int))
+    encoder = TableEncoder(categorical="kind").fit(table)
+    X = encoder.transform(table)
+    rarest, unseen = (
+        euclidean_distances(encoder.transform(table.head(5).assign(kind=kind)), X, squared=True)
+        for kind in (kinds[-1], "never seen")
+    )
+    assert np.ptp(unseen - rarest) < 1e-12 and np.mean(unseen - rarest) > 1.0
+    # So the nearest centres of an isolation kernel stay, too.
+    model = SVDDEnsemble(n_bags=8, n_jobs=1).fit(X)
+    known, new = (
+        model.score_samples(encoder.transform(table.assign(kind=kind)))
+        for kind in (kinds[-1], "never seen")
+    )
+    assert (new <= known + 1e-9).all()
+
+
+@pytest.mark.parametrize("machine", ["svdd", "one-class", "svdd-ensemble"])
+def test_new_blanks_are_no_more_usual_where_many_rows_have_some(machine):
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.normal(size=(60, 8)), columns=[f"v{k}" for k in range(8)])
+    for k in range(2, 8):  # a tenth of the rows have a blank that no other row has
+        table.iloc[k, k] = np.nan
+    new = pd.DataFrame(rng.normal(size=(300, 8)), columns=table.columns)
+    options = {"machine": machine, "target_fpr": RATE, "n_jobs": 1}
+    found = fit_table(table, time_budget=0, report=False, **options)
+    usual = found.predict(new)["p_value"].median()
+    for name in ("v0", "v2"):
+        assert found.predict(new.assign(**{name: np.nan}))["p_value"].median() <= usual, name
+
+
 def test_what_was_never_seen_is_unusual():
     table = _table()
     found = _svdd(table)

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .rare import rare_weight, unseen_weight
+from .rare import rare_weight
 from .truth import truth_of
 
 
@@ -19,9 +19,9 @@ class BlankColumns(TransformerMixin, BaseEstimator):
     The last column counts blanks that are new: those in columns with at most one in training, and
     those in a row that has more of the others than all training rows but one. Its square is twice
     the variance of the columns, so that a new blank is at least as far from every training row as
-    two of them usually are from each other. It is less where more than one row in a hundred has
-    what at most one other row has, see :func:`fewlabels.io.encoding.rare.unseen_weight`. A row
-    that calibrates is thus encoded as if the others had been there alone.
+    two of them usually are from each other. With less, the median would make such a row more usual
+    than most. A row that calibrates is thus encoded as if the others had been there alone, so rows
+    with new blanks raise no more alarms than the target, however many there are.
 
     ``units`` are standard deviations of the encoded columns, 1 unless given.
     """
@@ -42,10 +42,8 @@ class BlankColumns(TransformerMixin, BaseEstimator):
         self.weight_ = units[self.known_] * rare_weight(counts[self.known_] / len(blanks))
         in_rows = blanks[:, self.known_].sum(axis=1)
         self.most_ = int(np.partition(in_rows, -2)[-2]) if len(in_rows) > 1 else 0
-        few = blanks[:, counts <= 2].any(axis=1) | (in_rows > self.most_)
-        least = unseen_weight(float(np.mean(few)))
-        self.new_weight_ = 2.0 * (least * units[self.new_]) ** 2
-        self.excess_weight_ = 2.0 * (least * self.unit_) ** 2
+        self.new_weight_ = 2.0 * units[self.new_] ** 2
+        self.excess_weight_ = 2.0 * self.unit_**2
         return self
 
     def transform(self, X):

@@ -69,6 +69,11 @@ class RareCategories(TransformerMixin, BaseEstimator):
     one row in a hundred has a category that occurs once or twice, and less if more have
     (:func:`unseen_weight`); it is never less than the weight of the rarest category.
 
+    Where no category occurs once, an unseen one is encoded as the rarest category and has a weight
+    in that further column besides. That makes it farther from all rows by one and the same amount,
+    so it is at least as unusual as the rarest category by every score that falls with distances or
+    asks which rows are nearest.
+
     ``spare`` further columns are for categories that :meth:`learn` gets later; ``columns`` are
     the names of the table's columns.
     """
@@ -91,6 +96,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         self.frequent_, self.weight_ = np.full(n_columns, -1), weight
         self.mix_ = np.zeros(len(ones))
         self.unseen_ = np.zeros((n_columns, 2))  # weight, and share in the most frequent category
+        self.rarest_ = np.full(n_columns, -1)  # what unseen categories are encoded as, if any
         for k in range(n_columns):
             names = np.flatnonzero(self.column_ == k)
             first, last = names[np.argmax(ones[names])], names[np.argmin(ones[names])]
@@ -105,6 +111,8 @@ class RareCategories(TransformerMixin, BaseEstimator):
                 own = least if is_single[last] else 1.0
                 mix = np.sqrt(1.0 - own**2) if self.frequent_[k] >= 0 else 0.0
             self.unseen_[k] = own, mix
+            if not is_single[last]:
+                self.rarest_[k] = last - names[0]
         of = self.column_[is_single]
         self.weight_[is_single], self.mix_[is_single] = self.unseen_[of].T
         self.n_learned_, self.once_ = 0, [[] for _ in range(n_columns)]
@@ -128,10 +136,18 @@ class RareCategories(TransformerMixin, BaseEstimator):
         """A row for each column of the table: how a category that is not known is encoded."""
         k = np.arange(len(self.unseen_))
         shape = len(k), self.n_columns_out_
-        found = sp.csr_array((self.unseen_[:, 0], (k, self.n_own_ + k)), shape=shape)
-        some = np.flatnonzero(self.unseen_[:, 1])
-        mixed = self.unseen_[some, 1], (some, self.frequent_[some])
-        return found + sp.csr_array(mixed, shape=shape)
+        own, mix = self.unseen_.T.copy()
+        like = np.flatnonzero(self.rarest_ >= 0)
+        rarest = np.searchsorted(self.column_, like) + self.rarest_[like]
+        own[like] = np.hypot(own[like], self.weight_[rarest])
+        mix[like] = 0.0  # the rarest category's row has its own
+        found = sp.csr_array((own, (k, self.n_own_ + k)), shape=shape)
+        some = np.flatnonzero(mix)
+        found += sp.csr_array((mix[some], (some, self.frequent_[some])), shape=shape)
+        which = sp.csr_array(
+            (np.ones(len(like)), (like, rarest)), shape=(len(k), len(self.place_))
+        )
+        return found + which @ self.mixing()
 
     def members(self):
         """The 0/1 matrix that says which column of the table each known category is of."""
