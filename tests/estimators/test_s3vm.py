@@ -192,3 +192,26 @@ def test_limits_stop_the_whole_fit(rng):
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = S3VM(max_time=1e-9).fit(X, y)
     assert model.fit_status_ == 1 and np.all(np.isfinite(model.decision_function(X)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_certificate_of_a_fit_includes_the_balance(n_classes):
+    rng = np.random.default_rng(2)
+    side = rng.integers(0, n_classes, 80)
+    X = rng.normal(size=(80, 3)) + 1.5 * side[:, None]
+    y = np.where(rng.random(80) < 0.3, side, -1)
+    y[:6] = np.arange(6) % n_classes
+    known, missed = y != -1, []
+    for steps in range(140, 260, 10):  # which end far from a solution
+        model = S3VM(balance=True, gamma=0.1, annealing=False, max_iter=steps, n_jobs=1)
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X, y)
+        coef = np.zeros((len(np.atleast_1d(model.intercept_)), 80))
+        coef[:, model.support_] = model.dual_coef_
+        f = coef @ kernel_matrix(("rbf", 0.1), X) + np.reshape(model.intercept_, (-1, 1))
+        kinds = model.classes_[1:] if n_classes == 2 else model.classes_
+        target = [np.where(y[known] == kind, 1.0, -1.0).mean() for kind in kinds]
+        off = np.abs(f[:, ~known].mean(axis=1) - target)
+        assert (off <= model.kkt_violation_ + 1e-6).all()
+        missed.append(off.max())
+    assert max(missed) > 1e-4

@@ -165,8 +165,10 @@ class Case:
 
     def __call__(self):
         frame, late = self.table()
-        # Numbers with some texts among them are refused if they are learned from.
-        takes = [name for name, made in zip(late, self.leaks, strict=True) if made is not _copy]
+        # Numbers with some texts among them ("open", "fine" beside "0") are refused if they are
+        # learned from, with the advice to correct them, so nobody can ask to keep them.
+        mixed = (_copy, _day)
+        takes = [name for name, made in zip(late, self.leaks, strict=True) if made not in mixed]
         kept = takes[:1] if self.keeps else []
         notes = [note for note in self._notes(frame, kept) if note.startswith("column")]
         out = [name for name in frame.columns if any(f"'{name}' (" in note for note in notes)]

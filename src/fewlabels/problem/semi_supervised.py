@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .dual import DualProblem
 from .penalty import Penalty, RowPenalties
@@ -99,8 +100,17 @@ class SemiSupervised:
             + self.C_star * float(weight[free] @ symmetric)
         )
 
-    def violation(self, label, weight, a, f):
+    def violation(
+        self,
+        label: NDArray[np.generic],
+        weight: NDArray[np.floating],
+        a: NDArray[np.floating],
+        f: NDArray[np.floating],
+        target: float | None = None,
+    ) -> float:
         """Largest violation of the optimality conditions of (1), in units of f.
+
+        With a ``target`` also how far the mean of f over the unlabelled rows is from it.
 
         An unlabelled row may have the sign that its variable or its f suggests, whichever is
         violated less; one on the wrong side of zero is off by ``|f|``, so that on the boundary
@@ -119,7 +129,11 @@ class SemiSupervised:
         up, down = np.ones(len(f)), -np.ones(len(f))
         either = np.minimum(np.maximum(off(up), -f), np.maximum(off(down), f))
         worst = np.where(label == 0, either, off(np.asarray(label, dtype=float)))
-        return float(worst.max(initial=0.0))
+        missed = 0.0
+        if target is not None:
+            free = np.flatnonzero(label == 0)
+            missed = abs(float(weight[free] @ f[free] / weight[free].sum()) - target)
+        return float(worst.max(initial=missed))
 
 
 def with_target(penalty, target):

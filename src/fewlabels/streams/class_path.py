@@ -127,11 +127,8 @@ class ClassPath:
         known = np.concatenate([places, self.leaving])
         norm = float(solution.coef[known] @ (solution.f[known] + solution.multiplier))
         f, free = solution.f[places], np.flatnonzero(label == 0)
-        worst = machine.violation(label, weight, solution.a[places], f)
         target = self._now.target() if len(free) and both_classes(label) else None
-        if target is not None:
-            share = weight[free] / weight[free].sum()
-            worst = max(worst, abs(float(share @ f[free]) - target))
+        worst = machine.violation(label, weight, solution.a[places], f, target)
         return machine.objective(label, weight, norm, f), worst
 
     def training_data(self, make_gram):

@@ -65,13 +65,13 @@ def anneal(data, settings, signs_before=None):
 
 def solution_of(data, result, sign, objectives):
     """What can be said about the solution of a convex step at the final C*."""
-    f = data.decision(result)
+    f, a = data.decision(result), result.a[: data.n]
     return S3VMSolution(
         result=result,
         f=f,
         sign=sign,
         objective=data.objective(result),
-        violation=data.machine.violation(data.label, data.weight, result.a[: len(f)], f),
+        violation=data.machine.violation(data.label, data.weight, a, f, data.target),
         objectives=objectives,
     )
 
