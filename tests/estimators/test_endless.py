@@ -96,3 +96,16 @@ def test_slow_progress_without_rounding_is_no_end(rng):
             At.objective -= 1e-5
             rounds += 1
         assert most / 2 < rounds <= most
+
+
+def test_a_fall_long_ago_is_no_progress_now(rng):
+    class At:
+        reach, objective = 40.0, 1e14
+
+    progress, rounds = RoundProgress(), 0
+    assert not progress.is_idle(At, 1e11, 0.0, 50_000)
+    At.objective = 0.0  # far below, where the violation is larger: values of a polynomial kernel
+    while not progress.is_idle(At, 3e11, 0.0, 50_000):
+        At.objective -= 600.0
+        rounds += 1
+        assert rounds < 60

@@ -82,7 +82,8 @@ class RoundProgress:
 
     def _begin(self):
         self._best = self._closest = self._before = math.inf
-        self._idle = self._noisy = self._plateau = 0
+        self._idle = self._noisy = 0
+        self._plateau = 0.0
 
     def renew(self):
         """The gradient was computed afresh: another chance, as long as there were not many."""
@@ -103,9 +104,12 @@ class RoundProgress:
             self._closest, self._before, self._plateau = violation, objective, 0
         is_slow = noise < _NO_NOISE * violation
         self._plateau += (_SLOW_ROUND if is_slow else 1.0) + steps / _STEPS_OF_A_ROUND
-        # What such a violation promises, and hardly anything of it has come.
-        promised = _SHARE * self._closest * totals.reach
-        in_vain = self._plateau > _PLATEAU and self._before - objective < promised
+        in_vain = False
+        if self._plateau > _PLATEAU:
+            # What such a violation promises, and hardly anything of it has come. Each plateau is
+            # judged by itself: the objective may have fallen far just after the closest round.
+            in_vain = self._before - objective < _SHARE * self._closest * totals.reach
+            self._before, self._plateau = objective, 0.0
         return self._idle >= _IDLE_ROUNDS or in_vain
 
     def is_noise(self, noise):
