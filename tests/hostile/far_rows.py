@@ -32,6 +32,8 @@ DISTANCES = (1e3, 1e5, 1e5, 1e6, 1e6, 1e6, 1e7, 1e7, 1e8, 1e9, 1e12, 1e30)
 OPERATIONS = ("far", "far", "equal far", "cluster", "one column", "near", "forget far", "forget")
 # Share of sums of kernel values, and of the objective, that rounding and the reference explain.
 _VALUES, _OBJECTIVE = 1e-9, 1e-7
+# Warnings of something else than what rounding has done: the model is judged nevertheless.
+_OTHERS = ("% of the labels are of class", "the radius is 0")
 # Means of f follow from models that are fitted to this tolerance, here and in the reference.
 _MEANS = 1e-5
 
@@ -127,12 +129,11 @@ class FarRows:
             warnings.simplefilter("always")
             self._run()
             claims = self._claims()
-        if heard:
-            for w in heard:
-                warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-            return Verdict("right", "")  # which the judge turns into a warning
-        self._check(*claims)
-        return None
+        for w in heard:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+        if all(any(words in str(w.message) for words in _OTHERS) for w in heard):
+            self._check(*claims)
+        return Verdict("right", "")  # which the judge turns into a warning if any was heard
 
     def _run(self):
         self.rng = np.random.default_rng(self.seeds[-1])

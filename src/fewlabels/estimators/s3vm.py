@@ -76,10 +76,10 @@ class S3VM(UpdatableS3VM):
         Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
         share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares
         in the order of ``classes_``. The mean probabilities of the unlabelled rows are then the
-        shares. The constraint holds the mean of f at ``2 * share - 1``. With ``balance=False``,
-        ``fit`` moves the intercept until classes are equally probable where decisions are 0 (with
-        several classes: equal), which takes the five fits of ``probability``. "estimate" uses
-        :func:`fewlabels.class_prior.label_shift`. Updates keep ratio and intercept.
+        shares. The constraint holds the mean of f at ``2 * share - 1``, of an estimate perhaps
+        beyond it. With ``balance=False``, ``fit`` moves the intercept until classes are equally
+        probable where decisions are 0 (of several: equal), by five fits as for ``probability``.
+        "estimate" is :func:`fewlabels.class_prior.label_shift`. Updates keep ratio and intercept.
     probability : {"sigmoid", "isotonic"} or None, default=None
         Enables ``predict_proba`` and sets its curve. The curve is fitted to labelled rows
         scored by five models that weren't trained on them, when ``predict_proba`` is first
