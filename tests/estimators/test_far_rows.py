@@ -125,3 +125,21 @@ def test_updates_and_files_keep_the_ranks():
     np.testing.assert_array_equal(again.decision_function(FAR), machine.decision_function(FAR))
     machine.partial_fit(X[:5] + 0.1).forget([0, 1])
     assert np.all(np.diff(machine.decision_function(FAR)) < 0)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "linear"])
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_left_of_a_far_row_that_is_forgotten(kernel, seed):
+    """Its slope, minus K(x, x), is no size that rounding of other rows is compared with."""
+    rng = np.random.default_rng(seed)
+    X, far = rng.normal(size=(25, 3)), 1e5 * rng.normal(size=(1, 3))
+    model = SVDD(C=0.3, kernel=kernel, degree=2, gamma=0.3, n_jobs=1).fit(X)
+    model.partial_fit(far)
+    model.forget([25])
+    K, a = X @ X.T, np.zeros(25)
+    K = (0.3 * K + 1.0) ** 2 if kernel == "poly" else K
+    a[model.support_] = np.ravel(model.dual_coef_)
+    value = a @ K @ a + a @ a / 1.2 - a @ np.diag(K)
+    assert model.objective_ == pytest.approx(value, rel=1e-13)
+    assert abs(model.duality_gap_) < 1e-10
+    assert a.sum() == pytest.approx(1.0, abs=1e-14)

@@ -172,13 +172,18 @@ class PathEngine:
                 begun = True
                 change, *arguments = self._waiting.pop(0)
                 self._waiting[:0] = change(*arguments) or ()
-            elif not renewed and self.state.is_worn(self.refresh_at):
+            elif not renewed and self._is_worn():
                 self.start_over()
                 renewed = True
             else:
                 self._compact()
                 return True
         return False
+
+    def _is_worn(self):
+        """Whether h has to be computed afresh, for the rows that an operation has left."""
+        self.state.measure_slopes()
+        return self.state.is_worn(self.refresh_at)
 
     def _follow(self, last):
         """Follow the path to its end; returns whether that is reached within ``last`` steps."""

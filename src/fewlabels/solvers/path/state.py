@@ -172,6 +172,15 @@ class RowStates:
         if not self.unit:
             self._floor = max(self._floor, EPS * root**2 * abs(total))
 
+    def measure_slopes(self):
+        """Find the largest slope of the rows that are there, at the end of an operation.
+
+        Rows that have left may have had larger ones, for which other tolerances held.
+        """
+        rows = np.flatnonzero(self.S[st.STATUS, : self.n] != st.ABSENT)
+        slopes = self.F[st.LO + st.N_ENDS : st.LO + st.N_PENALTY, rows]
+        self.unit = float(np.abs(slopes).max(initial=0.0))
+
     def is_seen(self, change):
         """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
         return change > EPS * self._weighted
