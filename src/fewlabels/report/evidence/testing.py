@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model_selection import labelled_at_random_test
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
+from ...model_selection.random_labels import labelled_at_random_within
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 
@@ -16,10 +16,8 @@ _MOST_LABELLED, MOST_ASKED = 1500, 20_000
 # An estimated prior contradicts labels if its threshold misses most of the held-out labelled rows
 # although these rank this high.
 _FOUND, _HIGH = 0.5, 0.75
-# The test of the labels: rows of either kind that it needs, its draws, and the seconds that it
-# takes in any case, per row and at most.
+# The test of the labels: rows of either kind that it needs, and its draws.
 _FEWEST_LABELS, _DRAWS = 20, 99
-_SECONDS, _SECONDS_PER_ROW, _MOST_SECONDS = 0.6, 6e-4, 1.8
 _NOT_TESTED = "no test whether the labelled rows are a random sample"
 # Fewer positive unlabelled rows than this are none.
 _NONE = 0.75
@@ -92,11 +90,13 @@ def labels_test(estimator, X, y, deadline):
     weighed = getattr(estimator, "propensity_weights_", None) is not None
     if few or weighed:
         return None
-    if deadline.left() < min(_MOST_SECONDS, _SECONDS + _SECONDS_PER_ROW * len(y)):
-        deadline.cut.append(_NOT_TESTED)
-        return None
     prior = estimator.prior if isinstance(estimator.prior, Real) else "estimate"
-    return labelled_at_random_test(X, labelled, prior=prior, n_draws=_DRAWS)
+    found = None
+    if not deadline.is_over():
+        found = labelled_at_random_within(deadline, X, labelled, prior=prior, n_draws=_DRAWS)
+    if found is None:
+        deadline.cut.append(_NOT_TESTED)
+    return found
 
 
 def _contradiction(prior, interval, held, kinds, signal):
