@@ -16,6 +16,9 @@ _TEST, _LABELS = 0.15, 0.2
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
 # What comes late still has this share of the budget, and these seconds.
 _LATE, _LATE_SECONDS = 0.1, 0.5
+# Share of the late seconds for the test of the labels: it needs few, and its verdict says whether
+# figures can be trusted.
+_LATE_LABELS = 0.4
 # Share of the time for a comparison that is kept for the fit of a method that is better.
 _DELIVERY = 0.25
 # Seconds of a comparison that is asked for.
@@ -101,7 +104,8 @@ class Budget:
         """When the test whether labels are random should end; it comes before the comparison."""
         if not self.seconds:
             return Deadline(_QUICK)
-        return Deadline(min(_LABELS * self.seconds, self._before_report))
+        seconds = min(_LABELS * self.seconds, self._before_report)
+        return Deadline(max(seconds, _LATE_LABELS * self._late))
 
     def to_compare(self):
         """Seconds for the comparison with other methods; 0 for none."""

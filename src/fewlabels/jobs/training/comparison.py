@@ -185,7 +185,13 @@ def deliver(method, training, options, seconds, run):
         machine = machine_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
         fitted = fit_machine(
-            machine, prepared.X, prepared.found.y, Run(run.observer), given=given, search=search
+            machine,
+            prepared.X,
+            prepared.found.y,
+            Run(run.observer),
+            given=given,
+            search=search,
+            budget=training.budget,
         )
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
