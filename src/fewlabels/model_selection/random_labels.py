@@ -30,7 +30,7 @@ from ..training.area import area_of
 _MOST_LABELLED, _MOST_UNLABELLED, _FEATURES = 500, 1500, 150
 # Features of the second regression, which is fitted in every draw: the principal components that
 # vary most. It keeps so few degrees of freedom that the others would be shrunk to nothing.
-_LEADING = 75
+_LEADING = 50
 # Degrees of freedom of the two regressions, and the first one's as a share of the labelled rows.
 _FREEDOM, _FREEDOM_OF_POSITIVES, _SHARE = 40.0, 15.0, 0.5
 # Fewer labelled rows than this say nothing about how they were chosen. Fewer draws than this can

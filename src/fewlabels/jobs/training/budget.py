@@ -9,8 +9,8 @@ from ...options.words import ref
 # probabilities: alone, and with a comparison to follow.
 _CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
 # Share of the budget for the test of the model against chance, at most, and for the test whether
-# its labels are random.
-_TEST, _LABELS = 0.15, 0.2
+# its labels are random, which usually ends after a few draws.
+_TEST, _LABELS = 0.15, 0.25
 # What is kept for the report: a share of the budget, and these seconds if that is no more than
 # another share.
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
