@@ -134,8 +134,10 @@ class ComparedMethod(NamedTuple):
     """A method by its name for people; ``trains_on`` "labels" trains on these rows only.
 
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
-    that model has to be given. A model takes so many ``fits``, those for its threshold and
-    probabilities included.
+    that model has to be given; a ``title`` names both where that of the machine isn't enough. A
+    model takes so many ``fits``, those for its threshold and probabilities included.
+    ``needs_clear_lead``: whether it is delivered only if it is clearly better, not as soon as its
+    score is higher.
     """
 
     name: str
@@ -144,6 +146,8 @@ class ComparedMethod(NamedTuple):
     machine: str = ""
     settings: dict[str, Any] = {}  # noqa: RUF012
     fits: int = 1
+    title: str = ""
+    needs_clear_lead: bool = True
 
 
 class Known(NamedTuple):

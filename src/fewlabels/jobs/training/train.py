@@ -316,7 +316,9 @@ def _compared(training, seconds, observer):
 def _delivered(training, options, kept, run):
     """The training of the method that the comparison prefers, unless the machine is ``kept``."""
     comparison, observer = training.comparison, run.observer
-    method = None if comparison is None else comparison.preferred
+    method = None
+    if comparison is not None:
+        method = comparison.clearly_better if kept else comparison.preferred
     if method is None or not method.machine:
         return training
     found, instead = None, kept
