@@ -207,11 +207,15 @@ def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
 # -- which method is preferred -----------------------------------------------------------------
 
 
-def measured(*scores, machines=None, error=0.01, free=""):
-    """``Measured`` of methods with these scores, ours first, on ten folds; some ``free`` ones."""
+def measured(*scores, machines=None, error=0.01, free=None):
+    """``Measured`` of methods with these scores, ours first, on ten folds.
+
+    ``free`` are machines that lead without a clear difference, and from how many folds on.
+    """
+    free = free or {}
     machines = machines or ["", *"abcdefgh"[: len(scores) - 1]]
     found = Scores([ComparedMethod(f"method {k}", object(), machine=machines[k],
-                                   needs_clear_lead=not machines[k] or machines[k] not in free)
+                                   folds_to_lead=free.get(machines[k], np.inf))
                     for k in range(len(scores))])  # fmt: skip
     found.outputs = [dict.fromkeys(range(10), score) for score in scores]
     found.find_common()
@@ -259,9 +263,11 @@ def test_which_method_is_preferred(scores, machines, place):
         ([0.8, 0.801, 0.9], "a", 2, 2),  # clearly better than both
         ([0.8, 0.895, 0.9], "a", 2, 2),
         ([0.8, 0.9, 0.895], "a", 1, 1),
+        ([0.8, 0.801, 0.79], "", 0, 0),
     ],
 )
 def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
+    free = dict.fromkeys("ab", 11) | dict.fromkeys(free, 10)  # of ten folds
     found = measured(*scores, free=free)
     assert found.preferred().name == f"method {place}"
     assert found.preferred(clearly=True).name == f"method {clearly}"
@@ -273,15 +279,16 @@ def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
-        (PUSVM(), ["pu-logistic", "pusvm", "pu-ensemble"]),
-        (PUEnsemble(), ["pu-logistic", "pusvm"]),
-        (PUSVM(bias=3.0), ["pu-logistic", "pu-ensemble"]),
-        (PUBaseline("forest"), ["pu-logistic"]),
+        (PUSVM(), {"pu-logistic": 1, "pusvm": 1, "pu-ensemble": 1}),
+        (PUEnsemble(), {"pu-logistic": 5, "pusvm": 5}),
+        (PUSVM(bias=3.0), {"pu-logistic": 1, "pu-ensemble": 1}),
+        (PUBaseline("forest"), {"pu-logistic": 5}),
     ],
 )
 def test_models_for_biased_labels_are_among_the_candidates(model, expected):
     found = candidates(model, 0, 0.3)
-    assert [one.machine for one in found if not one.needs_clear_lead] == expected
+    leads = {one.machine: one.folds_to_lead for one in found}
+    assert {name: folds for name, folds in leads.items() if np.isfinite(folds)} == expected
     own = [one for one in found if one.machine in ("pusvm", "pu-ensemble")]
     assert all(one.estimator.prior == 0.3 for one in own)
     assert all(one.estimator.bias == one.settings["bias"] == 2.0 for one in own if one.settings)

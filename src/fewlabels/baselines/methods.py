@@ -1,5 +1,6 @@
 """What a sceptic would try, all of it made of scikit-learn's estimators, by name."""
 
+import math
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -136,8 +137,8 @@ class ComparedMethod(NamedTuple):
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
     that model has to be given; a ``title`` names both where that of the machine isn't enough. A
     model takes so many ``fits``, those for its threshold and probabilities included.
-    ``needs_clear_lead``: whether it is delivered only if it is clearly better, not as soon as its
-    score is higher.
+    From ``folds_to_lead`` folds on it is delivered if its score is higher; else it has to be
+    clearly better.
     """
 
     name: str
@@ -147,7 +148,7 @@ class ComparedMethod(NamedTuple):
     settings: dict[str, Any] = {}  # noqa: RUF012
     fits: int = 1
     title: str = ""
-    needs_clear_lead: bool = True
+    folds_to_lead: float = math.inf
 
 
 class Known(NamedTuple):

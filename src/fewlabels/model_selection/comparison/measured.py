@@ -40,8 +40,8 @@ class Measured:
     def preferred(self, *, clearly: bool = False) -> Any:
         """Return the method to deliver: ours, unless one that can be a model is better.
 
-        Methods have to be clearly better, except those that don't need a clear lead
-        (``clearly``: all of them). Of several the one with the highest score, such that no other
+        Methods have to be clearly better, or have a higher score if so many folds are enough for
+        them and not all have to be better ``clearly``. Of several the one with the highest score, such that no other
         is better than it. If only methods that can't be models are clearly better, the
         highest-scoring model is taken.
         """
@@ -53,7 +53,8 @@ class Measured:
             table, method = self._differences(scores), {m.name: m for m in scores.methods}
             ahead = table[table["ahead"]]
             ahead_methods = [method[name] for name in ahead["name"]]
-            is_free = np.array([not (clearly or m.needs_clear_lead) for m in ahead_methods], bool)
+            folds = 0 if clearly else len(scores.folds)
+            is_free = np.array([folds >= m.folds_to_lead for m in ahead_methods], bool)
             is_model = np.array([bool(m.machine) for m in ahead_methods], bool)
             better = ahead["clear"].to_numpy(bool) | is_free
             if not better.any():

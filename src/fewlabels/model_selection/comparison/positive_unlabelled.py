@@ -101,16 +101,19 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     """Return the methods that a model of this library is compared with, those that fit fast first.
 
     A smooth model (logistic regression), one that expects biased labels and the ensemble are
-    delivered as soon as their score is higher. They err on different tables, and the first model
-    was chosen by the time that it takes. If obvious rows were labelled first, the difference is
-    rarely clear, and no test of the labels can tell. Forests and the SVM have to be clearly
-    better: of more candidates the best one is more often best by chance.
+    delivered if their score is higher. They err on different tables, and if obvious rows were
+    labelled first, the difference is rarely clear and no test of the labels can tell. In place of
+    a PUSVM, which is only chosen if time is short, one fold is enough for that, else every row has
+    to have been held out. Forests and the SVM have to be clearly better: of more candidates the
+    best one is more often best by chance.
     """
+    enough = 1 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
-        method._replace(needs_clear_lead=method.machine != _SMOOTH) for method in pu_methods(seed)
+        method._replace(folds_to_lead=enough) if method.machine == _SMOOTH else method
+        for method in pu_methods(seed)
     )
     options: dict[str, Any] = {"prior": prior, "random_state": seed}
-    free: dict[str, Any] = {"fits": _OWN_FITS, "needs_clear_lead": False}
+    free: dict[str, Any] = {"fits": _OWN_FITS, "folds_to_lead": enough}
     own = []
     if isinstance(model, PUSVM | PUEnsemble):
         options["n_jobs"] = model.n_jobs
