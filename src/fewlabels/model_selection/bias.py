@@ -168,7 +168,8 @@ def bias_sensitivity_within(
         ranges = np.clip(ranges + base.prior_ - ranges[0].mean(), edge, 1.0 - edge)
     answer = is_label(base.predict(compared), classes[1])
     low, high = answer.copy(), answer.copy()
-    changes_at, lines, longest = np.full(len(answer), np.inf), [], 0.0
+    changes_at, longest = np.full(len(answer), np.inf), 0.0
+    lines: list[list[float]] = []
     for bound, priors in zip(bounds, ranges, strict=True):
         left = deadline.left()
         if lines and left <= longest:

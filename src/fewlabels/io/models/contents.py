@@ -54,7 +54,7 @@ def labels_words(training: dict[str, Any]) -> str | None:
         NOT_REJECTED: (
             f"Given the prior, the test found nothing against the assumption that {RANDOM_SAMPLE}."
         ),
-    }.get(labels.get("outcome"))
+    }.get(labels.get("outcome", ""))
 
 
 def assumption(training):

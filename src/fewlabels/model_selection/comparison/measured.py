@@ -40,10 +40,10 @@ class Measured:
     def preferred(self, *, clearly: bool = False) -> Any:
         """Return the method to deliver: ours, unless one that can be a model is better.
 
-        Methods have to be clearly better, or have a higher score if so many folds are enough for
-        them and not all have to be better ``clearly``. Of several the one with the highest score, such that no other
-        is better than it. If only methods that can't be models are clearly better, the
-        highest-scoring model is taken.
+        Methods have to be clearly better, or to have a higher score on as many folds as their
+        lead needs (``clearly``: all have to be clearly better). Of several the one with the
+        highest score, such that no other is better than it. If only methods that can't be models
+        are clearly better, the highest-scoring model is taken.
         """
         if self.found is None:
             return None

@@ -93,12 +93,14 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
             f"labelled positives are a random sample of all positives.{sampled}"
         )
 
-    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
+    # Those that may lead without a clear difference need many folds more than the others.
+    first = 1 + max((k for k, m in enumerate(methods) if np.isfinite(m.folds_to_lead)), default=-1)
+    found = run(methods, splits, evaluate, search, enough=enough, every=folds, first=first)
     return replace(measured, found=found, finish=finish)
 
 
 def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
-    """Return the methods that a model of this library is compared with, those that fit fast first.
+    """Return the methods that a model is compared with, those that fit fast first.
 
     A smooth model (logistic regression), one that expects biased labels and the ensemble are
     delivered if their score is higher. They err on different tables, and if obvious rows were
