@@ -279,9 +279,9 @@ def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
-        (PUSVM(), {"pu-logistic": 1, "pusvm": 1, "pu-ensemble": 1}),
+        (PUSVM(gamma=0.3), {"pu-logistic": 2, "pusvm": 2, "pu-ensemble": 2}),
         (PUEnsemble(), {"pu-logistic": 5, "pusvm": 5}),
-        (PUSVM(bias=3.0), {"pu-logistic": 1, "pu-ensemble": 1}),
+        (PUSVM(bias=3.0), {"pu-logistic": 2, "pu-ensemble": 2}),
         (PUBaseline("forest"), {"pu-logistic": 5}),
     ],
 )
@@ -291,7 +291,10 @@ def test_models_for_biased_labels_are_among_the_candidates(model, expected):
     assert {name: folds for name, folds in leads.items() if np.isfinite(folds)} == expected
     own = [one for one in found if one.machine in ("pusvm", "pu-ensemble")]
     assert all(one.estimator.prior == 0.3 for one in own)
-    assert all(one.estimator.bias == one.settings["bias"] == 2.0 for one in own if one.settings)
+    bounded = [one for one in own if one.settings]
+    assert all(one.estimator.bias == one.settings["bias"] == 2.0 for one in bounded)
+    gamma = model.gamma if isinstance(model, PUSVM) else "scale"
+    assert all(one.estimator.gamma == gamma for one in bounded)
     # Those that take long are the last of a fold, if there is no time for all of them.
     assert [one.machine for one in found][-3:] == ["random-forest", "pu-svm", "forest"]
 

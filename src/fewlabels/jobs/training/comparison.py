@@ -153,7 +153,9 @@ def instead_of(kept, method):
     """How to have a method although the model was ``kept``."""
     title = _title_of(method)
     settings = "".join(
-        f" {ref(name, value)}" for name, value in method.settings.items() if name != "gamma"
+        f" {ref(name, value)}"
+        for name, value in method.settings.items()
+        if name != "gamma" and isinstance(value, str | int | float)
     )
     updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
     return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"

@@ -21,6 +21,7 @@ _MOST_POSITIVE = 1500
 # The simple method that is smooth, the bound of the model that expects biased labels, and fits of
 # our models, those for their thresholds included.
 _SMOOTH, _BIAS, _OWN_FITS = "pu-logistic", 2.0, 2
+_TUNED = ("kernel", "gamma", "degree", "coef0", "lam")
 
 
 def compare(model, rows, search, rng, *, known_other=None, class_names=None):
@@ -105,11 +106,11 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     A smooth model (logistic regression), one that expects biased labels and the ensemble are
     delivered if their score is higher. They err on different tables, and if obvious rows were
     labelled first, the difference is rarely clear and no test of the labels can tell. In place of
-    a PUSVM, which is only chosen if time is short, one fold is enough for that, else every row has
-    to have been held out. Forests and the SVM have to be clearly better: of more candidates the
+    a PUSVM, which is only chosen if time is short, two folds are enough for that, else every row
+    has to have been held out. Forests and the SVM have to be clearly better: of more candidates the
     best one is more often best by chance.
     """
-    enough = 1 if isinstance(model, PUSVM) else _FOLDS
+    enough = 2 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
         method._replace(folds_to_lead=enough) if method.machine == _SMOOTH else method
         for method in pu_methods(seed)
@@ -120,8 +121,8 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     if isinstance(model, PUSVM | PUEnsemble):
         options["n_jobs"] = model.n_jobs
         if getattr(model, "bias", 1.0) == 1.0:
-            bounded = PUSVM(bias=_BIAS, **options)
-            settings, title = {"bias": _BIAS}, f"PUSVM with bounded bias ({_BIAS:g})"
+            settings = {"bias": _BIAS, **_tuned_settings(model)}
+            bounded, title = PUSVM(**settings, **options), f"PUSVM with bounded bias ({_BIAS:g})"
             own.append(
                 ComparedMethod(title, bounded, "all", "pusvm", settings, title=title, **free)
             )
@@ -129,6 +130,19 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
         ensemble = PUEnsemble(**options)
         own.append(ComparedMethod("PUEnsemble", ensemble, "all", "pu-ensemble", **free))
     return [first, *own, *others]
+
+
+def _tuned_settings(model: Any) -> dict[str, Any]:
+    """Return settings of a PUSVM that aren't the defaults and suit one with bounded bias too."""
+    if not isinstance(model, PUSVM):
+        return {}
+    usual = PUSVM()
+    return {
+        name: getattr(model, name)
+        for name in _TUNED
+        if getattr(model, name) is not getattr(usual, name)
+        and getattr(model, name) != getattr(usual, name)
+    }
 
 
 def placements(decision, is_positive):
