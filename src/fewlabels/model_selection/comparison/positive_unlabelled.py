@@ -107,8 +107,8 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     delivered if their score is higher. They err on different tables, and if obvious rows were
     labelled first, the difference is rarely clear and no test of the labels can tell. In place of
     a PUSVM, which is only chosen if time is short, two folds are enough for that, else every row
-    has to have been held out. Forests and the SVM have to be clearly better: of more candidates the
-    best one is more often best by chance.
+    has to have been held out. Forests and the SVM have to be clearly better: of more candidates
+    the best one is more often best by chance.
     """
     enough = 2 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
@@ -140,8 +140,7 @@ def _tuned_settings(model: Any) -> dict[str, Any]:
     return {
         name: getattr(model, name)
         for name in _TUNED
-        if getattr(model, name) is not getattr(usual, name)
-        and getattr(model, name) != getattr(usual, name)
+        if getattr(model, name) != getattr(usual, name)
     }
 
 
