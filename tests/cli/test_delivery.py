@@ -7,13 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels import S3VM, SVDD, OneClassSVM, fit_table
-from fewlabels.baselines.methods import ComparedMethod
+from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, fit_table
+from fewlabels.baselines import PUBaseline
+from fewlabels.baselines.methods import ComparedMethod, pu_methods
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.jobs.training import comparison as delivery
 from fewlabels.model_selection import BaselineComparison, compare_with_baselines
-from fewlabels.model_selection.comparison import classification
+from fewlabels.model_selection.comparison import classification, positive_unlabelled
 from fewlabels.model_selection.comparison.measured import Measured
+from fewlabels.model_selection.comparison.positive_unlabelled import candidates
 from fewlabels.model_selection.comparison.run import Scores
 from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
 
@@ -205,10 +207,15 @@ def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
 # -- which method is preferred -----------------------------------------------------------------
 
 
-def measured(*scores, machines=None, error=0.01):
-    """``Measured`` of methods with these scores, ours first, on ten folds."""
+def measured(*scores, machines=None, error=0.01, free=None):
+    """``Measured`` of methods with these scores, ours first, on ten folds.
+
+    ``free`` are machines that lead without a clear difference, and from how many folds on.
+    """
+    free = free or {}
     machines = machines or ["", *"abcdefgh"[: len(scores) - 1]]
-    found = Scores([ComparedMethod(f"method {k}", object(), machine=machines[k])
+    found = Scores([ComparedMethod(f"method {k}", object(), machine=machines[k],
+                                   folds_to_lead=free.get(machines[k], np.inf))
                     for k in range(len(scores))])  # fmt: skip
     found.outputs = [dict.fromkeys(range(10), score) for score in scores]
     found.find_common()
@@ -244,6 +251,84 @@ def test_which_method_is_preferred(scores, machines, place):
     assert summary.table["name"][summary.table["ours"]].item() == f"method {place}"
     models = {m.name for m in found.found.methods if m.machine}
     assert not models & set(summary.worse_than)  # nothing that can be had is clearly better
+
+
+@pytest.mark.parametrize(
+    ("scores", "free", "place", "clearly"),
+    [
+        ([0.8, 0.801, 0.79], "a", 1, 0),  # ahead, and that is enough
+        ([0.8, 0.805, 0.801], "b", 2, 0),  # the other one would have to be clearly better
+        ([0.8, 0.801, 0.803], "ab", 2, 0),
+        ([0.8, 0.79, 0.7], "ab", 0, 0),
+        ([0.8, 0.801, 0.9], "a", 2, 2),  # clearly better than both
+        ([0.8, 0.895, 0.9], "a", 2, 2),
+        ([0.8, 0.9, 0.895], "a", 1, 1),
+        ([0.8, 0.801, 0.79], "", 0, 0),
+    ],
+)
+def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
+    free = dict.fromkeys("ab", 11) | dict.fromkeys(free, 10)  # of ten folds
+    found = measured(*scores, free=free)
+    assert found.preferred().name == f"method {place}"
+    assert found.preferred(clearly=True).name == f"method {clearly}"
+    # One split shows no lead at all.
+    single = measured(*scores, free=free, error=np.inf)
+    assert single.preferred(clearly=True).name == "method 0"
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (PUSVM(gamma=0.3), {"pu-logistic": 2, "pusvm": 2, "pu-ensemble": 2}),
+        (PUEnsemble(), {"pu-logistic": 5, "pusvm": 5}),
+        (PUSVM(bias=3.0), {"pu-logistic": 2, "pu-ensemble": 2}),
+        (PUBaseline("forest"), {"pu-logistic": 5}),
+    ],
+)
+def test_models_for_biased_labels_are_among_the_candidates(model, expected):
+    found = candidates(model, 0, 0.3)
+    leads = {one.machine: one.folds_to_lead for one in found}
+    assert {name: folds for name, folds in leads.items() if np.isfinite(folds)} == expected
+    own = [one for one in found if one.machine in ("pusvm", "pu-ensemble")]
+    assert all(one.estimator.prior == 0.3 for one in own)
+    bounded = [one for one in own if one.settings]
+    assert all(one.estimator.bias == one.settings["bias"] == 2.0 for one in bounded)
+    gamma = model.gamma if isinstance(model, PUSVM) else "scale"
+    assert all(one.estimator.gamma == gamma for one in bounded)
+    # Those that take long are the last of a fold, if there is no time for all of them.
+    assert [one.machine for one in found][-3:] == ["random-forest", "pu-svm", "forest"]
+
+
+@pytest.mark.parametrize("machine", ["pusvm", "pu-ensemble", "pu-logistic"])
+def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, machine):
+    rng = np.random.default_rng(0)
+    truth = np.arange(240) < 80
+    table = pd.DataFrame(rng.normal(size=(240, 3)) + 2.0 * truth[:, None], columns=list("abc"))
+    table["kind"] = np.where(np.arange(240) < 40, "yes", "")
+    monkeypatch.setattr(positive_unlabelled, "pu_methods", lambda seed: pu_methods(seed)[:1])
+    monkeypatch.setattr(positive_unlabelled, "_FOLDS", 2)
+    monkeypatch.setattr(positive_unlabelled, "_REPEATS", 1)
+    compare = compare_with_baselines
+
+    def one_is_ahead(*given, **options):
+        found = compare(*given, **options)
+        scores = found.measured.found
+        for method, outputs in zip(scores.methods, scores.outputs, strict=True):
+            for fold, (placements, *rates) in outputs.items():
+                lead = 1.0 if method.machine == machine else 0.999
+                outputs[fold] = (np.full_like(placements, lead), *rates)
+        return found
+
+    monkeypatch.setattr("fewlabels.model_selection.compare_with_baselines", one_is_ahead)
+    monkeypatch.setattr(BaselineComparison, "seconds_of", lambda *given: 0.0)
+    options = {"time_budget": 0, "report": False, "baselines": True, "prior": 0.2}
+    training = fit_table(table, "kind", **options).metadata["training"]
+    assert training["machine"] == training["delivered"]["machine"] == machine
+    assert training["delivered"]["instead_of"] == "pusvm"
+    sentence = training["delivered"]["sentence"]
+    assert ("bounded bias (2), because" in sentence) == (machine == "pusvm")
+    kept = fit_table(table, "kind", machine="pusvm", **options).metadata["training"]
+    assert kept["machine"] == "pusvm" and kept["delivered"] is None
 
 
 def test_another_method_in_the_place_of_ours(comparison):

@@ -38,11 +38,12 @@ def test_shares_of_a_budget():
 
 
 def test_labels_are_tested_before_methods_are_compared():
-    # The test of the largest sample takes up to two seconds, whatever the fit and its test took.
     budget = Budget(20.0, reported=True, started=since(7.0))
-    assert 3.9 < budget.test_labels().left() <= 4.0
+    assert 4.9 < budget.test_labels().left() <= 5.0
     assert Budget(20.0, reported=True, started=since(16.0)).test_labels().left() <= 1.0
     assert 1.9 < Budget(0.0).test_labels().left() <= 2.0
+    # A few draws are often enough, so a busy machine doesn't take all of its time.
+    assert 0.3 < Budget(5.0, reported=True, started=since(9.0)).test_labels().left() < 0.5
 
 
 def test_what_is_missing_without_a_budget_is_not_blamed_on_it():

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from fewlabels import PUSVM, fit_table, jobs
 from fewlabels.cli import app
-from fewlabels.io.models.contents import cautions
+from fewlabels.io.models.contents import cautions, labels_words
 from fewlabels.io.models.files import read_metadata
 from fewlabels.jobs.training import testing
+from fewlabels.jobs.training.budget import Budget
 from fewlabels.jobs.training.testing import contradiction_words
 from fewlabels.model_selection import LabelledAtRandomTest
 from fewlabels.model_selection.permutation import PermutationTest
@@ -199,9 +200,46 @@ def test_what_a_rejected_test_says(known):
     )
     told = facts["labels_at_random"].get("caution") or facts["prior_contradiction"]
     assert "unusual ones were labelled more often" in told
+    assert facts["labels_at_random"]["outcome"] == "rejected" and labels_words(facts) is None
     assert (facts["prior_contradiction"] is None) == known
     assert ("SHARE" in told) != known
     assert cautions(facts) == [told]
+
+
+@pytest.mark.parametrize(
+    "rejected, known, why, says",
+    [
+        (False, True, "", "the test found nothing against the assumption that the labelled rows"),
+        (False, False, "", "The test could not tell whether the labelled rows are a random"),
+        (None, None, "there was no time", "It was not tested whether the labelled rows are"),
+        (True, True, "", None),
+        (None, None, "", None),
+    ],
+)
+def test_what_a_test_of_the_labels_leaves_open(rejected, known, why, says):
+    signal, result = PermutationTest(0.9, 0.8, 0.95, "signal", 50), None
+    if rejected is not None:
+        result = LabelledAtRandomTest(
+            rejected, 0.02, 0.01, 0.5, 0.3, 0.2, known, 0.05, 50, 500, 99
+        )
+    facts = testing.tests_facts(
+        evidence.Tests(signal, labels=result, labels_untested=why), PUSVM(), {"positive": "yes"}
+    )
+    told = labels_words(facts)
+    assert told is None if says is None else says in told
+    assert why in (told or "") and bool(cautions(facts)) == bool(rejected)
+
+
+def test_labels_are_tested_once_for_all_models(monkeypatch):
+    signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
+    result = LabelledAtRandomTest(False, 0.5, 0.5, 0.5, 0.5, 0.2, False, 0.05, 50, 500, 9)
+    made = []
+    monkeypatch.setattr(evidence, "tested", lambda *given: evidence.Tests(signal))
+    monkeypatch.setattr(evidence, "labels_test", lambda *given: made.append(given) or (result, ""))
+    fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
+    tests, _ = testing.test_model(fitted, None, None, budget)
+    again, _ = testing.test_model(fitted, None, None, budget, tests)
+    assert tests.labels is again.labels is result and len(made) == 1
 
 
 @pytest.mark.parametrize(

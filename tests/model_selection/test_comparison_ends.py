@@ -1,15 +1,18 @@
 """A comparison ends when further folds are unlikely to change its verdicts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
 from sklearn.semi_supervised import LabelSpreading
 
 from fewlabels import S3VM, SVDD
-from fewlabels.baselines.methods import _GraphOf
+from fewlabels.baselines.methods import ComparedMethod, _GraphOf
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison.judge import cannot_change
-from fewlabels.model_selection.comparison.run import Scores
+from fewlabels.model_selection.comparison.run import Scores, run
+from fewlabels.model_selection.tuning.search import Search
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -20,6 +23,45 @@ def verdict(by_fold, between):
     error = np.sqrt((1.0 / n + 0.25) * by_fold[0].var(ddof=1))
     half = student.ppf(0.975, n - 1) * max(error, between)
     return abs(by_fold[0].mean()) > half
+
+
+@pytest.mark.parametrize(
+    ("seconds", "folds", "running"),
+    [
+        (2.5, 1, [0, 1]),
+        (4.5, 2, [0, 1]),  # no fold is lost for a method that hasn't begun
+        (10.5, 5, [0, 1]),
+        (14.5, 5, [0, 1]),  # it is far behind
+        (16.5, 4, [0, 1, 2]),
+        (18.5, 5, [0, 1, 2]),
+        (21.5, 5, [0, 1, 2]),
+        (24.5, 6, [0, 1, 2]),
+        (99.5, 10, [0, 1, 2]),
+    ],
+)
+def test_some_methods_go_through_a_pass_first(monkeypatch, seconds, folds, running):
+    now, order = [0.0], []
+    clock = SimpleNamespace(perf_counter=lambda: now[0])
+    monkeypatch.setattr("fewlabels.model_selection.comparison.run.time", clock)
+    monkeypatch.setattr("fewlabels.model_selection.tuning.search.time", clock)
+    methods = [ComparedMethod(name, object()) for name in "abc"]
+    rows = np.arange(10)
+    splits = [(rows, rows[[k]]) for k in range(10)]
+
+    def evaluate(method, fold, train, test):
+        now[0] += 2.0 if method.name == "c" else 1.0
+        order.append((method.name, fold))
+        return 0.0
+
+    search = Search(seconds, False, 0)
+    search.took = lambda longest: None  # so that the time is used to its end
+    found = run(methods, splits, evaluate, search, enough=lambda scores: "", every=5, first=2)
+    assert order[:4] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)][: len(order)]
+    assert (len(found.folds), found.running) == (folds, running)
+    if running:
+        other = found.led_by(1)
+        assert (other.folds, other.running) == (found.folds, found.running)
+        assert other.methods[0].name == "b"
 
 
 def test_what_can_and_cannot_change():

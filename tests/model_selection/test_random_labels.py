@@ -1,12 +1,17 @@
 """The test whether labelled positives are a random sample of all positives."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import ks_2samp
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from fewlabels import _deadline
+from fewlabels._deadline import ENDLESS, Deadline
 from fewlabels.model_selection import labelled_at_random_test, random_labels
 from fewlabels.training.area import area_of
 
@@ -49,7 +54,8 @@ def test_both_comparisons_have_to_reject():
     assert found.rejected == (found.p_value <= 0.05)
     assert min(found.p_scores, found.p_features) >= 1.0 / 60.0
     assert not found.prior_is_known
-    assert (found.n_labelled, found.n_unlabelled, found.n_draws) == (80, 900, 59)
+    assert (found.n_labelled, found.n_unlabelled) == (80, 900)
+    assert 1 <= found.n_draws <= 59
 
 
 def test_same_seed_same_result_and_large_tables_are_sampled():
@@ -108,3 +114,86 @@ def test_what_is_refused():
     ):
         with pytest.raises(ValueError, match=words):
             labelled_at_random_test(X, given, **options)
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(_deadline, "time", SimpleNamespace(perf_counter=lambda: self.now))
+
+    def draws(self, seconds, *statistics):
+        """Draws that take so many seconds each."""
+        for each in statistics:
+            self.now += seconds
+            yield each
+
+
+@pytest.mark.parametrize("n_draws, level", [(99, 0.05), (59, 0.05), (50, 0.05), (199, 0.01)])
+def test_draws_end_as_soon_as_the_verdict_is_certain(n_draws, level):
+    rng, drawn = np.random.default_rng(0), []
+    for share in np.resize([0.005, 0.02, 0.04, 0.06, 0.1, 0.5], 300):
+        exceeds = rng.random((n_draws, 2)) < np.array([share, share / 2])
+        (scores, features), n = random_labels.sequential_p_values(
+            (1.0, 1.0), exceeds.astype(float), n_draws, level, ENDLESS
+        )
+        p_of_all = (1 + exceeds.sum(axis=0).max()) / (n_draws + 1)
+        assert (max(scores, features) <= level) == (p_of_all <= level)
+        drawn.append(n)
+    assert min(drawn) < n_draws / 4 and max(drawn) == n_draws
+
+
+def test_p_values_of_fewer_draws_are_valid():
+    # Ranks of labels among exchangeable draws; the number of draws is limited, as by the time.
+    rng, found = np.random.default_rng(0), []
+    for _ in range(1500):
+        all_of_them = rng.random(100)
+        drawn = np.stack([all_of_them[1:], all_of_them[1:]], axis=1)[: rng.integers(39, 99)]
+        p_values, _ = random_labels.sequential_p_values(
+            (all_of_them[0],) * 2, drawn, 99, 0.05, ENDLESS
+        )
+        found.append(max(p_values))
+    for level in (0.05, 0.1, 0.3):  # three standard errors
+        assert np.mean(np.array(found) <= level) < level + 3 * np.sqrt(level * (1 - level) / 1500)
+
+
+@pytest.mark.parametrize(
+    "seconds, n, p_value",
+    [(3.75, 30, None), (4.875, 39, 1 / 40), (7.5, 60, 1 / 61), (60.0, 99, 1 / 100), (0, 0, None)],
+)
+def test_draws_end_with_the_time(monkeypatch, seconds, n, p_value):
+    clock = Clock(monkeypatch)
+    end, draws = Deadline(seconds), clock.draws(0.125, *[(0.0, 0.0)] * 99)
+    found = random_labels.sequential_p_values((1.0, 1.0), draws, 99, 0.05, end)
+    assert found == (p_value and (p_value, p_value), n)
+    assert clock.now <= seconds + 0.125
+
+
+def test_few_draws_tell_that_the_test_cannot_reject(monkeypatch):
+    clock = Clock(monkeypatch)
+    draws = clock.draws(0.1, *[(0.0, 1.0)] * 99)
+    p_values, n = random_labels.sequential_p_values((0.5, 0.5), draws, 99, 0.05, Deadline(1.0))
+    assert n == 5 and p_values == (1 / 6, 1.0)
+
+
+def test_a_test_ends_in_time_however_slow_its_draws_are(monkeypatch):
+    clock, compare = Clock(monkeypatch), random_labels.Comparison.__call__
+    threads = set()
+
+    def slow(self, labelled):
+        clock.now += 0.125
+        threads.update(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+        return compare(self, labelled)
+
+    monkeypatch.setattr(random_labels.Comparison, "__call__", slow)
+    X, y, prior = table(1, "obvious")
+    for seconds, n_draws in ((2.0, None), (5.5, 43)):
+        since = clock.now
+        with threadpool_limits(2, "blas"):
+            found = random_labels.labelled_at_random_within(
+                Deadline(seconds), X, y, prior=prior, n_draws=99
+            )
+        assert clock.now - since <= seconds + 0.125
+        assert (found and found.n_draws) == n_draws and (found is None or found.rejected)
+    assert threads == {1}

@@ -1,16 +1,17 @@
 """The section on labels that aren't random: its figures, its rows, and when it is left out."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from fewlabels import PUSVM, PUEnsemble
+from fewlabels import PUSVM, PUEnsemble, _deadline
 from fewlabels._deadline import Deadline
-from fewlabels.model_selection import bias_sensitivity
+from fewlabels.model_selection import bias, bias_sensitivity
 from fewlabels.report import collect
 from fewlabels.report.fit import Fit
-from fewlabels.report.page.sections import bias
+from fewlabels.report.page import sections
 from fewlabels.report.sensitivity import BOUNDS, sensitivity
 
 
@@ -41,11 +42,11 @@ def test_rows_that_change_first_are_in_order(positive_parts, contents):
 
 
 def test_the_page_shows_every_bound(contents):
-    text = bias(contents)
+    text = sections.bias(contents)
     assert text.count('role="img"') == len(BOUNDS)
     line = contents.findings.bias.table.iloc[-1]
     assert f"{int(line.positive)} to {int(line.positive + line.undecided)}" in text
-    assert bias(_without(contents)) is None
+    assert sections.bias(_without(contents)) is None
 
 
 def _without(contents):
@@ -56,11 +57,11 @@ def test_rows_that_allow_no_bound_are_named(positive_parts, contents, monkeypatc
     def refused(*arguments):
         raise ValueError("too few different rows.")
 
-    monkeypatch.setattr("fewlabels.report.sensitivity.bias_sensitivity", refused)
+    monkeypatch.setattr("fewlabels.report.sensitivity.bias_sensitivity_within", refused)
     found = sensitivity(fit_of(positive_parts), "p")
     assert found.table is None and found.ranking is None
     findings = contents.findings._replace(bias=found)
-    text = bias(dataclasses.replace(contents, findings=findings))
+    text = sections.bias(dataclasses.replace(contents, findings=findings))
     assert "If the labels aren" in text and "(too few different rows)" in text
 
 
@@ -69,6 +70,22 @@ def test_no_time_no_section(positive_parts):
     contents = collect(**parts)
     assert contents.findings.bias is None
     assert any("labels that aren't random" in note for note in contents.notes)
+
+
+def test_larger_bounds_are_left_out_when_the_time_is_over(positive_parts, monkeypatch):
+    now, fits = [0.0], bias._fitted
+    clock = SimpleNamespace(perf_counter=lambda: now[0])
+    monkeypatch.setattr(_deadline, "time", clock)
+
+    def slow(*given):
+        now[0] += 1.0
+        return fits(*given)
+
+    monkeypatch.setattr(bias, "_fitted", slow)
+    fit = fit_of(positive_parts, deadline=Deadline(2.5))
+    found = sensitivity(fit, "p")
+    assert now[0] == 2.0 and found.table["bias"].tolist() == [1.0, 1.25, 1.5]
+    assert fit.deadline.cut == ["no figures on labels that aren't random beyond B = 1.5"]
 
 
 def test_an_ensemble_is_represented_by_one_model(positive_parts):

@@ -25,8 +25,14 @@ def test_no_machine_is_trained_that_would_end_too_late():
 def test_a_test_of_the_labels_that_has_no_time_is_named(rng):
     X = np.concatenate([rng.normal(2.0, 1.0, (60, 2)), rng.normal(0.0, 2.0, (200, 2))])
     y = np.repeat([1, 0], [40, 220])
-    model, late = PUSVM(prior=0.1).fit(X, y), Deadline(0.01)
-    assert labels_test(model, X, y, late) is None
+    model, late = PUSVM(prior=0.1).fit(X, y), Deadline(0.0)
+    assert labels_test(model, X, y, late) == (None, "there was no time")
     assert late.cut == ["no test whether the labelled rows are a random sample"]
     early = Deadline(60.0)
-    assert labels_test(model, X, y, early) is not None and not early.cut
+    result, why_not = labels_test(model, X, y, early)
+    assert result is not None and not why_not and not early.cut
+    few = np.where(np.cumsum(y) <= 19, y, 0)
+    assert labels_test(model, X, few, early) == (
+        None,
+        "that needs at least 20 labelled rows, and there are 19",
+    )

@@ -1,5 +1,6 @@
 """What a sceptic would try, all of it made of scikit-learn's estimators, by name."""
 
+import math
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -134,8 +135,10 @@ class ComparedMethod(NamedTuple):
     """A method by its name for people; ``trains_on`` "labels" trains on these rows only.
 
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
-    that model has to be given. A model takes so many ``fits``, those for its threshold and
-    probabilities included.
+    that model has to be given; a ``title`` names both where that of the machine isn't enough. A
+    model takes so many ``fits``, those for its threshold and probabilities included.
+    From ``folds_to_lead`` folds on it is delivered if its score is higher; else it has to be
+    clearly better.
     """
 
     name: str
@@ -144,6 +147,8 @@ class ComparedMethod(NamedTuple):
     machine: str = ""
     settings: dict[str, Any] = {}  # noqa: RUF012
     fits: int = 1
+    title: str = ""
+    folds_to_lead: float = math.inf
 
 
 class Known(NamedTuple):

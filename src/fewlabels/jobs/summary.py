@@ -4,7 +4,15 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
-from ..io.models.contents import RANDOM_SAMPLE, assumption, cautions
+from ..io.models.contents import (
+    CANNOT_TELL,
+    NOT_REJECTED,
+    NOT_TESTED,
+    RANDOM_SAMPLE,
+    REJECTED,
+    assumption,
+    cautions,
+)
 from ..options.words import quoted, ref
 from . import words
 
@@ -160,9 +168,17 @@ def _assumption(training):
     assumed = assumption(training)
     if assumed is None:
         return None
-    if (training.get("labels_at_random") or {}).get("rejected"):
-        return f"{assumed}, which the test rejects"
-    return f"{assumed} (if not, pass {ref('prior')})" if assumed == RANDOM_SAMPLE else assumed
+    outcome = (training.get("labels_at_random") or {}).get("outcome")
+    tested = {
+        REJECTED: "which the test rejects",
+        CANNOT_TELL: "which the test could not decide",
+        NOT_TESTED: "which was not tested",
+        NOT_REJECTED: "which the test does not reject",
+    }
+    if outcome in tested:
+        assumed += f", {tested[outcome]}"
+    is_open = outcome != REJECTED and assumption(training) == RANDOM_SAMPLE
+    return f"{assumed} (if not, pass {ref('prior')})" if is_open else assumed
 
 
 def _compared(facts):

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from .._deadline import ENDLESS, Deadline
 from ..class_prior import prior_bounds, split_labels
 from ..kernels.sparse import canonical
 from ..metrics._sample import is_label
@@ -116,6 +119,31 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
     1   1.5        39          1
     2   3.0        39          1
     """
+    return bias_sensitivity_within(ENDLESS, estimator, X, y, bias, X_eval)
+
+
+def bias_sensitivity_within(
+    deadline: Deadline,
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    bias: ArrayLike = _BOUNDS,
+    X_eval: Any = None,
+) -> BiasSensitivity:
+    """Refit with bounds as :func:`bias_sensitivity` does, the smallest first, until the deadline.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        When no larger bound is begun, nor one that would end later if it took as long as the
+        longest so far. The table has the bounds that were reached.
+    estimator, X, y, bias, X_eval
+        As of :func:`bias_sensitivity`.
+
+    Returns
+    -------
+    BiasSensitivity
+    """
     model, rows, X_eval = _parts(estimator, canonical(X), y, canonical(X_eval))
     if "bias" not in model.get_params():
         raise ValueError(
@@ -140,8 +168,12 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
         ranges = np.clip(ranges + base.prior_ - ranges[0].mean(), edge, 1.0 - edge)
     answer = is_label(base.predict(compared), classes[1])
     low, high = answer.copy(), answer.copy()
-    changes_at, lines = np.full(len(answer), np.inf), []
+    changes_at, longest = np.full(len(answer), np.inf), 0.0
+    lines: list[list[float]] = []
     for bound, priors in zip(bounds, ranges, strict=True):
+        left = deadline.left()
+        if lines and left <= longest:
+            break
         for fitted in _fitted(model, rows, y, bound, priors) if bound > 1.0 else ():
             found = is_label(fitted.predict(compared), classes[1])
             low, high = low & found, high | found
@@ -149,6 +181,7 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
         changes_at[changed & np.isinf(changes_at)] = bound
         counts = [int(low.sum()), int(np.sum(~high)), int(np.sum(high & ~low))]
         lines.append([bound, *priors, *counts])
+        longest = max(longest, left - deadline.left()) if deadline.is_near else 0.0
     names = ["bias", "prior_low", "prior_high", "positive", "negative", "undecided"]
     places = places if X_eval is None else np.arange(len(answer))
     return BiasSensitivity(pd.DataFrame(lines, columns=names), answer, changes_at, places)

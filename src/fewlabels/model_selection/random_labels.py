@@ -2,17 +2,23 @@
 
 The test estimates which unlabelled rows are positive, draws other labelled rows from all positives
 at random, and repeats everything with these. A ridge regression scores rows that it wasn't trained
-on, in closed form, so that repetitions cost little.
+on, in closed form, so that repetitions cost little. They end as soon as the verdict is certain
+(Besag & Clifford 1991), or when the time is over, which doesn't depend on the labels.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from .._deadline import ENDLESS, Deadline
+from .._threads import one_blas_thread
 from ..class_prior import split_labels
 from ..class_prior.finding import check_prior
 from ..class_prior.methods._scores import logit_ranks
@@ -22,10 +28,14 @@ from ..training.area import area_of
 
 # Rows of either kind that take part, and features of the regression.
 _MOST_LABELLED, _MOST_UNLABELLED, _FEATURES = 500, 1500, 150
+# Features of the second regression, which is fitted in every draw: the principal components that
+# vary most. It keeps so few degrees of freedom that the others would be shrunk to nothing.
+_LEADING = 50
 # Degrees of freedom of the two regressions, and the first one's as a share of the labelled rows.
 _FREEDOM, _FREEDOM_OF_POSITIVES, _SHARE = 40.0, 15.0, 0.5
-# Fewer labelled rows than this say nothing about how they were chosen.
-_FEWEST = 10
+# Fewer labelled rows than this say nothing about how they were chosen. Fewer draws than this can
+# only reject at 5 % if none of them is as extreme.
+_FEWEST, FEWEST_DRAWS = 10, 39
 # Rows of scores at which fewer rows are positive have no part in the second regression: negatives
 # among them differ from labelled rows, however these were chosen. Fewer rows than these tell
 # nothing.
@@ -56,7 +66,7 @@ class LabelledAtRandomTest(NamedTuple):
     n_labelled, n_unlabelled : int
         Rows that took part.
     n_draws : int
-        Random sets of labelled rows.
+        Random sets of labelled rows that were drawn.
     """
 
     rejected: bool
@@ -92,7 +102,7 @@ def labelled_at_random_test(
     level : float, default=0.05
         How often the test may reject random labels, in (0, 1).
     n_draws : int, default=199
-        Random sets of labelled rows, >= 39.
+        Random sets of labelled rows, >= 39; fewer are drawn once the test can't reject any more.
     pos_label : value of y or None, default=None
         The positive class, if it isn't the greater value of y.
     random_state : int, RandomState or None, default=0
@@ -123,11 +133,17 @@ def labelled_at_random_test(
     The test rejects if both comparisons do, so two comparisons need no correction. Scores alone
     reject random labels too often on some real sets, where the curves fit badly.
 
+    Draws end as soon as so many of them are at least as extreme as the labelled rows, in one of
+    the comparisons, that the test can't reject any more. The p-value is then their share of the
+    draws, which is valid (Besag & Clifford 1991), and the verdict is that of all draws.
+
     At most 500 labelled and 1500 unlabelled rows take part. ``docs/labels-not-at-random.md`` has
     the level and the power that were measured.
 
     References
     ----------
+    Besag, J., Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika 78.
+
     Teisseyre, P., Furmanczyk, K., Mielniczuk, J. (2024). Verifying the selected completely at
     random assumption in positive-unlabeled learning. ECAI. (Labels drawn again among estimated
     positives.)
@@ -147,11 +163,54 @@ def labelled_at_random_test(
     >>> bool(labelled_at_random_test(X, y, prior=0.36, n_draws=99).rejected)
     True
     """
+    found = labelled_at_random_within(
+        ENDLESS,
+        X,
+        y,
+        prior=prior,
+        level=level,
+        n_draws=n_draws,
+        pos_label=pos_label,
+        random_state=random_state,
+    )
+    assert found is not None  # there was all the time
+    return found
+
+
+def labelled_at_random_within(
+    deadline: Deadline,
+    X: Any,
+    y: ArrayLike,
+    *,
+    prior: Any = "estimate",
+    level: float = 0.05,
+    n_draws: int = 199,
+    pos_label: Any = None,
+    random_state: Any = 0,
+) -> LabelledAtRandomTest | None:
+    """Test as :func:`labelled_at_random_test` does, with as many draws as there is time for.
+
+    When the deadline comes, the draws so far count: when it comes doesn't depend on the labels, so
+    their p-value is valid. Fewer than 39 draws give no verdict, unless the test couldn't reject
+    any more.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        When the test has to end.
+    X, y, prior, level, n_draws, pos_label, random_state
+        As of :func:`labelled_at_random_test`.
+
+    Returns
+    -------
+    LabelledAtRandomTest or None
+        None if there was no time for a verdict.
+    """
     check_prior(prior)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level!r} is not allowed; pass a number in (0, 1).")
-    if not n_draws >= 39:
-        raise ValueError(f"n_draws={n_draws!r} is too few; pass a whole number >= 39.")
+    if not n_draws >= FEWEST_DRAWS:
+        raise ValueError(f"n_draws={n_draws!r} is too few; pass a whole number >= {FEWEST_DRAWS}.")
     X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     check_consistent_length(X, y)
     positive, _ = split_labels(y, pos_label)
@@ -164,25 +223,82 @@ def labelled_at_random_test(
             f"test whether labels are random; pass at least {_FEWEST} of both."
         )
     labelled = np.arange(len(ours) + len(others)) < len(ours)
-    features = _features(X[np.concatenate([ours, others])], rng)
-    compared = Comparison(features, len(ours), None if prior == "estimate" else float(prior))
-    found, chance, shift = compared(labelled)
-    random = np.array([compared(drawn)[0] for drawn in _redrawn(chance, labelled, n_draws, rng)])
-    p_scores, p_features = (1.0 + np.sum(random >= found, axis=0)) / (n_draws + 1.0)
-    p_value = max(p_scores, p_features)
+    with one_blas_thread():  # its matrices are small, and other programs may hold the other cores
+        features = _features(X[np.concatenate([ours, others])], rng)
+        if deadline.is_over():
+            return None
+        compared = Comparison(
+            features, len(ours), float(prior) if isinstance(prior, Real) else None
+        )
+        found, chance, shift = compared(labelled)
+        drawn = (compared(mask)[0] for mask in _redrawn(chance, labelled, n_draws, rng))
+        p_values, n_drawn = sequential_p_values(found, drawn, n_draws, level, deadline)
+    if p_values is None:
+        return None
+    p_value = max(p_values)
     return LabelledAtRandomTest(
         bool(p_value <= level),
         float(p_value),
-        float(p_scores),
-        float(p_features),
+        *p_values,
         shift,
         float(np.mean(chance)),
-        prior != "estimate",
+        isinstance(prior, Real),
         level,
         len(ours),
         len(others),
-        int(n_draws),
+        n_drawn,
     )
+
+
+def sequential_p_values(
+    found: tuple[float, float],
+    drawn: Iterable[tuple[float, float]],
+    n_draws: int,
+    level: float,
+    deadline: Deadline,
+) -> tuple[tuple[float, float] | None, int]:
+    """Compare two statistics with those of draws until the verdict is certain, or time is over.
+
+    Both have to be significant, so the first that can't be ends the draws. If h of l draws are at
+    least as extreme then, its p-value is h / l (Besag & Clifford 1991), or (1 + h) / (1 + all
+    draws) if that is more. Without such an end, p-values are (1 + h) / (1 + l), also if the time
+    is over after l draws, since that doesn't depend on the labels.
+
+    Parameters
+    ----------
+    found : tuple of float
+        The statistics of the labels.
+    drawn : iterable of tuple of float
+        Those of random labels, ``n_draws`` of them, computed when they are asked for.
+    n_draws : int
+        Number of draws.
+    level : float
+        Level of the test.
+    deadline : Deadline
+        When no further draw is begun.
+
+    Returns
+    -------
+    p_values : tuple of float, or None
+        None if the time was over before 39 draws and before the verdict was certain.
+    n_drawn : int
+        Draws that were made.
+    """
+    reached, n_drawn = np.zeros(2, dtype=int), 0
+    for statistics in () if deadline.is_over() else drawn:
+        reached += np.greater_equal(statistics, found)
+        n_drawn += 1
+        if (1 + reached.max()) / (n_draws + 1) > level:
+            ended = np.maximum(reached / n_drawn, (1 + reached) / (1 + n_draws))
+            so_far = (1 + reached) / (1 + n_drawn)
+            p_scores, p_features = np.where(reached == reached.max(), ended, so_far)
+            return (float(p_scores), float(p_features)), n_drawn
+        if deadline.is_over():
+            break
+    if n_drawn < FEWEST_DRAWS:
+        return None, n_drawn
+    p_scores, p_features = (1 + reached) / (1 + n_drawn)
+    return (float(p_scores), float(p_features)), n_drawn
 
 
 def _some(rows, most, rng):
@@ -217,8 +333,9 @@ class Comparison:
     """Both statistics of a mask of labelled rows; ``prior`` is None if it isn't known."""
 
     def __init__(self, features, n_labelled, prior):
-        self.features, self.prior = features, prior
+        self.prior = prior
         self.left, size, _ = np.linalg.svd(features, full_matrices=False)
+        self.leading = (self.left * size)[:, :_LEADING]
         freedom = min(_FREEDOM, _SHARE * n_labelled)
         self.shrunk = size**2 / (size**2 + ridge_of(size**2, freedom))
         self.leverage = np.einsum("ij,j,ij->i", self.left, self.shrunk, self.left)
@@ -256,7 +373,7 @@ class Comparison:
         used, fewest = weight > 0.0, _FEWEST_COMPARED
         if weight[labelled].sum() < fewest[0] or weight[~labelled].sum() < fewest[1]:
             return 0.5
-        F, y, w = self.features[used], np.where(labelled[used], 0.5, -0.5), weight[used].copy()
+        F, y, w = self.leading[used], np.where(labelled[used], 0.5, -0.5), weight[used].copy()
         for side in (y > 0, y < 0):
             w[side] *= 0.5 * len(w) / w[side].sum()
         F = F - (w @ F) / w.sum()

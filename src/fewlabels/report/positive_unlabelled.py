@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..io.models.contents import RANDOM_SAMPLE
+from ..io.models.contents import RANDOM_SAMPLE, labels_words
 from ..options.words import ref
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import cross_fit_positive, group_of, hide_labels
@@ -57,6 +57,8 @@ def find(fit):
             f"({words.span(prior.interval)}). It affects how many rows are predicted so, "
             "and the ranking less."
         )
+    if said := labels_words(training):
+        notes.append(said)
     return Findings(
         headline=headline,
         answer=answer,

@@ -1,7 +1,13 @@
 """What a model file says first of all: what speaks against the model, and what it assumes."""
 
+from typing import Any
+
 # What an estimated prior, and precision and recall in any case, rest on.
 RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
+# Outcomes of the test whether they are. With an estimated prior it can't tell: if obvious rows
+# were labelled first, a smaller prior explains the labels as well as a random choice does.
+REJECTED, NOT_REJECTED = "rejected", "not rejected"
+CANNOT_TELL, NOT_TESTED = "can't tell", "not tested"
 
 
 def no_signal(training):
@@ -34,6 +40,21 @@ def reminders(training):
     if signal.get("caution"):
         found.append("there were too few labels to tell whether the model beats chance")
     return found
+
+
+def labels_words(training: dict[str, Any]) -> str | None:
+    """Return a sentence on whether labels were found to be random; None if they were rejected."""
+    labels = training.get("labels_at_random") or {}
+    return {
+        NOT_TESTED: f"It was not tested whether {RANDOM_SAMPLE}, because {labels.get('why')}.",
+        CANNOT_TELL: (
+            f"The test could not tell whether {RANDOM_SAMPLE}: if obvious ones were labelled "
+            "first, a smaller share of positives explains the labels as well."
+        ),
+        NOT_REJECTED: (
+            f"Given the prior, the test found nothing against the assumption that {RANDOM_SAMPLE}."
+        ),
+    }.get(labels.get("outcome", ""))
 
 
 def assumption(training):

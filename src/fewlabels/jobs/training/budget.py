@@ -9,13 +9,16 @@ from ...options.words import ref
 # probabilities: alone, and with a comparison to follow.
 _CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
 # Share of the budget for the test of the model against chance, at most, and for the test whether
-# its labels are random.
-_TEST, _LABELS = 0.15, 0.2
+# its labels are random, which usually ends after a few draws.
+_TEST, _LABELS = 0.15, 0.25
 # What is kept for the report: a share of the budget, and these seconds if that is no more than
 # another share.
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
 # What comes late still has this share of the budget, and these seconds.
 _LATE, _LATE_SECONDS = 0.1, 0.5
+# Share of the late seconds for the test of the labels: it needs few, and its verdict says whether
+# figures can be trusted.
+_LATE_LABELS = 0.4
 # Share of the time for a comparison that is kept for the fit of a method that is better.
 _DELIVERY = 0.25
 # Seconds of a comparison that is asked for.
@@ -101,7 +104,8 @@ class Budget:
         """When the test whether labels are random should end; it comes before the comparison."""
         if not self.seconds:
             return Deadline(_QUICK)
-        return Deadline(min(_LABELS * self.seconds, self._before_report))
+        seconds = min(_LABELS * self.seconds, self._before_report)
+        return Deadline(max(seconds, _LATE_LABELS * self._late))
 
     def to_compare(self):
         """Seconds for the comparison with other methods; 0 for none."""

@@ -10,7 +10,7 @@ from ...io.tables.training import rows_for
 from ...options.words import UserError, quoted, ref, template
 from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
 from ..observer import listening
-from ..tasks import Choice
+from ..tasks import Choice, finite
 from .choice import SearchPlan, machine_parameters, with_target_fpr
 from .fitting import Fitted, Run, fit_machine
 
@@ -151,26 +151,33 @@ def why_kept(options, machine, switch):
 
 def instead_of(kept, method):
     """How to have a method although the model was ``kept``."""
-    title = MACHINES[method.machine].title
+    title = _title_of(method)
     settings = "".join(
-        f" {ref(name, value)}" for name, value in method.settings.items() if name != "gamma"
+        f" {ref(name, value)}"
+        for name, value in method.settings.items()
+        if name != "gamma" and isinstance(value, str | int | float)
     )
     updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
     return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
+def _title_of(method: Any) -> str:
+    """Return what a method that can be delivered is called."""
+    return method.title or MACHINES[method.machine].title
+
+
 def deliver(method, training, options, seconds, run):
     """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
     prepared, name, comparison = training.prepared, method.machine, training.comparison
-    title = MACHINES[name].title
-    expected = comparison.seconds_of(method, prepared.X.shape[0])
-    better = f"{title} is clearly better, but"
+    title, expected = _title_of(method), comparison.seconds_of(method, prepared.X.shape[0])
+    facts, why, is_clear = _facts(method, comparison, prepared.choice.machine)
+    is_better = "is clearly better" if is_clear else "has a higher held-out score"
+    better = f"{title} {is_better}, but"
     if expected > seconds:
         return None, (
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
             f"budget are left; raise {ref('time_budget')}, or pass {ref('machine', name)}"
         )
-    facts, why = _facts(method, comparison, prepared.choice.machine)
     choice = Choice(name, why)
     given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
     given |= {
@@ -178,14 +185,20 @@ def deliver(method, training, options, seconds, run):
         for k, v in options.parameters.items()
         if k in ("prior", "target_fpr") and name in machines_with(k)
     }
-    run.observer.step(f"fitting {title}, which is clearly better")
+    run.observer.step(f"fitting {title}, which {is_better}")
     try:
         settings, _ = machine_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
         machine = machine_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
         fitted = fit_machine(
-            machine, prepared.X, prepared.found.y, Run(run.observer), given=given, search=search
+            machine,
+            prepared.X,
+            prepared.found.y,
+            Run(run.observer),
+            given=given,
+            search=search,
+            budget=training.budget,
         )
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
@@ -199,7 +212,7 @@ def deliver(method, training, options, seconds, run):
 
 
 def _facts(method, comparison, machine):
-    """Scores of both methods and the interval of their difference; and why, in words."""
+    """Scores of both methods and the interval of their difference; why; and if that is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
     beside = comparison.led_by(method)
     line = beside.differences.set_index("name").loc[ours]
@@ -207,12 +220,17 @@ def _facts(method, comparison, machine):
     task = task_of(machine)
     of_other = score - float(line["difference"])
     than = "clearly better than" if line["clear"] else "higher than"
+    interval = (
+        f"95 % CI of the difference {task.shown(float(line['low']))} to "
+        f"{task.shown(float(line['high']))}"
+    )
+    if not np.isfinite(line["high"] - line["low"]):
+        interval = "on a single split"
     why = (
         f"its held-out {task.score} is {than} {machine}'s ({task.shown(score)} vs "
-        f"{task.shown(of_other)}, 95 % CI of the difference {task.shown(float(line['low']))} to "
-        f"{task.shown(float(line['high']))})"
+        f"{task.shown(of_other)}, {interval})"
     )
-    sentence = f"{MACHINES[method.machine].title}, because {why}"
+    sentence = f"{_title_of(method)}, because {why}"
     if MACHINES[machine].keeps_rows:
         sentence += (
             f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
@@ -223,8 +241,8 @@ def _facts(method, comparison, machine):
         "measure": comparison.measure,
         "score": score,
         "score_of_other": of_other,
-        "low": float(line["low"]),
-        "high": float(line["high"]),
+        "low": finite(line["low"]),
+        "high": finite(line["high"]),
         "sentence": sentence,
     }
-    return facts, why
+    return facts, why, bool(line["clear"])

@@ -6,7 +6,9 @@ And whether a model of one class is better if rows of other values are its confi
 import math
 import time
 from dataclasses import replace
+from typing import Any
 
+from ...io.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
 from ...options.words import quoted, ref
 from ..tasks import Choice
 from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
@@ -22,16 +24,23 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, budget):
-    """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
+def test_model(fitted, X, y, budget, before=None):
+    """The ``Tests`` of a model that was fitted to labels, and notes for the user.
+
+    ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
+    doesn't depend on the model, so it isn't made again.
+    """
     from ...report.evidence.testing import labels_test, tested  # slow to import
 
     deadline = budget.test()
     tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
     if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
-        deadline = budget.test_labels()
-        tests = tests._replace(labels=labels_test(fitted.estimator, X, y, deadline))
-        cut = cut + deadline.cut
+        known = before is not None and (before.labels, before.labels_untested)
+        if not known or not any(known):
+            deadline = budget.test_labels()
+            known = labels_test(fitted.estimator, X, y, deadline)
+            cut = cut + deadline.cut
+        tests = tests._replace(labels=known[0], labels_untested=known[1])
     notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
@@ -51,8 +60,7 @@ def tests_facts(tests, estimator, facts):
             "top-ranked rows: the order depends on the prior less than the counts do. The report "
             "omits everything that depends on it"
         )
-    labels = tests.labels
-    at_random = None if labels is None else labels._asdict()
+    labels, at_random = tests.labels, _labels_facts(tests)
     if labels is not None and labels.rejected:
         at_random["caution"] = _selection_words(labels, facts)
         if not labels.prior_is_known:
@@ -62,6 +70,17 @@ def tests_facts(tests, estimator, facts):
         "prior_contradiction": contradiction,
         "labels_at_random": at_random,
     }
+
+
+def _labels_facts(tests: Any) -> dict[str, Any] | None:
+    """Return what a model keeps of the test whether labels are random; None where none is due."""
+    if tests.labels is None:
+        why = tests.labels_untested
+        return {"rejected": None, "outcome": NOT_TESTED, "why": why} if why else None
+    outcome = REJECTED if tests.labels.rejected else CANNOT_TELL
+    if tests.labels.prior_is_known and not tests.labels.rejected:
+        outcome = NOT_REJECTED
+    return {**tests.labels._asdict(), "outcome": outcome}
 
 
 def _selection_words(labels, facts):

@@ -286,14 +286,14 @@ def _check_readable(source, options):
         input_format(source)
 
 
-def _trained(prepared, fitted, options, budget, observer):
-    """The training of a fitted machine, tested against chance."""
+def _trained(prepared, fitted, options, budget, observer, before=None):
+    """The training of a fitted machine, tested against chance; ``before`` are another's tests."""
     y, tests, known = prepared.found.y, None, None
     if y is None:
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.step("testing the model against chance")
-        tests, messages = test_model(fitted, prepared.X, y, budget)
+        tests, messages = test_model(fitted, prepared.X, y, budget, before)
         fitted.messages.extend(messages)
     metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
@@ -316,7 +316,9 @@ def _compared(training, seconds, observer):
 def _delivered(training, options, kept, run):
     """The training of the method that the comparison prefers, unless the machine is ``kept``."""
     comparison, observer = training.comparison, run.observer
-    method = None if comparison is None else comparison.preferred
+    method = None
+    if comparison is not None:
+        method = comparison.clearly_better if kept else comparison.preferred
     if method is None or not method.machine:
         return training
     found, instead = None, kept
@@ -329,7 +331,9 @@ def _delivered(training, options, kept, run):
         facts["baselines"]["instead"] = observer.words(instead)
         return training
     comparison = comparison.led_by(method)
-    delivered = _trained(found.prepared, found.fitted, options, training.budget, observer)
+    delivered = _trained(
+        found.prepared, found.fitted, options, training.budget, observer, training.tests
+    )
     delivered.metadata["training"] |= {
         "delivered": {**found.facts, "sentence": observer.words(found.facts["sentence"])},
         "baselines": comparison_facts(comparison, delivered.metadata["training"]),

@@ -33,7 +33,8 @@ def compare_with_baselines(
       classifiers of the labels alone, self-training, label spreading, and the majority class.
     * Positive and unlabelled rows: ROC AUC of held-out positive against held-out unlabelled rows.
       It grows with the ROC AUC against negatives, so that no prior is needed to say which method
-      is better. Against classifiers that take unlabelled rows for negatives.
+      is better. Against classifiers that take unlabelled rows for negatives, a ``PUSVM`` that
+      expects labels with bounded bias and, if the estimator is a ``PUSVM``, a ``PUEnsemble``.
     * One class: the area of held-out rows against ``known_other``. Against an isolation forest,
       the distance to the 10th neighbour, the Mahalanobis distance and scikit-learn's OneClassSVM.
       Without known anomalies nothing can rank detectors: false alarms on held-out rows are

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,11 +37,13 @@ class Measured:
         """Whether the methods can be ranked."""
         return bool(self.found is not None and self.found.running and self.is_ranked)
 
-    def preferred(self):
-        """The method to deliver: ours, unless one that can be a model is clearly better.
+    def preferred(self, *, clearly: bool = False) -> Any:
+        """Return the method to deliver: ours, unless one that can be a model is better.
 
-        Of several the one with the highest score, such that no other is clearly better than it. If
-        only methods that can't be models are clearly better, the highest-scoring model is taken.
+        Methods have to be clearly better, or to have a higher score on as many folds as their
+        lead needs (``clearly``: all have to be clearly better). Of several the one with the
+        highest score, such that no other is better than it. If only methods that can't be models
+        are clearly better, the highest-scoring model is taken.
         """
         if self.found is None:
             return None
@@ -49,10 +52,14 @@ class Measured:
             scores = self._led_by(place)
             table, method = self._differences(scores), {m.name: m for m in scores.methods}
             ahead = table[table["ahead"]]
-            if not ahead["clear"].any():
+            ahead_methods = [method[name] for name in ahead["name"]]
+            folds = 0 if clearly else len(scores.folds)
+            is_free = np.array([folds >= m.folds_to_lead for m in ahead_methods], bool)
+            is_model = np.array([bool(m.machine) for m in ahead_methods], bool)
+            better = ahead["clear"].to_numpy(bool) | is_free
+            if not better.any():
                 break
-            models = ahead[[bool(method[name].machine) for name in ahead["name"]]]
-            models = models[models["clear"]] if models["clear"].any() else models
+            models = ahead[better & is_model] if (better & is_model).any() else ahead[is_model]
             if models.empty:
                 break
             best = method[models["name"].iloc[0]]  # the difference is the greatest

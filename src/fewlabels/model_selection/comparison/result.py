@@ -75,11 +75,17 @@ class BaselineComparison:
 
     @property
     def preferred(self):
-        """The method to deliver: ours, unless one that can be a model is clearly better.
+        """The method to deliver: ours, unless one that can be a model is better.
 
-        None where nothing was measured, or the comparison was loaded from a file.
+        Most have to be clearly better. None where nothing was measured, or the comparison was
+        loaded from a file.
         """
         return None if self.measured is None else self.measured.preferred()
+
+    @property
+    def clearly_better(self) -> Any:
+        """The method to offer if ours is kept: ours, unless another model is clearly better."""
+        return None if self.measured is None else self.measured.preferred(clearly=True)
 
     def seconds_of(self, method, n_rows):
         """Seconds that a model by one of the methods takes for so many rows, about."""

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from itertools import product
 
 import numpy as np
 from sklearn.base import clone
@@ -9,7 +10,6 @@ from sklearn.utils import _safe_indexing
 
 from ..._threads import one_blas_thread
 from ...metrics.intervals import cross_fitted_interval
-from ...training.cross_fitting import cross_fit
 from .judge import cannot_change, corrected_error
 
 # Most rows that take part.
@@ -38,11 +38,18 @@ class Scores:
         self.protocol = self.caution = self.enough = ""
         self.ends = self.agreement = self.disagreements = None
 
-    def find_common(self):
-        """Methods that can be compared; with the first fold alone, those that have finished it."""
+    def find_common(self, first: int = 0) -> None:
+        """Find methods that can be compared; with the first fold alone, those that finished it.
+
+        The ``first`` methods go through folds before the others. Others that are more than a fold
+        behind when the time is over are left out, so that no folds are lost.
+        """
         running = [k for k, why in enumerate(self.failures) if not why]
         if not running or not self.outputs[0]:
             return
+        ahead = [set(self.outputs[k]) for k in running if k < first]
+        if ahead and (done := set.intersection(*ahead)):
+            running = [k for k in running if k < first or len(done - set(self.outputs[k])) < 2]
         common = sorted(set.intersection(*(set(self.outputs[k]) for k in running)))
         if not common:
             running = [k for k in running if 0 in self.outputs[k]]
@@ -56,7 +63,7 @@ class Scores:
         for name in ("outputs", "seconds", "failures"):
             setattr(other, name, [getattr(self, name)[k] for k in order])
         other.rows, other.enough = self.rows, self.enough
-        other.find_common()
+        other.running, other.folds = sorted(order.index(k) for k in self.running), self.folds
         return other
 
     def fill_hits(self, hits, ratio):
@@ -120,11 +127,12 @@ def _between_rows(values, positive):
     return np.sqrt(sum(np.var(kind, axis=1, ddof=1) / kind.shape[1] for kind in kinds))
 
 
-def run(methods, splits, evaluate, search, *, enough, every):
+def run(methods, splits, evaluate, search, *, enough, every, first=0):
     """``Scores`` of every method, ours first, by ``evaluate(method, fold, train, test)``.
 
     After ``every`` so many folds ``enough`` gets the scores so far, and says in words why no
-    further fold is needed, or nothing.
+    further fold is needed, or nothing. The ``first`` methods go through so many folds before the
+    others begin; else all methods run on a fold before the next one.
     """
     found = Scores(methods)
 
@@ -145,20 +153,27 @@ def run(methods, splits, evaluate, search, *, enough, every):
         search.took(found.seconds[place][-1])
         return output
 
-    folds = [(fold, *split) for fold, split in enumerate(splits)]
-    places = range(len(methods))
-    with one_blas_thread(), search.running("baselines", len(methods) * len(splits)):
-        for place, fold, output in cross_fit(folds, attempt, places, is_over=search.is_over):
+    n, every = len(methods), min(every, len(splits))
+    order = [
+        *product(range(every), range(first)),
+        *product(range(every), range(first, n)),
+        *product(range(every, len(splits)), range(n)),
+    ]
+    with one_blas_thread(), search.running("baselines", n * len(splits)):
+        for fold, place in order:
+            if search.is_over():
+                break
+            output = attempt(place, fold, *splits[fold])
             if output is not None:
                 found.outputs[place][fold] = output
             search.advance(methods[place].name)
             done = fold + 1
-            if place == len(methods) - 1 and done % every == 0 and done < len(splits):
-                found.find_common()
+            if place == n - 1 and done % every == 0 and done < len(splits):
+                found.find_common(first)
                 found.enough = enough(found) if len(found.folds) == done else ""
                 if found.enough:
                     break
-    found.find_common()
+    found.find_common(first)
     found.rows = len(set().union(*(splits[fold][1].tolist() for fold in found.folds)))
     return found
 

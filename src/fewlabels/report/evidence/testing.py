@@ -4,10 +4,15 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...model_selection import labelled_at_random_test
+from ..._deadline import Deadline
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
+from ...model_selection.random_labels import (
+    LabelledAtRandomTest,
+    labelled_at_random_within,
+)
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 
@@ -16,10 +21,8 @@ _MOST_LABELLED, MOST_ASKED = 1500, 20_000
 # An estimated prior contradicts labels if its threshold misses most of the held-out labelled rows
 # although these rank this high.
 _FOUND, _HIGH = 0.5, 0.75
-# The test of the labels: rows of either kind that it needs, its draws, and the seconds that it
-# takes in any case, per row and at most.
+# The test of the labels: rows of either kind that it needs, and its draws.
 _FEWEST_LABELS, _DRAWS = 20, 99
-_SECONDS, _SECONDS_PER_ROW, _MOST_SECONDS = 0.6, 6e-4, 1.8
 _NOT_TESTED = "no test whether the labelled rows are a random sample"
 # Fewer positive unlabelled rows than this are none.
 _NONE = 0.75
@@ -35,7 +38,8 @@ class Tests(NamedTuple):
     ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
-    ``LabelledAtRandomTest``, or None; ``labels_test`` makes it.
+    ``LabelledAtRandomTest``, or None, and then ``labels_untested`` may say why; ``labels_test``
+    makes both.
     """
 
     signal: Any = None
@@ -43,6 +47,7 @@ class Tests(NamedTuple):
     held: Any = None
     reason: str = ""
     labels: Any = None
+    labels_untested: str = ""
 
     @property
     def silences(self):
@@ -82,21 +87,28 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     return Tests(signal, contradiction, all_held)
 
 
-def labels_test(estimator, X, y, deadline):
-    """The ``LabelledAtRandomTest`` of a model's rows; None without time, or with few labels.
+def labels_test(
+    estimator: Any, X: Any, y: NDArray[Any], deadline: Deadline
+) -> tuple[LabelledAtRandomTest | None, str]:
+    """Test whether labels are a random sample, or return None and why that wasn't tested.
 
-    A prior that was given counts as known. A model with propensities needs no random labels.
+    A prior that was given counts as known. A model with propensities needs no random labels, and
+    no reason.
     """
     labelled = y == 1
-    few = min(np.sum(labelled), np.sum(~labelled)) < _FEWEST_LABELS
-    weighed = getattr(estimator, "propensity_weights_", None) is not None
-    if few or weighed:
-        return None
-    if deadline.left() < min(_MOST_SECONDS, _SECONDS + _SECONDS_PER_ROW * len(y)):
-        deadline.cut.append(_NOT_TESTED)
-        return None
+    if getattr(estimator, "propensity_weights_", None) is not None:
+        return None, ""
+    for n, which in ((np.sum(labelled), "labelled"), (np.sum(~labelled), "unlabelled")):
+        if n < _FEWEST_LABELS:
+            return None, f"that needs at least {_FEWEST_LABELS} {which} rows, and there are {n}"
     prior = estimator.prior if isinstance(estimator.prior, Real) else "estimate"
-    return labelled_at_random_test(X, labelled, prior=prior, n_draws=_DRAWS)
+    found = None
+    if not deadline.is_over():
+        found = labelled_at_random_within(deadline, X, labelled, prior=prior, n_draws=_DRAWS)
+    if found is None:
+        deadline.cut.append(_NOT_TESTED)
+        return None, "there was no time"
+    return found, ""
 
 
 def _contradiction(prior, interval, held, kinds, signal):
