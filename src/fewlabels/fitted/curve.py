@@ -55,7 +55,8 @@ class Curve:
     knots: np.ndarray | None = None  # the function is linear between them, constant outside
     values: np.ndarray | None = None  # at the knots
     kind: str = "sigmoid"  # what was asked for: "isotonic" of no rows at all has no knots
-    # Whether the class of a row is its most probable one. Curves of older files may disagree.
+    # Whether the class of a row is its most probable one. Curves over an estimated class prior
+    # disagree where the estimate is uncertain, and those of older files may.
     agrees: bool = False
 
     def __call__(self, decision):
@@ -74,11 +75,12 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class TwoSidedCurve:
-    """A logistic curve through one half at zero, with one slope above and another below."""
+    """A logistic curve through ``level`` at zero, with one slope above and another below."""
 
     spread: float  # unit of the decision
     slopes: np.ndarray  # above zero, below
     agrees: bool = False  # as of Curve
+    level: float = 0.0  # log odds at zero
 
     def sides(self, decision):
         """The decision's parts above and below zero in its unit, shape (n, 2)."""
@@ -87,6 +89,6 @@ class TwoSidedCurve:
 
     def __call__(self, decision):
         """Probabilities of the two classes, shape (n, 2)."""
-        logit = self.sides(decision) @ self.slopes
+        logit = self.level + self.sides(decision) @ self.slopes
         p = np.column_stack([expit(-logit), expit(logit)])
         return agreeing(p, class_of(decision)) if self.agrees else p

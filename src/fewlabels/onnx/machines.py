@@ -190,7 +190,7 @@ def _two_slopes(graph, curve, decision):
         graph.add("Mul", side, np.float64(slope))
         for side, slope in zip(sides, curve.slopes, strict=True)
     ]
-    return _sigmoids(graph, graph.add("Add", *parts))
+    return _sigmoids(graph, graph.add("Add", graph.add("Add", *parts), np.float64(curve.level)))
 
 
 def _sigmoids(graph, z):

@@ -25,6 +25,8 @@ _EXACT = 1e-14
 _SAME = 1e-9
 # A step of the search for intercepts that give shares is exact when means are so near to these.
 _EXACT_SHARE, _STEPS = 1e-13, 500
+# Priors that a curve is averaged over, and distinct unlabelled scores beyond which these take bins.
+N_PRIORS, _MOST_SCORES = 8, 1000
 
 
 def curve_with_prior(positive, unlabeled, prior, kind):
@@ -57,16 +59,71 @@ def curve_with_prior(positive, unlabeled, prior, kind):
         kind=kind,
     )
     if kind == "isotonic":
-        knots, group = _distinct(others)
-        mass = np.bincount(group, weights=mass)
-        # A positive score counts at the next unlabelled one, or at the last.
-        rounding = _SAME * np.abs(knots).max()
-        place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
-        found = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
-        centers, values = _isotonic(knots, prior * found / mass, mass)
-        values = _with_mean(centers, np.minimum(values, 1.0), knots, mass, prior)
-        return replace(curve, knots=centers, values=values)
+        return replace(curve, **_steps(positive, unlabeled, [prior]))
     return curve
+
+
+def curve_with_priors(positive, unlabeled, quantiles, kind):
+    """The Curve nearest to the mean of ``curve_with_prior`` over the priors of a distribution.
+
+    The distribution is given by quantiles of equal weight. The sigmoid is the one of least cross
+    entropy to the mean of the sigmoids, so that its mean over the unlabelled scores is the mean of
+    the priors. Increasing functions are averaged as they are.
+    """
+    priors, others = priors_of(quantiles), unlabeled[0]
+    whole = unlabeled[1] / unlabeled[1].sum()
+    center, spread = mean_and_spread(others, whole)
+    places, mass = _binned(others, whole)
+    curves = [curve_with_prior(positive, (places, mass), prior, "sigmoid") for prior in priors]
+    target = np.mean([curve(places)[:, 1] for curve in curves], axis=0)
+    u, mean = (places - center) / spread, float(mass @ target)
+
+    def at(log_slope):
+        slope = np.exp(log_slope)
+        intercept, moved = _intercept(u, mass, slope, mean)
+        z = slope * u + intercept
+        change = mass @ ((expit(z) - target) * (u + moved)) * slope
+        return mass @ (np.logaddexp(0.0, z) - target * z), change
+
+    slope = np.exp(_best(at))
+    # Bins must not move the mean.
+    intercept = _intercept((others - center) / spread, whole, slope, float(np.mean(priors)))[0]
+    curve = Curve(float(slope / spread), float(intercept - slope * center / spread), kind=kind)
+    if kind == "isotonic":
+        return replace(curve, **_steps(positive, unlabeled, priors))
+    return curve
+
+
+def priors_of(quantiles):
+    """A few priors of equal weight that stand for the quantiles, with the same mean."""
+    groups = np.array_split(np.asarray(quantiles, dtype=float), N_PRIORS)
+    return np.clip([part.mean() for part in groups], _LEAST, 1.0 - _LEAST)
+
+
+def _binned(scores, mass):
+    """Means and weights of bins of scores; the scores themselves where they are few."""
+    values, group, total, bins = equal_bins(scores, mass, _MOST_SCORES, 1.0)
+    if len(values) <= _MOST_SCORES:
+        return values, total
+    _, bins = np.unique(bins, return_inverse=True)
+    mass = np.bincount(bins, weights=total)
+    return np.bincount(bins, weights=total * values) / mass, mass
+
+
+def _steps(positive, unlabeled, priors):
+    """Knots and values of the best increasing function, averaged over priors."""
+    (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
+    knots, group = _distinct(others)
+    mass = np.bincount(group, weights=mass)
+    # A positive score counts at the next unlabelled one, or at the last.
+    rounding = _SAME * np.abs(knots).max()
+    place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
+    found = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
+    centers, ratio = _isotonic(knots, found / mass, mass)
+    values = [
+        _with_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior) for prior in priors
+    ]
+    return {"knots": centers, "values": np.mean(values, axis=0)}
 
 
 def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):

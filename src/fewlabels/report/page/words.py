@@ -25,6 +25,12 @@ def estimate(value, interval):
     return percent(value) if interval is None else f"{percent(value)} ({span(interval)})"
 
 
+def undetermined(interval):
+    """Write a share whose interval is too wide for a point estimate."""
+    low, high = interval
+    return f"between {percent(low)} and {percent(high)}: the data don't determine it"
+
+
 def count(number):
     return f"{number:,}"
 
