@@ -48,10 +48,13 @@ def agreeing(p, chosen):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """``expit(slope * decision + intercept)``, or its mean with an increasing function."""
+    """``expit(slope * decision + intercept)``, or its mean with an increasing function.
 
-    slope: float
-    intercept: float
+    With several slopes and intercepts, it is the mean of these sigmoids.
+    """
+
+    slope: float | np.ndarray
+    intercept: float | np.ndarray
     knots: np.ndarray | None = None  # the function is linear between them, constant outside
     values: np.ndarray | None = None  # at the knots
     kind: str = "sigmoid"  # what was asked for: "isotonic" of no rows at all has no knots
@@ -65,8 +68,10 @@ class Curve:
         return agreeing(p, class_of(decision)) if self.agrees else p
 
     def _fitted(self, decision):
-        z = self.slope * decision + self.intercept
-        p = np.column_stack([expit(-z), expit(z)])
+        z = np.multiply.outer(decision, self.slope) + self.intercept
+        p = np.stack([expit(-z), expit(z)], axis=1)
+        if p.ndim > 2:
+            p = p.mean(axis=2)
         if self.knots is None:
             return p
         step = np.interp(decision, self.knots, self.values)

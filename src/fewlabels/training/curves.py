@@ -64,31 +64,16 @@ def curve_with_prior(positive, unlabeled, prior, kind):
 
 
 def curve_with_priors(positive, unlabeled, quantiles, kind):
-    """The Curve nearest to the mean of ``curve_with_prior`` over the priors of a distribution.
+    """The mean of ``curve_with_prior`` over the priors of a distribution, as one Curve.
 
-    The distribution is given by quantiles of equal weight. The sigmoid is the one of least cross
-    entropy to the mean of the sigmoids, so that its mean over the unlabelled scores is the mean of
-    the priors. Increasing functions are averaged as they are.
+    The distribution is given by quantiles of equal weight. Many unlabelled scores take bins, since
+    there is a curve for each of several priors.
     """
-    priors, others = priors_of(quantiles), unlabeled[0]
-    whole = unlabeled[1] / unlabeled[1].sum()
-    center, spread = mean_and_spread(others, whole)
-    places, mass = _binned(others, whole)
-    curves = [curve_with_prior(positive, (places, mass), prior, "sigmoid") for prior in priors]
-    target = np.mean([curve(places)[:, 1] for curve in curves], axis=0)
-    u, mean = (places - center) / spread, float(mass @ target)
-
-    def at(log_slope):
-        slope = np.exp(log_slope)
-        intercept, moved = _intercept(u, mass, slope, mean)
-        z = slope * u + intercept
-        change = mass @ ((expit(z) - target) * (u + moved)) * slope
-        return mass @ (np.logaddexp(0.0, z) - target * z), change
-
-    slope = np.exp(_best(at))
-    # Bins must not move the mean.
-    intercept = _intercept((others - center) / spread, whole, slope, float(np.mean(priors)))[0]
-    curve = Curve(float(slope / spread), float(intercept - slope * center / spread), kind=kind)
+    priors = priors_of(quantiles)
+    binned = _binned(unlabeled[0], unlabeled[1] / unlabeled[1].sum())
+    curves = [curve_with_prior(positive, binned, prior, "sigmoid") for prior in priors]
+    slopes, intercepts = np.array([(one.slope, one.intercept) for one in curves]).T
+    curve = Curve(slopes, intercepts, kind=kind)
     if kind == "isotonic":
         return replace(curve, **_steps(positive, unlabeled, priors))
     return curve
