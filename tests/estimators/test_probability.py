@@ -432,11 +432,11 @@ def test_probabilities_carry_the_uncertainty_of_an_estimated_prior(model, rng):
     with pytest.warns(UserWarning, match="prior is uncertain: 90% interval"):
         model = clone(model).fit(X, y)
     mean, chances = model.prior_quantiles_.mean(), model.predict_proba(X[~y])[:, 1]
-    assert model.prior_ > 0.55 and model.prior_interval_[0] < 0.05 and 0.2 < mean < 0.5
+    assert model.prior_ > 0.55 and model.prior_interval_[0] < 0.05 and 0.2 < mean < 0.6
     assert chances.mean() == pytest.approx(mean, abs=0.1)
-    assert np.sort(chances)[-20:].mean() < 0.75  # .98 with the estimate alone
+    assert np.sort(chances)[-20:].mean() < mean + 0.25 < 0.85  # .98 with the estimate alone
     # The estimate alone decides how many rows are called positive.
-    assert np.mean(model.transduction_[~y]) == pytest.approx(model.prior_, abs=0.02)
+    assert np.mean(model.transduction_[~y]) == pytest.approx(model.prior_, abs=0.05)
     known = clone(model).set_params(prior=model.prior_).fit(X, y)
     assert known.prior_quantiles_ is None
     positive = known.predict_proba(X)[:, 1] > 0.5
