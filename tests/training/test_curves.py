@@ -155,7 +155,8 @@ def test_a_curve_over_priors_is_the_mean_of_their_curves(kind, n, rng):
     weight = rng.random(n) + 0.1
     quantiles = np.linspace(0.05, 0.6, 32)
     curve = curve_with_priors(weighted(p), (u, weight), quantiles, kind)
-    each = [curve_with_prior(weighted(p), (u, weight), prior, kind)(u)[:, 1] for prior in quantiles]
+    curves = [curve_with_prior(weighted(p), (u, weight), prior, kind) for prior in quantiles]
+    each = [one(u)[:, 1] for one in curves]
     ours = curve(u)[:, 1]
     assert np.average(ours, weights=weight) == pytest.approx(quantiles.mean(), abs=2e-3)
     assert np.abs(ours - np.mean(each, axis=0)).max() < 0.01

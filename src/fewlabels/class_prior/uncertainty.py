@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
+Floats = npt.NDArray[np.float64]
 # Quantiles that stand for a distribution, at the middles of equal parts of (0, 1).
 N_QUANTILES = 32
 _LEVELS = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
@@ -19,7 +20,7 @@ def is_determined(interval: tuple[float, float] | None) -> bool:
     return interval is None or interval[1] - interval[0] <= WIDEST
 
 
-def quantiles_of(replicates: npt.ArrayLike, n_unlabeled: float) -> npt.NDArray[np.float64]:
+def quantiles_of(replicates: Floats, n_unlabeled: float) -> Floats:
     """Summarise replicates of the prior by a few quantiles, whose mean stands for theirs.
 
     Their distribution is never narrower than the one of a share that was counted on the
@@ -28,7 +29,7 @@ def quantiles_of(replicates: npt.ArrayLike, n_unlabeled: float) -> npt.NDArray[n
 
     Parameters
     ----------
-    replicates : array-like of shape (n_bootstrap,)
+    replicates : ndarray of shape (n_bootstrap,)
         Estimates of bootstrap samples.
     n_unlabeled : float
         Number of unlabelled rows.
@@ -48,6 +49,6 @@ def quantiles_of(replicates: npt.ArrayLike, n_unlabeled: float) -> npt.NDArray[n
     return np.clip(found, least, 1.0 - least)
 
 
-def prior_at(levels: npt.ArrayLike, quantiles: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def prior_at(levels: Floats, quantiles: Floats) -> Floats:
     """Return the prior at levels in (0, 1) of the distribution that quantiles stand for."""
     return np.interp(levels, _LEVELS, quantiles)

@@ -4,6 +4,8 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
+from typing import Any
+
 from ..io.models.contents import RANDOM_SAMPLE, assumption, cautions
 from ..options.words import quoted, ref
 from . import words
@@ -133,7 +135,7 @@ def _prior(training):
     return f"{value}, estimated; {words.percent(level)} CI {ends}, {_counts(training)}"
 
 
-def _counts(training):
+def _counts(training: dict[str, Any]) -> str:
     """Ends of the interval of the number of positive rows."""
     ends = (training[f"prior_{end}"] * training["rows_unlabeled"] for end in ("low", "high"))
     return "{:,.0f} to {:,.0f} rows".format(*ends)

@@ -67,62 +67,52 @@ def find(fit):
     )
 
 
-def _shown(rate):
+def _shown(rate: Rate) -> str:
     """A rate and its interval; without a point where the data don't determine it."""
-    if not rate.is_determined:
-        return words.undetermined(rate.interval)
-    return words.estimate(rate.value, rate.interval)
+    if rate.interval is None or rate.is_determined:
+        return words.estimate(rate.value, rate.interval)
+    return f"{words.between(rate.interval)}: the data don't determine it"
 
 
-def _row_counts(prior, n_unlabelled):
-    """Ends of the number of positive rows."""
-    return [words.count(round(end * n_unlabelled)) for end in prior.interval]
+def _in_a_sentence(rate: Rate) -> str:
+    """An error rate and its interval, as ``_shown``."""
+    if rate.interval is None or rate.is_determined:
+        return f"{words.percent(rate.value)} (90 % CI {words.span(rate.interval)})"
+    return f"{words.between(rate.interval)} (90 % CI; the data don't determine it)"
 
 
-def _expected_rows(prior, n_unlabelled, name):
-    """Lines of the answer on the number of positive rows, where it isn't certain."""
+def _expected_rows(prior: Rate, n_unlabelled: int, name: str) -> list[tuple[str, str]]:
+    """A line of the answer on the number of positive rows, where it isn't certain."""
     if prior.interval is None:
         return []
-    low, high = _row_counts(prior, n_unlabelled)
+    low, high = (words.count(round(end * n_unlabelled)) for end in prior.interval)
     shown = f"{words.count(round(prior.value * n_unlabelled))} ({low} to {high})"
     if not prior.is_determined:
         shown = f"between {low} and {high}"
     return [(f"Expected number of '{name}'", shown)]
 
 
-def _headline(prior, rates, marked, n_unlabelled, name):
+def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, name: str) -> str:
     """How many rows are positive, how many are predicted so, and how well."""
-    rows = f"{words.rows(n_unlabelled)} without a label are expected to be '{name}'"
+    rows = f"of {words.rows(n_unlabelled)} without a label are expected to be '{name}'"
     expected = words.count(round(prior.value * n_unlabelled))
-    predicted = f"The model predicts '{name}' for {words.of_all(marked, n_unlabelled)}."
-    if prior.interval is None:
-        text = f"About {words.percent(prior.value)} of {rows}: about {expected}. {predicted}"
-    else:
-        low, high = _row_counts(prior, n_unlabelled)
-        if prior.is_determined:
+    text = f"About {words.percent(prior.value)} {rows}: about {expected}"
+    if prior.interval is not None:
+        low, high = (words.count(round(end * n_unlabelled)) for end in prior.interval)
+        text += f" (90 % CI {words.span(prior.interval)}, or {low} to {high} rows)"
+        if not prior.is_determined:
             text = (
-                f"About {words.percent(prior.value)} of {rows}: about {expected} (90 % CI "
-                f"{words.span(prior.interval)}, or {low} to {high} rows). {predicted}"
+                f"{words.capital(words.between(prior.interval))} {rows}, or {low} to {high} rows "
+                "(90 % CI): the data don't determine it"
             )
-        else:
-            ends = " and ".join(words.percent(end) for end in prior.interval)
-            text = (
-                f"Between {ends} of {rows}, or {low} to {high} rows (90 % CI): the data don't "
-                f"determine it. {predicted}"
-            )
-    if not rates:
-        return text
-    precision, recall = rates
-    ends = words.span(precision.interval)
-    of_precision = f"{words.percent(precision.value)} (90 % CI {ends})"
-    if not precision.is_determined:
-        ends = " and ".join(words.percent(end) for end in precision.interval)
-        of_precision = f"between {ends} (90 % CI; the data don't determine it)"
-    return (
-        f"{text} The expected precision is {of_precision}, and the expected recall "
-        f"{words.percent(recall.value)} (90 % CI {words.span(recall.interval)}), if "
-        f"{RANDOM_SAMPLE}."
-    )
+    text += f". The model predicts '{name}' for {words.of_all(marked, n_unlabelled)}."
+    if rates:
+        precision, recall = map(_in_a_sentence, rates)
+        text += (
+            f" The expected precision is {precision}, and the expected recall {recall}, if "
+            f"{RANDOM_SAMPLE}."
+        )
+    return text
 
 
 def _ranked_only(fit, prior, ranking):

@@ -1,13 +1,19 @@
 """Curves from scores to probabilities, fitted with a prior or to a few labels; bins of them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
 from ..fitted import ClassCurves, Curve
+
+Floats = npt.NDArray[np.float64]
+# Scores and their weights.
+Weighted = tuple[Floats, Floats]
 
 # Logarithms of slopes that are tried.
 _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
@@ -25,7 +31,7 @@ _EXACT = 1e-14
 _SAME = 1e-9
 # A step of the search for intercepts that give shares is exact when means are so near to these.
 _EXACT_SHARE, _STEPS = 1e-13, 500
-# Priors that a curve is averaged over, and distinct unlabelled scores beyond which these take bins.
+# Priors that a curve is averaged over, and distinct unlabelled scores that each takes at most.
 N_PRIORS, _MOST_SCORES = 8, 1000
 
 
@@ -59,11 +65,14 @@ def curve_with_prior(positive, unlabeled, prior, kind):
         kind=kind,
     )
     if kind == "isotonic":
-        return replace(curve, **_steps(positive, unlabeled, [prior]))
+        knots, values = _steps(positive, unlabeled, [prior])
+        return replace(curve, knots=knots, values=values)
     return curve
 
 
-def curve_with_priors(positive, unlabeled, quantiles, kind):
+def curve_with_priors(
+    positive: Weighted, unlabeled: Weighted, quantiles: npt.ArrayLike, kind: str
+) -> Curve:
     """The mean of ``curve_with_prior`` over the priors of a distribution, as one Curve.
 
     The distribution is given by quantiles of equal weight. Many unlabelled scores take bins, since
@@ -75,27 +84,30 @@ def curve_with_priors(positive, unlabeled, quantiles, kind):
     slopes, intercepts = np.array([(one.slope, one.intercept) for one in curves]).T
     curve = Curve(slopes, intercepts, kind=kind)
     if kind == "isotonic":
-        return replace(curve, **_steps(positive, unlabeled, priors))
+        knots, values = _steps(positive, unlabeled, priors)
+        return replace(curve, knots=knots, values=values)
     return curve
 
 
-def priors_of(quantiles):
+def priors_of(quantiles: npt.ArrayLike) -> Floats:
     """A few priors of equal weight that stand for the quantiles, with the same mean."""
     groups = np.array_split(np.asarray(quantiles, dtype=float), N_PRIORS)
     return np.clip([part.mean() for part in groups], _LEAST, 1.0 - _LEAST)
 
 
-def _binned(scores, mass):
+def _binned(scores: Floats, mass: Floats) -> Weighted:
     """Means and weights of bins of scores; the scores themselves where they are few."""
-    values, group, total, bins = equal_bins(scores, mass, _MOST_SCORES, 1.0)
+    values, _, total, bins = equal_bins(scores, mass, _MOST_SCORES, 1.0)
     if len(values) <= _MOST_SCORES:
         return values, total
-    _, bins = np.unique(bins, return_inverse=True)
-    mass = np.bincount(bins, weights=total)
-    return np.bincount(bins, weights=total * values) / mass, mass
+    _, place = np.unique(bins, return_inverse=True)
+    mass = np.bincount(place, weights=total)
+    return np.bincount(place, weights=total * values) / mass, mass
 
 
-def _steps(positive, unlabeled, priors):
+def _steps(
+    positive: Weighted, unlabeled: Weighted, priors: Iterable[float]
+) -> tuple[Floats, Floats]:
     """Knots and values of the best increasing function, averaged over priors."""
     (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
     knots, group = _distinct(others)
@@ -108,7 +120,7 @@ def _steps(positive, unlabeled, priors):
     values = [
         _with_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior) for prior in priors
     ]
-    return {"knots": centers, "values": np.mean(values, axis=0)}
+    return centers, np.mean(values, axis=0)
 
 
 def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):

@@ -3,11 +3,13 @@
 from copy import copy
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from ...training.curves import equal_bins
 from ._scores import CrossFittedPrior
 
+Floats = npt.NDArray[np.float64]
 # Grid of curves: steepness, midpoint (over the range of scores) and floor.
 _STEEPNESS = np.geomspace(0.15, 10.0, 24)
 _N_MIDPOINTS = 48
@@ -114,7 +116,7 @@ class SaturatedLogistic(CrossFittedPrior):
         return state.scale * prior * _ceilings(prior, height, state.areas(draws), rng)
 
 
-def _ceilings(prior, height, area, rng):
+def _ceilings(prior: Floats, height: Floats, area: Floats, rng: np.random.RandomState) -> Floats:
     """The ceiling of every draw, see the notes of ``SaturatedLogistic``.
 
     Parameters
@@ -201,7 +203,7 @@ class Curves:
         count = np.bincount(self.bin_p, self.weight_p, self.n_bins)
         return self.curve @ (count / count.sum())
 
-    def areas(self, draws):
+    def areas(self, draws: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]) -> Floats:
         """ROC AUC of positive against unlabelled scores of every draw, shape (draws,)."""
         count_p, count_u = self._drawn(draws)
         below = np.cumsum(count_u, axis=1) - 0.5 * count_u

@@ -48,7 +48,7 @@ class Promise(NamedTuple):
 
 def promise(
     prior: float,
-    quantiles: npt.ArrayLike | None,
+    quantiles: npt.NDArray[np.float64] | None,
     found: int,
     n_hidden: int,
     marked: int,

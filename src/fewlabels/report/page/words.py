@@ -25,10 +25,10 @@ def estimate(value, interval):
     return percent(value) if interval is None else f"{percent(value)} ({span(interval)})"
 
 
-def undetermined(interval):
-    """Write a share whose interval is too wide for a point estimate."""
+def between(interval: tuple[float, float]) -> str:
+    """Write a share by the ends of its interval alone."""
     low, high = interval
-    return f"between {percent(low)} and {percent(high)}: the data don't determine it"
+    return f"between {percent(low)} and {percent(high)}"
 
 
 def count(number):
