@@ -143,7 +143,7 @@ def test_a_share_that_the_data_leave_open_has_no_point(width, positive_parts):
     n, low, high = int(np.sum(parts["y"] == 0)), 0.01, 0.98 if width == "wide" else 0.5
     machine.prior_interval_ = low, high
     machine.prior_quantiles_ = np.geomspace(low, high, 32) if width == "wide" else np.full(32, 0.3)
-    facts = figures(machine, parts["X"], {"ill": 1}, None)
+    facts = figures(machine, parts["X"], {"ill": int(np.sum(parts["y"] == 1))}, None)
     parts["metadata"]["training"] |= facts
     contents = collect(**parts)
     found, shown = contents.findings, page(contents)
@@ -369,6 +369,7 @@ def test_precision_carries_a_skewed_prior():
     found = promise(0.65, share, 39, 60, 650, 1000)  # 65 % of everything is marked
     assert found.precision == pytest.approx(share.mean(), abs=0.03)
     assert found.precision_interval[0] < 0.02 and found.precision_interval[1] > 0.7
+    assert promise(0.65, np.full(32, 0.95), 39, 60, 650, 1000).precision > 0.9
     # The point of the prior doesn't matter, its distribution does.
     assert promise(0.1, share, 39, 60, 650, 1000) == found
 

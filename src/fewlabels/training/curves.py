@@ -101,21 +101,21 @@ def _binned(scores: Floats, mass: Floats) -> Weighted:
     if len(values) <= _MOST_SCORES:
         return values, total
     _, place = np.unique(bins, return_inverse=True)
-    mass = np.bincount(place, weights=total)
-    return np.bincount(place, weights=total * values) / mass, mass
+    in_bin = np.bincount(place, weights=total).astype(float)
+    return np.bincount(place, weights=total * values) / in_bin, in_bin
 
 
 def _steps(
     positive: Weighted, unlabeled: Weighted, priors: Iterable[float]
 ) -> tuple[Floats, Floats]:
     """Knots and values of the best increasing function, averaged over priors."""
-    (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
+    (scores, weight), others = positive, unlabeled[0]
     knots, group = _distinct(others)
-    mass = np.bincount(group, weights=mass)
+    mass = np.bincount(group, weights=unlabeled[1] / unlabeled[1].sum())
     # A positive score counts at the next unlabelled one, or at the last.
     rounding = _SAME * np.abs(knots).max()
     place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
-    found = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
+    found: Floats = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
     centers, ratio = _isotonic(knots, found / mass, mass)
     values = [
         _with_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior) for prior in priors
