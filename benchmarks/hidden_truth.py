@@ -214,10 +214,10 @@ def run_positives(case: Case, budget: float) -> dict:
     facts = outcome(training, budget) | {"intervals": intervals, "share": float(share)}
     scores = found.model.decision_function(frame.drop(columns="answer").iloc[free])
     if 0 < hidden.sum() < len(hidden):
-        facts["area"] = roc_auc_score(hidden, scores)
+        facts["ranking"] = roc_auc_score(hidden, scores)
         signal = training.get("signal") or {}
         if signal:
-            implied = 1.0 - share / 2.0 - (1.0 - share) * (1.0 - facts["area"])
+            implied = 1.0 - share / 2.0 - (1.0 - share) * (1.0 - facts["ranking"])
             intervals["held-out AUC"] = of_interval(
                 signal["area"], signal["low"], signal["high"], implied
             )
@@ -227,7 +227,7 @@ def run_positives(case: Case, budget: float) -> dict:
                 warnings.simplefilter("ignore")
                 model = clone(method.estimator).fit(X, (np.arange(len(X)) < n_known).astype(int))
             own.append(roc_auc_score(hidden, decision_of(model, X[free])))
-        facts["rank"] = rank_of(facts["area"], own)
+        facts["rank"] = rank_of(facts["ranking"], own)
         facts["rivals"] = len(own)
     if "probability" in answers and answers["probability"].notna().any():
         facts["calibration"] = calibration_error(

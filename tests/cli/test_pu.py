@@ -345,6 +345,19 @@ def test_prior_among_all_rows_in_words(run, pile_csv, estimated):
         assert words in result.out, words
 
 
+def test_a_prior_that_the_data_leave_open_has_no_point(run, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 3)), columns=list("abc"))
+    frame.assign(t=np.where(np.arange(400) < 50, "x", "")).to_csv(tmp_path / "d.csv", index=False)
+    facts = json.loads(run("prior", tmp_path / "d.csv", "--target", "t", "--json").out)
+    assert facts["prior"] is None and facts["low"] < 0.05 and facts["high"] > 0.9
+    assert facts["rows_low"] < 20 and facts["rows_high"] > 300
+    shown = run("prior", tmp_path / "d.csv", "--target", "t").out
+    ends = f"between {facts['low']:.3g} and {facts['high']:.3g} of the unlabelled rows"
+    assert f"{ends} are positive: the data don't determine it\n" in shown
+    assert f"{facts['rows_low']} to {facts['rows_high']} positive unlabelled rows" in shown
+    assert "so these data don't determine it" in shown  # the caution
+
+
 @pytest.mark.parametrize("option", [(), ("--positive", "a")])
 def test_prior_of_three_classes_names_another_way(run, tmp_path, option):
     (tmp_path / "d.csv").write_text("x,t\n1,a\n2,b\n3,c\n4,\n")

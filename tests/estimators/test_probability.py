@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fewlabels
 from fewlabels._deadline import ENDLESS
+from fewlabels.baselines import PUBaseline
 from fewlabels.fitted import Curve
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
@@ -420,6 +421,28 @@ def test_the_class_of_a_row_is_its_most_probable_one(rng):
         clear = same & (first - second > 1e-3)
         np.testing.assert_array_equal(p[clear], raw[clear])
     assert differed > 20
+
+
+@pytest.mark.parametrize(
+    "model", [PUSVM(), fewlabels.PUEnsemble(n_bags=3), PUBaseline("pu-logistic")], ids=type
+)
+def test_probabilities_carry_the_uncertainty_of_an_estimated_prior(model, rng):
+    """Noise: the estimate is .7 and the truth could be anything, so nothing is nearly certain."""
+    X, y = rng.normal(size=(460, 4)), np.arange(460) < 60
+    with pytest.warns(UserWarning, match="prior is uncertain: 90% interval"):
+        model = clone(model).fit(X, y)
+    mean, chances = model.prior_quantiles_.mean(), model.predict_proba(X[~y])[:, 1]
+    assert model.prior_ > 0.55 and model.prior_interval_[0] < 0.05 and 0.2 < mean < 0.6
+    assert chances.mean() == pytest.approx(mean, abs=0.1)
+    assert np.sort(chances)[-20:].mean() < mean + 0.25 < 0.85  # .98 with the estimate alone
+    # The estimate alone decides how many rows are called positive.
+    assert np.mean(model.transduction_[~y]) == pytest.approx(model.prior_, abs=0.05)
+    known = clone(model).set_params(prior=model.prior_).fit(X, y)
+    assert known.prior_quantiles_ is None
+    positive = known.predict_proba(X)[:, 1] > 0.5
+    np.testing.assert_array_equal(positive, known.predict(X) == known.classes_[1])
+    twin = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(twin.predict_proba(X[~y])[:, 1], chances)
 
 
 def test_a_stored_curve_that_disagrees_stays_as_it_is(rng):

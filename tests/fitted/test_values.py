@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,10 +80,18 @@ def test_curve_is_the_sigmoid_or_the_mean_with_an_increasing_function():
         np.testing.assert_allclose(curve(f).sum(axis=1), 1.0, atol=1e-15)
 
 
+def test_several_sigmoids_are_averaged():
+    curve, f = Curve(np.array([2.0, 1.0]), np.array([-0.5, 0.0])), np.array([-1.0, 0.5, 3.0])
+    expected = 0.5 * (expit(2 * f - 0.5) + expit(f))
+    np.testing.assert_allclose(curve(f), np.column_stack([1.0 - expected, expected]))
+
+
 def test_two_sided_curve_has_a_slope_on_either_side():
     curve = TwoSidedCurve(2.0, np.array([3.0, 1.0]))
     f = np.array([-4.0, 0.0, 4.0])
     np.testing.assert_allclose(curve(f)[:, 1], expit([-2.0, 0.0, 6.0]))
+    lower = replace(curve, level=-1.0)
+    np.testing.assert_allclose(lower(f)[:, 1], expit([-3.0, -1.0, 5.0]))
     np.testing.assert_allclose(curve(f).sum(axis=1), 1.0, atol=1e-15)
 
 

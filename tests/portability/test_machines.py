@@ -105,6 +105,18 @@ def test_float64(name, kernel, clouds, exported):
                 )
 
 
+@pytest.mark.parametrize(
+    "machine",
+    [PUSVM(probability="sigmoid"), PUSVM(probability="isotonic"), PUEnsemble(n_bags=2)],
+    ids=["sigmoid", "isotonic", "ensemble"],
+)
+def test_probabilities_over_an_estimated_prior(machine, clouds, exported):
+    machine, X = fitted(machine, clouds), new_rows(clouds[0])
+    wanted = expected(machine, X)
+    assert not machine.curve_.agrees and "probabilities" in wanted
+    compare(exported(machine)(X), wanted, size_of(machine), 1e-11, 1e-11)
+
+
 @pytest.mark.parametrize(("name", "kernel"), CASES)
 def test_float32(name, kernel, clouds, exported):
     machine = fitted(MACHINES[name], clouds, kernel=kernel)

@@ -1,5 +1,6 @@
 """What a report says is true of the fit."""
 
+import copy
 import re
 from dataclasses import fields, replace
 from types import SimpleNamespace
@@ -8,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from sklearn.pipeline import make_pipeline
 
 from fewlabels import PUSVM
 from fewlabels._deadline import Deadline
 from fewlabels.io.models.files import save_model
+from fewlabels.jobs.summary import answer
+from fewlabels.jobs.tasks.positive_unlabelled import figures
+from fewlabels.jobs.training.outputs import by_term
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
 from fewlabels.report.evidence.held_out import HeldOutScores, hide_labels
@@ -120,7 +124,7 @@ def test_positive(positive_parts):
     assert [len(labelled.scores), len(unlabelled.scores)] == [np.sum(y == 1), np.sum(y == 0)]
     hidden = hide_labels(machine, X, y, Deadline())
     marked = int((machine.transduction_[y == 0] == machine.classes_[1]).sum())
-    found_in = promise(machine.prior_, machine.prior_interval_, hidden.found, hidden.n,
+    found_in = promise(machine.prior_, machine.prior_quantiles_, hidden.found, hidden.n,
                        marked, int(np.sum(y == 0)))  # fmt: skip
     assert hidden.n == np.sum(y == 1) and hidden.folds == 5
     assert recall.value == hidden.found / hidden.n
@@ -130,6 +134,38 @@ def test_positive(positive_parts):
         assert rate.interval[0] <= rate.value <= rate.interval[1]
     # Held-out scores are not those of the machine itself.
     assert not np.allclose(np.sort(labelled.scores), np.sort(machine.decision_function(X[y == 1])))
+
+
+@pytest.mark.parametrize("width", ["narrow", "wide"])
+def test_a_share_that_the_data_leave_open_has_no_point(width, positive_parts):
+    parts = copy.deepcopy({k: positive_parts[k] for k in ("estimator", "metadata")})
+    parts, machine = {**positive_parts, **parts}, parts["estimator"]
+    n, low, high = int(np.sum(parts["y"] == 0)), 0.01, 0.98 if width == "wide" else 0.5
+    machine.prior_interval_ = low, high
+    machine.prior_quantiles_ = np.geomspace(low, high, 32) if width == "wide" else np.full(32, 0.3)
+    facts = figures(machine, parts["X"], {"ill": int(np.sum(parts["y"] == 1))}, None)
+    parts["metadata"]["training"] |= facts
+    contents = collect(**parts)
+    found, shown = contents.findings, page(contents)
+    share = found.answer[1][1].replace("\N{NO-BREAK SPACE}", " ")
+    rows = f"{round(low * n)} to {round(high * n)} rows"
+    point = f"{100 * machine.prior_:.0f} %"
+    assert rows in found.headline
+    line = dict(answer(parts["metadata"]))["class prior"]
+    assert rows in line
+    assert facts["prior_used"] == machine.prior_
+    note = "which these data don't determine"
+    if width == "wide":
+        assert "Between 1 % and 98 % of" in found.headline.replace("\N{NO-BREAK SPACE}", " ")
+        assert share == "between 1 % and 98 %: the data don't determine it"
+        assert point not in share and facts["prior"] is None and "don't determine it" in line
+        assert any(note in one for one in contents.notes) and "not determined" in shown
+        assert by_term(found.rates)["precision"]["value"] is None
+    else:
+        assert found.headline.startswith("About") and share.startswith(point)
+        assert facts["prior"] == machine.prior_ and "don't determine" not in line
+        assert not any(note in one for one in contents.notes) and "not determined" not in shown
+        assert by_term(found.rates)["precision"]["value"] == found.rates[0].value
 
 
 def test_a_prior_that_is_given_has_no_interval(fitted, positive_parts):
@@ -299,8 +335,14 @@ def test_all_of_few_rows_are_no_proof():
     assert counted_interval(0.5, 2.5, 0.95)[0] < counted_interval(0.5, 2.5)[0] < 0.2
 
 
+def normal_halves(prior, low, high):
+    """Quantiles of a skewed distribution with this 90 % interval."""
+    z = norm.ppf((np.arange(32) + 0.5) / 32) / norm.ppf(0.95)
+    return np.clip(prior + np.where(z < 0, prior - low, high - prior) * z, 1e-4, 1.0 - 1e-4)
+
+
 def test_promise_of_precision_and_recall():
-    wide = promise(0.3, (0.25, 0.4), 800, 1000, 3000, 10_000)
+    wide = promise(0.3, normal_halves(0.3, 0.25, 0.4), 800, 1000, 3000, 10_000)
     assert 0.6 < wide.precision_interval[0] < wide.precision < wide.precision_interval[1] <= 1.0
     assert wide.recall == 0.8 and wide.recall_interval[0] < 0.8 < wide.recall_interval[1]
     narrow = promise(0.3, None, 800, 1000, 3000, 10_000)
@@ -315,10 +357,21 @@ def test_promise_of_precision_and_recall():
     few = promise(0.3, None, 800, 1000, 9, 30)
     assert np.ptp(few.precision_interval) > 2 * np.ptp(narrow.precision_interval)
     # A prior that is too large for the rows marked: what is impossible is left out.
-    large = promise(0.6, (0.1, 0.9), 90, 100, 200, 1000)
+    large = promise(0.6, normal_halves(0.6, 0.1, 0.9), 90, 100, 200, 1000)
     assert large.precision < 1.0 and large.precision_interval[0] < 0.75
     # Nothing is possible at all: the least impossible.
     assert promise(0.9, None, 99, 100, 10, 1000).precision == 1.0
+
+
+def test_precision_carries_a_skewed_prior():
+    """Without separation, as many marked rows are positive as of all: nobody knows how many."""
+    share = np.geomspace(0.001, 0.98, 32)
+    found = promise(0.65, share, 39, 60, 650, 1000)  # 65 % of everything is marked
+    assert found.precision == pytest.approx(share.mean(), abs=0.03)
+    assert found.precision_interval[0] < 0.02 and found.precision_interval[1] > 0.7
+    assert promise(0.65, np.full(32, 0.95), 39, 60, 650, 1000).precision > 0.9
+    # The point of the prior doesn't matter, its distribution does.
+    assert promise(0.1, share, 39, 60, 650, 1000) == found
 
 
 def test_hidden_labels_are_found_as_often_as_unlabelled_positives():

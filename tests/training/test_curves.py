@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from fewlabels.training.curves import curve_of_labels, curve_with_prior
+from fewlabels.training.curves import curve_of_labels, curve_with_prior, curve_with_priors
 
 KINDS = ["sigmoid", "isotonic"]
 
@@ -143,6 +143,52 @@ def test_weights_of_scores_are_repetitions(kind, rng):
     )
     f = np.linspace(-3, 5, 50)
     np.testing.assert_allclose(one(f), two(f), rtol=1e-7)
+
+
+# -- the curve with a distribution of priors -----------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_curve_over_priors_is_the_mean_of_their_curves(kind, n, rng):
+    p, u, _ = scores_of(rng, 40, n, 0.3)
+    weight = rng.random(n) + 0.1
+    quantiles = np.linspace(0.05, 0.6, 32)
+    curve = curve_with_priors(weighted(p), (u, weight), quantiles, kind)
+    curves = [curve_with_prior(weighted(p), (u, weight), prior, kind) for prior in quantiles]
+    each = [one(u)[:, 1] for one in curves]
+    ours = curve(u)[:, 1]
+    assert np.average(ours, weights=weight) == pytest.approx(quantiles.mean(), abs=2e-3)
+    assert np.abs(ours - np.mean(each, axis=0)).max() < 0.01
+    assert np.all(np.diff(ours[np.argsort(u)]) >= 0)
+    assert not curve.agrees
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_curve_over_equal_priors_is_the_curve_of_that_prior(kind, rng):
+    p, u, _ = scores_of(rng, 40, 300, 0.3)
+    one = curve_with_prior(weighted(p), weighted(u), 0.3, kind)
+    many = curve_with_priors(weighted(p), weighted(u), np.full(32, 0.3), kind)
+    f = np.linspace(-3, 5, 50)
+    np.testing.assert_allclose(many(f), one(f), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_that_say_nothing_have_the_mean_prior(kind, rng):
+    p, u = rng.normal(size=60), rng.normal(size=500)
+    quantiles = np.geomspace(0.001, 0.98, 32)  # mean .15; the point may be anything
+    curve = curve_with_priors(weighted(p), weighted(u), quantiles, kind)
+    assert np.sort(curve(u)[:, 1])[-20:].mean() < 0.4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_repetitions_under_several_priors(kind, rng):
+    p, u, _ = scores_of(rng, 20, 60, 0.4)
+    times, quantiles = (rng.integers(1, 4, 20), rng.integers(1, 4, 60)), np.linspace(0.1, 0.7, 32)
+    one = curve_with_priors((p, times[0]), (u, times[1]), quantiles, kind)
+    repeated = weighted(np.repeat(p, times[0])), weighted(np.repeat(u, times[1]))
+    f = np.linspace(-3, 5, 50)
+    np.testing.assert_allclose(one(f), curve_with_priors(*repeated, quantiles, kind)(f), rtol=1e-7)
 
 
 # -- the curve of labels ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ..fitted import Curve, class_of
 from ..labels.positive_unlabelled import read_labels
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.cross_fitting import left_out_scores
-from ..training.curves import curve_with_prior
+from ..training.curves import curve_with_prior, curve_with_priors
 from ..training.positive_unlabelled.scores import quantile_cut
 from ._base import Baseline, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
@@ -54,7 +54,7 @@ class PUBaseline(ClassifierMixin, Baseline):
     ----------
     baseline_ : callable
         The method's function of rows.
-    prior_, prior_interval_, classes_, transduction_, curve_
+    prior_, prior_interval_, prior_quantiles_, classes_, transduction_, curve_
         As of :class:`fewlabels.PUSVM`.
     cut_ : float
         Where the function is cut.
@@ -115,7 +115,7 @@ class PUBaseline(ClassifierMixin, Baseline):
             found = estimated_prior(X, positive, self._seed(), self.n_jobs)
         else:
             found = Prior(float(self.prior))
-        self.prior_, self.prior_interval_ = found
+        self.prior_, self.prior_interval_, self.prior_quantiles_ = found
         function, held_out = self._fitted(estimator, X, positive)
         unlabelled = held_out[~positive]
         rounding = _ROUNDING * float(np.abs(held_out).max(initial=0.0))
@@ -126,8 +126,13 @@ class PUBaseline(ClassifierMixin, Baseline):
         ours, others = (
             (part - cut, np.ones(len(part))) for part in (held_out[positive], unlabelled)
         )
-        curve = curve_with_prior(ours, others, self.prior_, self.probability)
-        self.curve_: Curve = replace(curve, agrees=True)
+        self.curve_: Curve
+        if self.prior_quantiles_ is None:
+            curve = curve_with_prior(ours, others, self.prior_, self.probability)
+            self.curve_ = replace(curve, agrees=True)
+        else:
+            quantiles = self.prior_quantiles_
+            self.curve_ = curve_with_priors(ours, others, quantiles, self.probability)
         return self
 
     def _fitted(self, estimator, X, positive):

@@ -113,8 +113,9 @@ def estimate_prior(
     narrower than one for a share counted on the unlabelled rows. What is
     computed once (cross-fitted scores, kernel values) is not computed again for a
     bootstrap sample. For "auto" the replicates also vary the curve that the prior is read
-    from, so that the interval shows how well these data determine it; coverage on real sets
-    is in docs/class-prior.md. For the other methods, which are estimates from
+    from, and how high it reaches, so that the interval shows how well these data determine it:
+    on noise it reaches from nearly 0 to nearly 1, and ``prior`` means nothing. Coverage on real
+    sets is in docs/benchmarks.md. For the other methods, which are estimates from
     above, it only shows how the estimate varies, not how far it is from the prior.
 
     More than ``max_rows`` positive or unlabelled rows are subsampled (3000 for "auto").

@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import ndtri
 
 from .._deadline import ENDLESS
 from .._warn import warn
 from ..options.words import Message, ref
 from ..training.row_order import value_order
 from .estimate import estimate_within
+from .uncertainty import N_QUANTILES, is_determined, quantiles_of
 
 # An interval of the prior wider than this is worth a warning.
 _WIDE = 0.4
@@ -20,10 +22,11 @@ _90 = 1.645
 
 
 class Prior(NamedTuple):
-    """A prior, and its interval where it was estimated."""
+    """A prior; where it was estimated, its interval and quantiles of its distribution."""
 
     prior: float
     interval: tuple | None = None
+    quantiles: np.ndarray | None = None
 
 
 def check_prior(prior):
@@ -72,7 +75,9 @@ def counted_prior(propensity, weight, mass):
         )
     edge = 0.25 / mass
     low, high = np.clip([share - _90 * error, share + _90 * error], edge, 1.0 - edge)
-    return Prior(float(np.clip(share, edge, 1.0 - edge)), (float(low), float(high)))
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    quantiles = np.clip(share + error * ndtri(levels), edge, 1.0 - edge)
+    return Prior(float(np.clip(share, edge, 1.0 - edge)), (float(low), float(high)), quantiles)
 
 
 def estimated_prior(X, positive, seed, n_jobs):
@@ -90,13 +95,19 @@ def doubts(found, n_unlabeled):
             "positive, the labelled positives are not a random sample of all positives; pass "
             f"{ref('prior', ...)}"
         )
-    if found.high - found.low > _WIDE:
-        return (
-            f"the class prior is uncertain: {found.prior:.3g}, {found.confidence:.0%} "
-            f"interval [{found.low:.3g}, {found.high:.3g}]; pass {ref('prior', ...)} if you know "
-            "the share of positives among the unlabelled rows, or label more rows."
-        )
-    return ""
+    if found.high - found.low <= _WIDE:
+        return ""
+    ends = f"{found.confidence:.0%} interval [{found.low:.3g}, {found.high:.3g}]"
+    advice = (
+        f"pass {ref('prior', ...)} if you know the share of positives among the unlabelled rows, "
+        "or label more rows."
+    )
+    if is_determined((found.low, found.high)):
+        return f"the class prior is uncertain: {found.prior:.3g}, {ends}; {advice}"
+    return (
+        f"the class prior is uncertain: {ends}, so these data don't determine it, and the "
+        f"threshold uses {found.prior:.3g}; {advice}"
+    )
 
 
 def _checked(found, n_unlabeled):
@@ -104,7 +115,8 @@ def _checked(found, n_unlabeled):
     message = doubts(found, n_unlabeled)
     if message:
         warn(message, UserWarning)
-    return Prior(found.prior, (found.low, found.high))
+    quantiles = quantiles_of(found.replicates, n_unlabeled)
+    return Prior(found.prior, (found.low, found.high), quantiles)
 
 
 def _estimated(data, seed, n_jobs, deadline):

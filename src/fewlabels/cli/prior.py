@@ -101,12 +101,20 @@ def prior(
     if summary["caution"]:
         say(f"Caution: {summary['caution']} ('fewlabels fit' has this option).")
     among = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
-    say(f"{summary['prior']:.3g} of {among} are positive")
     level, ends = percent(summary["confidence"]), (summary["low"], summary["high"])
+    if summary["prior"] is None:
+        found = "between {:.3g} and {:.3g}".format(*ends)
+        say(f"{found} of {among} are positive: the data don't determine it")
+    else:
+        say(f"{summary['prior']:.3g} of {among} are positive")
     marked = mark(summary["unlabeled"])
     show.lines(
         [
             (f"{level} CI", interval(*ends)),
+            (
+                "expected",
+                f"{summary['rows_low']:,} to {summary['rows_high']:,} positive unlabelled rows",
+            ),
             ("assumes", RANDOM_SAMPLE),
             ("method", summary["method"]),
             (

@@ -23,7 +23,7 @@ from ..streams.bounded import BoundedPUStream
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from ..training.curves import curve_with_prior
+from ..training.curves import curve_with_prior, curve_with_priors
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
 from .base import positive_unlabelled
@@ -86,8 +86,9 @@ class PUSVM(positive_unlabelled.PUMachine):
     probability : {"isotonic", "sigmoid"} or None, default=None
         Enables ``predict_proba`` and sets its curve. The curve is fitted without negatives to
         leave-one-out scores, so that the mean over the unlabelled rows is the prior. "isotonic"
-        averages the best increasing function and the best sigmoid. Probabilities agree with
-        ``predict``.
+        averages the best increasing function and the best sigmoid. If the prior is given,
+        probabilities agree with ``predict``. If it is estimated, they are averages over its
+        distribution, so where the data leave it open, rows above the threshold may be below 0.5.
     pos_label : value of y or None, default=None
         The positive class, if it isn't the greater value of y.
     sampling : {"two-sample", "one-sample"}, default="two-sample"
@@ -132,7 +133,9 @@ class PUSVM(positive_unlabelled.PUMachine):
     lam_ : float
         The value of ``lam`` used.
     prior_interval_ : tuple of float or None
-        Confidence interval of an estimated prior.
+        90 % interval of an estimated prior.
+    prior_quantiles_ : ndarray of shape (32,) or None
+        Quantiles of the estimate's distribution, at the middles of equal parts of (0, 1).
     propensity_weights_ : PropensityWeights or None
         How propensities became weights of the labelled rows: ``strength`` between 0 (equal
         weights) and 1 (inverse propensities), ``n_clipped``, ``effective_size``.
@@ -305,7 +308,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _fit_rows(self, rows, prior, before=None, callback=None):
         """Solve; ``before`` is None or lambda and solution of a model over the same rows."""
-        self.prior_, self.prior_interval_ = prior
+        self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
         lam = weight_of_norm(self.lam, rows.weight_positive)
         engine = self._settings(self.tol, 0.0, callback)
         settings = PUSettings(
@@ -462,6 +465,9 @@ class PUSVM(positive_unlabelled.PUMachine):
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
             describer, function = self._describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)
+        quantiles = getattr(self, "prior_quantiles_", None)  # older models have none
+        if quantiles is not None:
+            return curve_with_priors(*held_out, quantiles, self.probability)
         curve = curve_with_prior(*held_out, self.prior_, self.probability)
         return replace(curve, agrees=True)
 

@@ -129,7 +129,8 @@ class PUEnsemble(positive_unlabelled.PUMachine):
 
     Attributes
     ----------
-    prior_, prior_interval_, classes_, support_vectors_, coef_, gamma_, n_support_, history_
+    prior_, prior_interval_, prior_quantiles_, classes_, support_vectors_, coef_, gamma_,
+    n_support_, history_
         As of :class:`PUSVM`.
     propensity_weights_ : PropensityWeights or None
         As of :class:`PUSVM`. Bags draw labelled rows with these weights.
@@ -263,7 +264,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         """
         check_prior(self.prior)
         rows = self._read(X, y, sample_weight, propensity)
-        self.prior_, self.prior_interval_ = self._found_prior(rows)
+        self.prior_, self.prior_interval_, self.prior_quantiles_ = self._found_prior(rows)
         distinct = DistinctPURows(rows.data, rows.X)
         engine = Settings(
             tol=self.tol,
@@ -274,7 +275,9 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         with one_blas_thread():
             kernels, shift, families = self._grams(rows, distinct)
             is_linear = kernels[0].is_linear
-            settings = EnsembleSettings(self.prior_, self.n_bags, is_linear, engine)
+            settings = EnsembleSettings(
+                self.prior_, self.prior_quantiles_, self.n_bags, is_linear, engine
+            )
             found = solve_ensemble(families, distinct, settings, self._deadline)
             run, gram = (found.n_iter, found.history, found.worst.converged), families[0][0]
             solution = self._solution(rows, distinct, found, run, kernels, shift, gram)
@@ -348,11 +351,13 @@ class PUEnsemble(positive_unlabelled.PUMachine):
             shift=shift,
             rounding=rounding,
         )
+        is_certain = found.averaged is None
+        posterior = (found.posterior if is_certain else found.averaged)[unlabeled]
         return PUEnsembleFit(
             function=function,
             **run_by(support, rows.number_of_support(places), *run),
             is_positive=rows.predicted(function, found.function.held_out[distinct.place] - cut),
-            curve=two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
+            curve=two_sided_curve(scores, cut, posterior, weight, is_certain),
         )
 
     # -- what a fit has found ------------------------------------------------------

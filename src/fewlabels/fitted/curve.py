@@ -48,14 +48,18 @@ def agreeing(p, chosen):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """``expit(slope * decision + intercept)``, or its mean with an increasing function."""
+    """``expit(slope * decision + intercept)``, or its mean with an increasing function.
 
-    slope: float
-    intercept: float
+    With several slopes and intercepts, it is the mean of these sigmoids.
+    """
+
+    slope: float | np.ndarray
+    intercept: float | np.ndarray
     knots: np.ndarray | None = None  # the function is linear between them, constant outside
     values: np.ndarray | None = None  # at the knots
     kind: str = "sigmoid"  # what was asked for: "isotonic" of no rows at all has no knots
-    # Whether the class of a row is its most probable one. Curves of older files may disagree.
+    # Whether the class of a row is its most probable one. Curves over an estimated class prior
+    # disagree where the estimate is uncertain, and those of older files may.
     agrees: bool = False
 
     def __call__(self, decision):
@@ -64,8 +68,10 @@ class Curve:
         return agreeing(p, class_of(decision)) if self.agrees else p
 
     def _fitted(self, decision):
-        z = self.slope * decision + self.intercept
-        p = np.column_stack([expit(-z), expit(z)])
+        z = np.multiply.outer(decision, self.slope) + self.intercept
+        p = np.stack([expit(-z), expit(z)], axis=1)
+        if p.ndim > 2:
+            p = p.mean(axis=2)
         if self.knots is None:
             return p
         step = np.interp(decision, self.knots, self.values)
@@ -74,11 +80,12 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class TwoSidedCurve:
-    """A logistic curve through one half at zero, with one slope above and another below."""
+    """A logistic curve through ``level`` at zero, with one slope above and another below."""
 
     spread: float  # unit of the decision
     slopes: np.ndarray  # above zero, below
     agrees: bool = False  # as of Curve
+    level: float = 0.0  # log odds at zero
 
     def sides(self, decision):
         """The decision's parts above and below zero in its unit, shape (n, 2)."""
@@ -87,6 +94,6 @@ class TwoSidedCurve:
 
     def __call__(self, decision):
         """Probabilities of the two classes, shape (n, 2)."""
-        logit = self.sides(decision) @ self.slopes
+        logit = self.level + self.sides(decision) @ self.slopes
         p = np.column_stack([expit(-logit), expit(logit)])
         return agreeing(p, class_of(decision)) if self.agrees else p

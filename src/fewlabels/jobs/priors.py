@@ -6,6 +6,7 @@ import numpy as np
 
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from ..class_prior.finding import doubts
+from ..class_prior.uncertainty import is_determined
 from ..io.given import source_of
 from ..io.tables.training import read_training
 from ..options.fit import ENCODING
@@ -53,7 +54,7 @@ def prior(
     Returns
     -------
     dict
-        Estimate, interval, counts and seconds.
+        Estimate (None if the interval is too wide for one), interval, counts and seconds.
     """
     _CONFIDENCE.checked("confidence", confidence)
     for name in options:
@@ -87,15 +88,21 @@ def prior(
     except ValueError as error:
         raise UserError(error) from error
     n_positive = int(found.y.sum())
+    determined = is_determined((result.low, result.high))
     values = [result.prior, result.low, result.high]
+    ends = (result.low * (len(found.y) - n_positive), result.high * (len(found.y) - n_positive))
     caution = doubts(result, len(found.y) - n_positive).rstrip(".") or None
     if convention == "pooled":
         values = [pooled_from_unlabeled(v, n_positive, len(found.y) - n_positive) for v in values]
+    if not determined:
+        values[0] = None
     return {
         "data": str(data),
         "target": target,
         **roles.facts,
         **dict(zip(("prior", "low", "high"), map(finite, values), strict=True)),
+        # Of the unlabelled rows, whatever the convention.
+        **dict(zip(("rows_low", "rows_high"), map(round, ends), strict=True)),
         "caution": caution and observer.words(caution),
         "confidence": result.confidence,
         "convention": convention,

@@ -4,6 +4,8 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
+from typing import Any
+
 from ..io.models.contents import (
     CANNOT_TELL,
     NOT_REJECTED,
@@ -124,13 +126,27 @@ def _predicted_positive(training):
 
 def _prior(training):
     """The class prior, whether it was given, and how certain it is."""
-    if training.get("prior") is None:
+    low, high = training.get("prior_low"), training.get("prior_high")
+    if training.get("prior") is None and low is None:
         return None
+    level = training["prior_confidence"]
+    if training["prior"] is None:
+        return (
+            f"between {low:.3g} and {high:.3g} of the unlabelled rows, "
+            f"{_counts(training)} ({words.percent(level)} CI): the data don't determine it, and "
+            f"the threshold uses {training['prior_used']:.3g}"
+        )
     value = f"{training['prior']:.3g} of the unlabelled rows{_pooled(training)}"
     if not training["prior_estimated"]:
         return f"{value}, as given"
-    ends = words.interval(training["prior_low"], training["prior_high"])
-    return f"{value}, estimated; {words.percent(training['prior_confidence'])} CI {ends}"
+    ends = words.interval(low, high)
+    return f"{value}, estimated; {words.percent(level)} CI {ends}, {_counts(training)}"
+
+
+def _counts(training: dict[str, Any]) -> str:
+    """Ends of the interval of the number of positive rows."""
+    ends = (training[f"prior_{end}"] * training["rows_unlabeled"] for end in ("low", "high"))
+    return "{:,.0f} to {:,.0f} rows".format(*ends)
 
 
 def _pooled(training):
@@ -148,7 +164,7 @@ def _expected(training):
     is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
     doubted = ", probably too high" if is_high else ""
     for name, rate in (training.get("expected") or {}).items():
-        value = f"{rate['value']:.3g}"
+        value = "not determined by the data" if rate["value"] is None else f"{rate['value']:.3g}"
         if rate["low"] is not None:
             value += f" (90 % CI {words.interval(rate['low'], rate['high'])})"
         yield name, value + doubted

@@ -120,7 +120,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         Kernel values that the folds' fits evaluated; the final fit is not counted.
     n_splits_, n_iter_ : int
         Number of folds, and iterations of the final fit.
-    prior_, prior_interval_, classes_
+    prior_, prior_interval_, prior_quantiles_, classes_
         As in :class:`fewlabels.PUSVM`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -209,7 +209,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             weight = np.bincount(kept, weight, rows.shape[0])
         kept = np.arange(rows.shape[0]) if kept is None else kept
         prior, self.classes_ = prior_of(self._machine(prior=self.prior), X, y, sample_weight)
-        self.prior_, self.prior_interval_ = prior
+        self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
 
         positive, _ = split_labels(y, self.pos_label)
         labels = self.classes_[positive.astype(np.intp)]

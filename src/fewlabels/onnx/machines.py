@@ -169,9 +169,15 @@ def _probabilities(graph, curve, decision):
 
 
 def _one_sigmoid(graph, curve, decision):
-    """A sigmoid, or the mean of one and of a function that is linear between knots."""
-    z = graph.add("Mul", decision, np.float64(curve.slope))
-    columns = _sigmoids(graph, graph.add("Add", z, np.float64(curve.intercept)))
+    """Sigmoids, or their mean with a function that is linear between knots."""
+    several, x = np.ndim(curve.slope) > 0, decision
+    if several:
+        x = graph.add("Unsqueeze", decision, np.array([1]))
+    z = graph.add("Mul", x, np.asarray(curve.slope, dtype=np.float64))
+    columns = _sigmoids(graph, graph.add("Add", z, np.asarray(curve.intercept, dtype=np.float64)))
+    if several:
+        axis = np.array([1])
+        columns = [graph.add("ReduceMean", column, axis, keepdims=0) for column in columns]
     if curve.knots is None:
         return columns
     step = _interpolated(graph, np.asarray(curve.knots), curve.values, decision)
@@ -190,7 +196,7 @@ def _two_slopes(graph, curve, decision):
         graph.add("Mul", side, np.float64(slope))
         for side, slope in zip(sides, curve.slopes, strict=True)
     ]
-    return _sigmoids(graph, graph.add("Add", *parts))
+    return _sigmoids(graph, graph.add("Add", graph.add("Add", *parts), np.float64(curve.level)))
 
 
 def _sigmoids(graph, z):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..class_prior.uncertainty import is_determined
 from ..io.tables.profile import ColumnProfile
 from ..tasks.task import Task
 
@@ -34,6 +35,11 @@ class Rate:
     interval: tuple[float, float] | None
     source: str
     term: str = ""
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the interval is narrow enough for the value to mean anything."""
+        return is_determined(self.interval)
 
 
 class Excerpt(NamedTuple):

@@ -30,28 +30,25 @@ def find(fit):
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
     hidden = hide_labels(machine, fit.X, y, fit.deadline, training["seconds"])
-    rates, notes = _rates(hidden, marked, n_unlabelled, name, prior)
-    expected = words.count(round(prior.value * n_unlabelled))
-    headline = (
-        f"About {words.percent(prior.value)} of {words.rows(n_unlabelled)} without a label "
-        f"are expected to be '{name}': about {expected}. The model predicts '{name}' for "
-        f"{words.of_all(marked, n_unlabelled)}."
-    )
+    quantiles = getattr(machine, "prior_quantiles_", None)
+    rates, notes = _rates(hidden, marked, n_unlabelled, name, prior, quantiles)
+    headline = _headline(prior, rates, marked, n_unlabelled, name)
     answer = [
         (f"Rows predicted '{name}'", words.of_all(marked, n_unlabelled)),
-        (f"Expected share of '{name}'", words.estimate(prior.value, prior.interval)),
-        *((rate.name, words.estimate(rate.value, rate.interval)) for rate in rates),
+        (f"Expected share of '{name}'", _shown(prior)),
+        *_expected_rows(prior, n_unlabelled, name),
+        *((rate.name, _shown(rate)) for rate in rates),
     ]
-    if rates:
-        headline += (
-            f" The expected precision is {words.percent(rates[0].value)} (90 % CI "
-            f"{words.span(rates[0].interval)}), and the expected recall "
-            f"{words.percent(rates[1].value)} (90 % CI {words.span(rates[1].interval)}), if "
-            f"{RANDOM_SAMPLE}."
-        )
     if training.get("prior_contradiction"):
         return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
-    if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
+    if not prior.is_determined:
+        notes.append(
+            f"The threshold needs a share of '{name}' and takes {words.percent(prior.value)}, "
+            f"which these data don't determine ({words.span(prior.interval)}). So the number of "
+            f"rows predicted '{name}' means little, and the ranking is more reliable. Pass "
+            f"{ref('prior')} if you know the share."
+        )
+    elif prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
             f"These data leave the share of '{name}' among the unlabelled rows uncertain "
             f"({words.span(prior.interval)}). It affects how many rows are predicted so, "
@@ -70,6 +67,54 @@ def find(fit):
         notes=tuple(notes),
         bias=sensitivity(fit, name),
     )
+
+
+def _shown(rate: Rate) -> str:
+    """A rate and its interval; without a point where the data don't determine it."""
+    if rate.interval is None or rate.is_determined:
+        return words.estimate(rate.value, rate.interval)
+    return f"{words.between(rate.interval)}: the data don't determine it"
+
+
+def _in_a_sentence(rate: Rate) -> str:
+    """An error rate and its interval, as ``_shown``."""
+    if rate.interval is None or rate.is_determined:
+        return f"{words.percent(rate.value)} (90 % CI {words.span(rate.interval)})"
+    return f"{words.between(rate.interval)} (90 % CI; the data don't determine it)"
+
+
+def _expected_rows(prior: Rate, n_unlabelled: int, name: str) -> list[tuple[str, str]]:
+    """A line of the answer on the number of positive rows, where it isn't certain."""
+    if prior.interval is None:
+        return []
+    low, high = (words.count(round(end * n_unlabelled)) for end in prior.interval)
+    shown = f"{words.count(round(prior.value * n_unlabelled))} ({low} to {high})"
+    if not prior.is_determined:
+        shown = f"between {low} and {high}"
+    return [(f"Expected number of '{name}'", shown)]
+
+
+def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, name: str) -> str:
+    """How many rows are positive, how many are predicted so, and how well."""
+    rows = f"of {words.rows(n_unlabelled)} without a label are expected to be '{name}'"
+    expected = words.count(round(prior.value * n_unlabelled))
+    text = f"About {words.percent(prior.value)} {rows}: about {expected}"
+    if prior.interval is not None:
+        low, high = (words.count(round(end * n_unlabelled)) for end in prior.interval)
+        text += f" (90 % CI {words.span(prior.interval)}, or {low} to {high} rows)"
+        if not prior.is_determined:
+            text = (
+                f"{words.capital(words.between(prior.interval))} {rows}, or {low} to {high} rows "
+                "(90 % CI): the data don't determine it"
+            )
+    text += f". The model predicts '{name}' for {words.of_all(marked, n_unlabelled)}."
+    if rates:
+        precision, recall = map(_in_a_sentence, rates)
+        text += (
+            f" The expected precision is {precision}, and the expected recall {recall}, if "
+            f"{RANDOM_SAMPLE}."
+        )
+    return text
 
 
 def _ranked_only(fit, prior, ranking):
@@ -99,13 +144,13 @@ def _prior(machine, name):
     )
 
 
-def _rates(hidden, marked, n_unlabelled, name, prior):
+def _rates(hidden, marked, n_unlabelled, name, prior, quantiles):
     """Precision and recall of the marked rows, as hidden labels and the prior say."""
     if not hidden.n:
         return [], [f"Error rates are unknown: {hidden.reason}"]
     if not marked:
         return [], ["No unlabelled row is predicted positive, so there are no error rates."]
-    found = promise(prior.value, prior.interval, hidden.found, hidden.n, marked, n_unlabelled)
+    found = promise(prior.value, quantiles, hidden.found, hidden.n, marked, n_unlabelled)
     of_what = (
         f"{words.count(hidden.found)} of {words.count(hidden.n)} labelled rows are found if "
         "their labels are hidden in training."
@@ -115,7 +160,7 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
         found.precision,
         found.precision_interval,
         "Class prior times recall, divided by the share predicted positive "
-        f"({words.percent(marked / n_unlabelled)}). Median over the uncertainty of these.",
+        f"({words.percent(marked / n_unlabelled)}). Mean over the uncertainty of these.",
         "precision",
     )
     title = f"Recall of '{name}'"

@@ -1,13 +1,19 @@
 """Curves from scores to probabilities, fitted with a prior or to a few labels; bins of them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
 from ..fitted import ClassCurves, Curve
+
+Floats = npt.NDArray[np.float64]
+# Scores and their weights.
+Weighted = tuple[Floats, Floats]
 
 # Logarithms of slopes that are tried.
 _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
@@ -25,6 +31,8 @@ _EXACT = 1e-14
 _SAME = 1e-9
 # A step of the search for intercepts that give shares is exact when means are so near to these.
 _EXACT_SHARE, _STEPS = 1e-13, 500
+# Priors that a curve is averaged over, and distinct unlabelled scores that each takes at most.
+N_PRIORS, _MOST_SCORES = 8, 1000
 
 
 def curve_with_prior(positive, unlabeled, prior, kind):
@@ -57,16 +65,62 @@ def curve_with_prior(positive, unlabeled, prior, kind):
         kind=kind,
     )
     if kind == "isotonic":
-        knots, group = _distinct(others)
-        mass = np.bincount(group, weights=mass)
-        # A positive score counts at the next unlabelled one, or at the last.
-        rounding = _SAME * np.abs(knots).max()
-        place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
-        found = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
-        centers, values = _isotonic(knots, prior * found / mass, mass)
-        values = _with_mean(centers, np.minimum(values, 1.0), knots, mass, prior)
-        return replace(curve, knots=centers, values=values)
+        knots, values = _steps(positive, unlabeled, [prior])
+        return replace(curve, knots=knots, values=values)
     return curve
+
+
+def curve_with_priors(
+    positive: Weighted, unlabeled: Weighted, quantiles: npt.ArrayLike, kind: str
+) -> Curve:
+    """The mean of ``curve_with_prior`` over the priors of a distribution, as one Curve.
+
+    The distribution is given by quantiles of equal weight. Many unlabelled scores take bins, since
+    there is a curve for each of several priors.
+    """
+    priors = priors_of(quantiles)
+    binned = _binned(unlabeled[0], unlabeled[1] / unlabeled[1].sum())
+    curves = [curve_with_prior(positive, binned, prior, "sigmoid") for prior in priors]
+    slopes, intercepts = np.array([(one.slope, one.intercept) for one in curves]).T
+    curve = Curve(slopes, intercepts, kind=kind)
+    if kind == "isotonic":
+        knots, values = _steps(positive, unlabeled, priors)
+        return replace(curve, knots=knots, values=values)
+    return curve
+
+
+def priors_of(quantiles: npt.ArrayLike) -> Floats:
+    """A few priors of equal weight that stand for the quantiles, with the same mean."""
+    groups = np.array_split(np.asarray(quantiles, dtype=float), N_PRIORS)
+    return np.clip([part.mean() for part in groups], _LEAST, 1.0 - _LEAST)
+
+
+def _binned(scores: Floats, mass: Floats) -> Weighted:
+    """Means and weights of bins of scores; the scores themselves where they are few."""
+    values, _, total, bins = equal_bins(scores, mass, _MOST_SCORES, 1.0)
+    if len(values) <= _MOST_SCORES:
+        return values, total
+    _, place = np.unique(bins, return_inverse=True)
+    in_bin = np.bincount(place, weights=total).astype(float)
+    return np.bincount(place, weights=total * values) / in_bin, in_bin
+
+
+def _steps(
+    positive: Weighted, unlabeled: Weighted, priors: Iterable[float]
+) -> tuple[Floats, Floats]:
+    """Knots and values of the best increasing function, averaged over priors."""
+    (scores, weight), others = positive, unlabeled[0]
+    knots, group = _distinct(others)
+    mass = np.bincount(group, weights=unlabeled[1] / unlabeled[1].sum())
+    # A positive score counts at the next unlabelled one, or at the last.
+    rounding = _SAME * np.abs(knots).max()
+    place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
+    found: Floats = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
+    centers, ratio = _isotonic(knots, found / mass, mass)
+    values = [
+        _with_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior) for prior in priors
+    ]
+    return centers, np.mean(values, axis=0)
 
 
 def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):

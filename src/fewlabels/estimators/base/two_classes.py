@@ -143,10 +143,11 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
         An increasing function of the decision, see ``probability``; of several classes, of the
         differences between their decisions. The first call after rows have changed fits it, and a
-        saved model keeps it. The class that ``predict`` gives always has the largest probability.
-        Where the fitted curve has another class ahead, the two are made equally probable but for
-        a thousandth. (Model files from before this rule keep
-        the curves that they hold, which may disagree with ``predict``.)
+        saved model keeps it. The class that ``predict`` gives has the largest probability: where
+        the fitted curve has another class ahead, the two are made equally probable but for a
+        thousandth. The exception are models of positive and unlabelled rows with an estimated
+        prior. Their probabilities are averages over the prior's distribution, while the threshold
+        uses the estimate. (Model files from before this rule keep the curves that they hold.)
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...class_prior import unlabeled_from_pooled
+from ...class_prior.uncertainty import is_determined
 from ...io.tables import target as rows_of
 from ...options.words import UserError, ref
 from ..answers import Answer
@@ -80,14 +81,16 @@ def why_tuned(tuning):
 def figures(estimator, X, labeled, counted):
     """Figures of the prior and of the rows that are predicted positive."""
     (n_labeled,) = labeled.values()
-    interval = estimator.prior_interval_
+    interval, prior = estimator.prior_interval_, finite(estimator.prior_)
     # The transduction gives labelled rows their own labels.
     others, found = counted or transduced(estimator)
     return {
         "rows_labeled": n_labeled,
         "rows_unlabeled": others + found - n_labeled,
         "unlabeled_predicted_positive": found - n_labeled,
-        "prior": finite(estimator.prior_),
+        # The estimate that the threshold uses; no figure to report where it isn't determined.
+        "prior": prior if is_determined(interval) else None,
+        "prior_used": prior,
         "prior_estimated": interval is not None,
         "prior_low": None if interval is None else finite(interval[0]),
         "prior_high": None if interval is None else finite(interval[1]),

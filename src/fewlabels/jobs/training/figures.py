@@ -88,7 +88,8 @@ def silenced(training):
     if no_signal(training) is None:
         return training
     counted = {"unlabeled_predicted_positive", "unlabeled_predicted"} & training.keys()
-    estimated = ("prior", "prior_low", "prior_high") if training.get("prior_estimated") else ()
+    of_prior = ("prior", "prior_used", "prior_low", "prior_high")
+    estimated = of_prior if training.get("prior_estimated") else ()
     return {**training, **dict.fromkeys((*counted, *estimated))}
 
 

@@ -51,10 +51,13 @@ def expected_of(training):
 
 
 def by_term(rates):
-    """Rates by their usual names, such as "precision", with the ends of their intervals."""
+    """Rates by their usual names, such as "precision", with the ends of their intervals.
+
+    A rate that the data don't determine has ends only.
+    """
     return {
         rate.term: {
-            "value": rate.value,
+            "value": rate.value if rate.is_determined else None,
             "low": rate.interval and rate.interval[0],
             "high": rate.interval and rate.interval[1],
         }

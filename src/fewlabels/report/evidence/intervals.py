@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+import numpy.typing as npt
+from scipy.special import ndtr, xlogy
 from scipy.stats import beta
 
+from ...class_prior.uncertainty import prior_at
 from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
 
 __all__ = [
@@ -18,10 +20,6 @@ __all__ = [
 
 _TAIL = (1.0 - CONFIDENCE) / 2.0
 _DRAWS = 20_000
-# If fewer draws are possible, these many least impossible ones are taken.
-_FEWEST = 200
-# Standard deviations between the middle of a normal distribution and the ends of its interval.
-_ENDS = 1.645
 # Correlation of the errors of the class prior and of recall. If the labelled rows happen to be
 # easy ones, the prior comes out too small and recall too large. Over the first half of the sets of
 # benchmarks/promises.py it is -0.59, over the second -0.64; this is a little less.
@@ -46,40 +44,49 @@ class Promise(NamedTuple):
     recall_interval: tuple[float, float]
 
 
-def promise(prior, prior_interval, found, n_hidden, marked, n_unlabelled, seed=0):
+def promise(
+    prior: float,
+    quantiles: npt.NDArray[np.float64] | None,
+    found: int,
+    n_hidden: int,
+    marked: int,
+    n_unlabelled: int,
+    seed: int = 0,
+) -> Promise:
     """Precision and recall of a model that marks ``marked`` of ``n_unlabelled`` unlabelled rows.
 
     Models that were trained without knowing the labels of ``n_hidden`` rows marked ``found`` of
-    these. Recall is drawn from its posterior (with Jeffreys' prior), the class prior from two
-    normal halves that fit its interval. The errors of both are correlated. Each draw then counts
-    positive rows and how many of these are marked. Draws in which more rows are positive than
-    marked, or more are missed than not marked, are impossible and dropped. The precision is the
-    median of what remains. Intervals are of the shares among these very rows, and chance among few
-    rows widens them.
+    these. Recall is drawn from its posterior (with Jeffreys' prior), the class prior from the
+    distribution of its estimate, which has these ``quantiles`` (None if ``prior`` is known). The
+    errors of both are correlated. Each draw then counts positive rows and how many of these are
+    marked: not more than all marked rows, and not so few that more are missed than aren't marked.
+    A draw counts as much as the hidden labels agree with the possible recall that is nearest to
+    theirs (profile likelihood). The precision is the mean over the draws, so that it carries the
+    prior's uncertainty: without separation it is the share of positives itself. Intervals are of
+    the shares among these very rows, and chance among few rows widens them.
     """
     rng = np.random.default_rng(seed)
-    hits, n = cross_fitted(found, n_hidden)
+    counted, n = cross_fitted(found, n_hidden)
     normal, own = rng.standard_normal((2, _DRAWS))
     own = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * own
-    recall = beta.ppf(ndtr(own), hits + 0.5, n - hits + 0.5)
+    recall = beta.ppf(ndtr(own), counted + 0.5, n - counted + 0.5)
     share = np.full(_DRAWS, prior)
-    if prior_interval is not None:
-        low, high = prior_interval
-        share = prior + np.where(normal < 0, prior - low, high - prior) * normal / _ENDS
-        share = np.clip(share, 0.0, 1.0)
+    if quantiles is not None:
+        share = prior_at(ndtr(normal), quantiles)
     positives = np.maximum(1, np.round(share * n_unlabelled).astype(int))
-    hits = rng.binomial(positives, recall)
-    excess = np.maximum(hits - marked, positives - hits - (n_unlabelled - marked))
-    possible = excess <= 0
-    if possible.sum() < _FEWEST:
-        possible = np.argsort(excess, kind="stable")[:_FEWEST]
-    hits, positives = np.minimum(hits[possible], marked), positives[possible]
-    precision, recall = hits / marked, hits / positives
-    median = float(np.median(precision))
+    fewest = np.maximum(0, positives - (n_unlabelled - marked))
+    most = np.minimum(marked, positives)
+    hits = np.clip(rng.binomial(positives, recall), fewest, most)
+    nearest = np.clip(found / n_hidden, fewest / positives, most / positives)
+    log_weight = xlogy(counted, nearest) + xlogy(n - counted, 1.0 - nearest)
+    weight = np.exp(log_weight - log_weight.max())
+    drawn = rng.choice(_DRAWS, _DRAWS, p=weight / weight.sum())
+    precision, recall = (hits / marked)[drawn], (hits / positives)[drawn]
+    mean = float(np.mean(precision))
     ends = [_TAIL, 1.0 - _TAIL]
     return Promise(
-        median,
-        _around(median, np.quantile(precision, ends)),
+        mean,
+        _around(mean, np.quantile(precision, ends)),
         found / n_hidden,
         _around(found / n_hidden, np.quantile(recall, ends)),
     )

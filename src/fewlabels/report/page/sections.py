@@ -191,12 +191,13 @@ def rates(contents):
         return None
     rows = []
     for rate in shown:
-        value, ends = words.percent(rate.value), ""
+        value, ends = words.percent(rate.value) if rate.is_determined else "not determined", ""
         name = f"{rate.name}: {value}"
         if rate.interval is not None:
             ends = words.span(rate.interval)
             name += f", interval {ends}"
-        picture = pictures.interval(rate.value, rate.interval, name=name)
+        point = rate.value if rate.is_determined else None
+        picture = pictures.interval(point, rate.interval, name=name)
         rows.append((rate.name, value, ends, picture, prose(rate.source)))
     return section(
         "rates",

@@ -25,6 +25,12 @@ def estimate(value, interval):
     return percent(value) if interval is None else f"{percent(value)} ({span(interval)})"
 
 
+def between(interval: tuple[float, float]) -> str:
+    """Write a share by the ends of its interval alone."""
+    low, high = interval
+    return f"between {percent(low)} and {percent(high)}"
+
+
 def count(number):
     return f"{number:,}"
 

@@ -11,7 +11,7 @@ from ...problem import soft_labels
 from ...solvers import Result, Settings, solve_decomposition
 from ...solvers.run import WHOLE
 from ..area import area_of
-from ..curves import mean_and_spread
+from ..curves import mean_and_spread, priors_of
 from .bags import bagged_machines
 from .scores import Scored, fit_logistic
 
@@ -35,10 +35,11 @@ class EnsembleSettings:
     """Parameters of a fit.
 
     With a linear kernel no row is the origin: norms are taken around the mean row, and the second
-    stage alone decides.
+    stage alone decides. ``quantiles`` of an estimated prior are what probabilities average over.
     """
 
     prior: float
+    quantiles: np.ndarray | None
     n_bags: int
     is_linear: bool
     engine: Settings
@@ -48,13 +49,15 @@ class EnsembleSettings:
 class EnsembleSolution:
     """The decision before it is cut, with held-out scores, and both stages.
 
-    Probabilities of the first stage; costs, areas and weights of members by kernel and cost, NaN
+    Probabilities of the first stage, with the prior and averaged over its distribution (None where
+    it was given); costs, areas and weights of members by kernel and cost, NaN
     and 0 where there is no such member; steps and history of all models; and a Result: one that
     did not reach the tolerance, if there is any.
     """
 
     function: Scored
     posterior: np.ndarray
+    averaged: np.ndarray | None
     costs: np.ndarray
     auc: np.ndarray
     weights: np.ndarray
@@ -109,6 +112,7 @@ def _mean_of_families(solved, rows):
     return EnsembleSolution(
         function,
         share * sum(one.posterior for one in solved),
+        None if solved[0].averaged is None else share * sum(one.averaged for one in solved),
         costs,
         auc,
         weights,
@@ -140,8 +144,8 @@ def _solved(grams, rows, settings, deadline):
     weights = softmax(auc / _SHARPNESS)
     weights[weights < _NEGLIGIBLE] = 0.0
     weights = weights / weights.sum()
-    function = _mean_of_members(bags, weights, rows)
-    posterior = _posterior(function, rows, settings.prior)
+    function = of_bags = _mean_of_members(bags, weights, rows)
+    posterior = _posterior(of_bags, rows, settings.prior)
     cost = _COST / size
     second, result = _second_stage(grams, rows, posterior, weights, cost, settings, deadline)
     if settings.is_linear:
@@ -150,9 +154,14 @@ def _solved(grams, rows, settings, deadline):
         unlabeled = rows.weight * (rows.label < 0)
         function = function.standardised(unlabeled) + second.standardised(unlabeled)
     worst = bags.unfinished if result.converged and bags.unfinished else result
+    averaged = None
+    if settings.quantiles is not None:
+        priors = priors_of(settings.quantiles)
+        averaged = np.mean([_posterior(of_bags, rows, prior) for prior in priors], axis=0)
     return EnsembleSolution(
         function,
         posterior,
+        averaged,
         costs,
         auc,
         weights,
@@ -209,9 +218,17 @@ def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
     return Scored(np.outer(weights, result.a), bias, without_own + bias), result
 
 
-def two_sided_curve(scores, cut, posterior, weight):
-    """The curve with slopes above and below the cut, from held-out scores and ``posterior``."""
-    curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2))
+def two_sided_curve(scores, cut, posterior, weight, is_certain):
+    """The curve with slopes above and below the cut, from held-out scores and ``posterior``.
+
+    If the prior ``is_certain``, the class is the more probable one on either side of the cut. Else
+    ``posterior`` averages over its distribution, and the curve may have any level at the cut.
+    """
+    curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2), agrees=is_certain)
     features = curve.sides(scores - cut)
+    if not is_certain:
+        features = np.column_stack([features, np.ones(len(scores))])
     target = np.average(features * posterior[:, None], axis=0, weights=weight)
-    return replace(curve, slopes=fit_logistic(features, weight, target, [True, True]), agrees=True)
+    found = fit_logistic(features, weight, target, [True, True, False][: features.shape[1]])
+    level = 0.0 if is_certain else float(found[2])
+    return replace(curve, slopes=found[:2], level=level)
