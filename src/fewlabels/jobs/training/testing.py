@@ -98,23 +98,43 @@ def _signal_facts(tests, facts):
     one, other = "rows of each class", "rows of the others"
     if len(names) == 2:
         one, other = (f"rows of {quoted(name)}" if name else "unlabelled rows" for name in names)
-    of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
-    area = (
-        f"{of_what} {signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}; "
-        "chance is 0.5"
-    )
+    area = _area_words(signal, names)
+    unless, and_pass = "", ""
+    if signal.best is None:
+        share = f"the share of {quoted(facts['positive'])} among the unlabelled rows"
+        and_pass = f"pass {ref('prior', some='SHARE')} if you know {share}, "
+    if signal.up_to is not None:
+        unless = (
+            f", unless more than {100 * signal.up_to:.0f} % of the unlabelled rows are "
+            f"{quoted(facts['positive'])} too"
+        )
     if tests.silences:
         kept["headline"] = (
             f"No signal: the features do not separate held-out {one} from {other} better than "
-            f"chance ({area}), so no share, precision, ranking or probability is given; use "
-            "features that are related to the labels, or label more rows"
+            f"chance{unless} ({area}), so no share, precision, ranking or probability is given; "
+            f"{and_pass}use features that are related to the labels, or label more rows"
         )
     else:
         kept["caution"] = (
             f"Too few labels to tell whether the model separates held-out {one} from {other} "
-            f"better than chance ({area}); check some of its answers, or label more rows"
+            f"better than chance ({area}); {and_pass}check some of its answers, or label more rows"
         )
     return kept
+
+
+def _area_words(signal, names):
+    """The ROC AUC with its interval, and what chance and a perfect model reach."""
+    of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
+    area = f"{signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}"
+    if names[1] is not None:
+        return f"{of_what} {area}; chance is 0.5"
+    best = (
+        f"1 minus half the share of {quoted(names[0])} among them"
+        if signal.best is None
+        else f"{signal.best:.3g}, as the others hold a share of {2 - 2 * signal.best:.2g} of "
+        f"{quoted(names[0])}"
+    )
+    return f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
 
 
 def contradiction_words(contradiction, prior, facts):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...gram import row_keys
 from ...model_selection import labelled_at_random_test
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
@@ -71,13 +72,24 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     if held.reason:
         return Tests(reason=held.reason)
     parts = np.zeros(len(kinds), int) if held.parts is None else held.parts
-    signal = permutation_test(held.scores, kinds, parts, held.planned, int(np.sum(labelled)))
+    interval = getattr(estimator, "prior_interval_", None)
+    prior = 0.0
+    if task.has_prior:  # an estimate can't be trusted before anybody knows of a signal
+        prior = float(estimator.prior_) if interval is None else None
+    signal = permutation_test(
+        held.scores,
+        kinds,
+        parts,
+        held.planned,
+        int(np.sum(labelled)),
+        prior=prior,
+        rows=row_keys(X[held.rows]),
+    )
     if signal is None:
         return Tests(reason="no labelled row could be held out together with one of another kind")
     all_held = held if held.is_complete and not is_sample else None
     if not task.has_prior:
         return Tests(signal, None, all_held)
-    interval = getattr(estimator, "prior_interval_", None)
     contradiction = _contradiction(estimator.prior_, interval, held, kinds, signal)
     return Tests(signal, contradiction, all_held)
 
