@@ -14,8 +14,10 @@ CONFIDENCE = 0.99
 # A ROC AUC of one class against the other that is worth having: where the interval excludes it,
 # labels were enough to tell.
 WORTHWHILE = 0.7
-# "No signal" has to hold up to this share of positives among the unlabelled rows at least.
-_LEAST_SHARE = 0.1
+# Where the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
+# one at least. And labelled rows must not avoid the lowest scores, by a one-sided test of this
+# level: of mostly positive rows, a good model gives only the lowest scores to others.
+_LEAST_SHARE, _AVOIDING = 0.1, 0.1
 # Scores of one model that differ by less, relative to their size, differ by rounding.
 _DIGITS = 12
 # Nearer to 0 and 1 than this, variances are rounding.
@@ -33,9 +35,10 @@ class PermutationTest(NamedTuple):
     rows.
 
     A useful model has a ROC AUC of 0.7 of one class against the other. Unlabelled rows hold
-    positives, which no model separates from labelled ones: ``best`` is the ROC AUC that a perfect
-    model reaches, 1 minus half the share of positives, or None where nobody knows that share.
-    "No signal" then holds ``up_to`` some share of positives, which is None in all other cases.
+    positives, which no model separates from labelled ones. With a share p of them, a model has a
+    ROC AUC of p/2 + (1 - p) A against unlabelled rows if it has A against the others. ``best`` is
+    that of a perfect model, or None where nobody knows the share. "No signal" then holds ``up_to``
+    some share of positives, which is None in all other cases.
     """
 
     area: float
@@ -114,13 +117,18 @@ def permutation_test(
         inside = (ranks * (kinds[:, None] == classes)).sum(axis=0)
         return float(np.mean((inside - least)[used] / pairs[used]))
 
+    def depth_of(kinds):
+        return float(np.mean(depths[kinds == 1])) if prior is None else 0.0
+
     order = np.concatenate(rows_of)
     ours, part = kinds[order], np.repeat(np.arange(len(rows_of)), [len(k) for k in rows_of])
+    depths = np.log(ranks[:, 0] / (np.bincount(part)[part] + 1.0))
     rng = np.random.default_rng(random_state)
     area = area_of(ours)
-    chance = [area_of(ours[np.lexsort((rng.random(len(ours)), part))]) for _ in range(_SHUFFLES)]
+    shuffled = [ours[np.lexsort((rng.random(len(ours)), part))] for _ in range(_SHUFFLES)]
+    chance = np.array([(area_of(one), depth_of(one)) for one in shuffled])
     shared = 1.0 + (len(rows_of) - 1.0) / max(1.0, planned - 1.0)
-    error = float(np.std(chance)) * np.sqrt(shared)
+    error, depth_error = np.std(chance, axis=0) * np.sqrt(shared)
     own = float(np.mean(sizes.sum(axis=0)[used]))
     low, high = _interval(area, error, own, len(ours) - own)
     if low <= 0.5:
@@ -135,7 +143,9 @@ def permutation_test(
         return PermutationTest(area, low, high, SIGNAL, labels, best)
     holds_up_to = (WORTHWHILE - high) / (WORTHWHILE - 0.5)
     needed = _LEAST_SHARE if prior is None else prior
-    if high >= WORTHWHILE or holds_up_to <= needed:
+    above = depth_of(ours) - chance[:, 1].mean()
+    avoiding = prior is None and above > norm.ppf(1.0 - _AVOIDING) * depth_error
+    if high >= WORTHWHILE or holds_up_to <= needed or avoiding:
         return PermutationTest(area, low, high, TOO_FEW, labels, best)
     up_to = min(1.0, holds_up_to) if prior is None else None
     return PermutationTest(area, low, high, NO_SIGNAL, labels, best, up_to)

@@ -22,9 +22,13 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, budget):
-    """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
-    from ...report.evidence.testing import labels_test, tested  # slow to import
+def test_model(fitted, X, y, budget, rows=None):
+    """The ``Tests`` of a model that was fitted to labels, and notes for the user.
+
+    ``rows`` are those of the table, of which ``X`` was made.
+    """
+    from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
+    from ...report.evidence.testing import labels_test, tested
 
     deadline = budget.test()
     tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
@@ -32,6 +36,8 @@ def test_model(fitted, X, y, budget):
         deadline = budget.test_labels()
         tests = tests._replace(labels=labels_test(fitted.estimator, X, y, deadline))
         cut = cut + deadline.cut
+    if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
+        tests = tests._replace(apart=columns_apart(rows, y == 1))
     notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
@@ -43,14 +49,17 @@ def tests_facts(tests, estimator, facts):
     if tests is None:
         return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
     prior = getattr(estimator, "prior_", None)
-    contradiction = contradiction_words(tests.contradiction, prior, facts)
+    contradiction = contradiction_words(tests.contradiction, prior, facts, tests.apart)
     if contradiction is not None:
         name = quoted(facts["positive"])
-        contradiction += (
-            f". Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
-            "top-ranked rows: the order depends on the prior less than the counts do. The report "
-            "omits everything that depends on it"
+        advice = (
+            f"Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
+            "top-ranked rows: the order depends on the prior less than the counts do"
         )
+        if tests.apart is not None:
+            dropped = ref("drop", tests.apart) if tests.apart else ref("drop", some=["COLUMN"])
+            advice = f"Pass {dropped} to learn from what was known before"
+        contradiction += f". {advice}. The report omits everything that depends on the prior"
     labels = tests.labels
     at_random = None if labels is None else labels._asdict()
     if labels is not None and labels.rejected:
@@ -137,8 +146,11 @@ def _area_words(signal, names):
     return f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
 
 
-def contradiction_words(contradiction, prior, facts):
-    """The sentences on a prior that contradicts the labelled rows; None where it doesn't."""
+def contradiction_words(contradiction, prior, facts, apart=None):
+    """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
+
+    ``apart`` are columns that separate these from unlabelled rows, None if nobody looked for them.
+    """
     if contradiction is None:
         return None
     hits, n = contradiction
@@ -151,10 +163,24 @@ def contradiction_words(contradiction, prior, facts):
         )
     else:
         why = f"{prior} is less than one row"
-    return (
-        f"The estimated prior contradicts the labels: {why}. The labelled rows may not be a "
-        f"random sample of {name}"
-    )
+    if apart is None:
+        cause = f"The labelled rows may not be a random sample of {name}"
+    elif not apart:
+        cause = (
+            "All columns together separate the labelled from the unlabelled rows, so some probably "
+            "came with the labels"
+        )
+    elif len(apart) == 1:
+        cause = (
+            f"The column {quoted(apart[0])} alone separates the labelled from the unlabelled rows, "
+            "so it probably came with the labels"
+        )
+    else:
+        cause = (
+            f"The columns {' and '.join(map(quoted, apart))} together separate the labelled from "
+            "the unlabelled rows, so they probably came with the labels"
+        )
+    return f"The estimated prior contradicts the labels: {why}. {cause}"
 
 
 def use_anomalies(prepared, fitted, options, budget, observer):
