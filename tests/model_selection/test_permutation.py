@@ -94,7 +94,9 @@ def test_a_model_that_says_nothing_measures_nothing(of_size, prior):
     kinds, rare = np.arange(of_size) % 2, np.arange(of_size) < 5
     rounding = 1.0 + 1e-16 * rng.normal(size=of_size)
     for scores in (np.zeros(of_size), parts - 7.0, parts + rounding, np.full(of_size, -1e300)):
-        found = permutation_test(scores, kinds, parts, 3, of_size // 2, prior=prior)
+        found = permutation_test(
+            scores, kinds, parts, 3, of_size // 2, prior=prior, rows=np.zeros(of_size)
+        )
         assert found[:4] == (0.5, 0.0, 1.0, TOO_FEW)
         # A few rows of their own are no answer about the others.
         found = permutation_test(scores + rare, kinds, parts, 3, of_size // 2, prior=prior)
@@ -109,6 +111,8 @@ def test_equal_scores_of_equal_rows_and_of_a_signal_are_answers():
     assert permutation_test(rows, kinds, parts, 5, 200).outcome == TOO_FEW
     found = permutation_test(rows, kinds, parts, 5, 200, rows=rows)
     assert found.outcome == NO_SIGNAL and found.high < 0.6
+    one = (np.arange(400) == 7).astype(int)  # as good as constant
+    assert permutation_test(one, kinds, parts, 5, 200, rows=one).outcome == TOO_FEW
     flags = (rng.random(400) < np.where(kinds == 1, 0.5, 0.02)).astype(float)
     found = permutation_test(flags, kinds, parts, 5, 200)
     assert found.outcome == SIGNAL and found.low > 0.6

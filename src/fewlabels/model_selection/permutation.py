@@ -17,7 +17,9 @@ WORTHWHILE = 0.7
 # Where the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
 # one at least. And labelled rows must not avoid the lowest scores, by a one-sided test of this
 # level: of mostly positive rows, a good model gives only the lowest scores to others.
-_LEAST_SHARE, _AVOIDING = 0.1, 0.1
+_LEAST_SHARE, _AVOIDING = 0.1, 0.05
+# With a larger share of equal scores, a model has hardly said anything, even of equal rows.
+_MOSTLY = 0.8
 # Scores of one model that differ by less, relative to their size, differ by rounding.
 _DIGITS = 12
 # Nearer to 0 and 1 than this, variances are rounding.
@@ -72,8 +74,9 @@ def permutation_test(
     can be compared. Each part's labels also train the models of the other parts: a pair of parts
     counts twice, which doubles the variance of a mean over all of them.
 
-    A model that gives different rows one score says nothing of their order. The interval then
-    reaches from their worst to their best order, unless it lies above 0.5 without them.
+    A model that gives different rows one score says nothing of their order, nor does one that
+    gives most pairs of rows one score. The interval then reaches from their worst to their best
+    order, unless it lies above 0.5 without them.
 
     Parameters
     ----------
@@ -134,8 +137,8 @@ def permutation_test(
     if low <= 0.5:
         is_own = ours[:, None] == classes
         tied = _tied(ranks, is_own, part)
-        if rows is not None:
-            tied = tied - _tied(ranks, is_own, part, rows[order])
+        same = 0 if rows is None else _tied(ranks, is_own, part, rows[order])
+        tied = np.where(tied > _MOSTLY * pairs, tied, tied - same)
         unknown = float(np.mean(tied[used] / pairs[used])) / 2.0
         low, high = max(0.0, low - unknown), min(1.0, high + unknown)
     best = None if prior is None else 1.0 - prior / 2.0

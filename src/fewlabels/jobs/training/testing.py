@@ -56,9 +56,8 @@ def tests_facts(tests, estimator, facts):
             f"Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
             "top-ranked rows: the order depends on the prior less than the counts do"
         )
-        if tests.apart is not None:
-            dropped = ref("drop", tests.apart) if tests.apart else ref("drop", some=["COLUMN"])
-            advice = f"Pass {dropped} to learn from what was known before"
+        if tests.apart:
+            advice = f"Pass {ref('drop', tests.apart)} to learn from what was known before"
         contradiction += f". {advice}. The report omits everything that depends on the prior"
     labels = tests.labels
     at_random = None if labels is None else labels._asdict()
@@ -146,10 +145,10 @@ def _area_words(signal, names):
     return f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
 
 
-def contradiction_words(contradiction, prior, facts, apart=None):
+def contradiction_words(contradiction, prior, facts, apart=()):
     """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
 
-    ``apart`` are columns that separate these from unlabelled rows, None if nobody looked for them.
+    ``apart`` are columns that separate these from unlabelled rows, if there are any.
     """
     if contradiction is None:
         return None
@@ -163,22 +162,14 @@ def contradiction_words(contradiction, prior, facts, apart=None):
         )
     else:
         why = f"{prior} is less than one row"
-    if apart is None:
-        cause = f"The labelled rows may not be a random sample of {name}"
-    elif not apart:
+    cause = f"The labelled rows may not be a random sample of {name}"
+    if apart:
+        alone, probably = "alone separates", "it probably came with the labels"
+        if len(apart) > 1:
+            alone, probably = "together separate", "they probably came with the labels"
+        columns = f"column{'s' * (len(apart) > 1)} {' and '.join(map(quoted, apart))}"
         cause = (
-            "All columns together separate the labelled from the unlabelled rows, so some probably "
-            "came with the labels"
-        )
-    elif len(apart) == 1:
-        cause = (
-            f"The column {quoted(apart[0])} alone separates the labelled from the unlabelled rows, "
-            "so it probably came with the labels"
-        )
-    else:
-        cause = (
-            f"The columns {' and '.join(map(quoted, apart))} together separate the labelled from "
-            "the unlabelled rows, so they probably came with the labels"
+            f"The {columns} {alone} the labelled from the unlabelled rows, so {probably}"
         )
     return f"The estimated prior contradicts the labels: {why}. {cause}"
 

@@ -36,8 +36,8 @@ class Tests(NamedTuple):
     ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
-    ``LabelledAtRandomTest``, or None; ``labels_test`` makes it. ``apart`` are columns that
-    separate labelled from unlabelled rows by themselves, None if nobody looked for them.
+    ``LabelledAtRandomTest``, or None; ``labels_test`` makes it. ``apart`` are one or two
+    columns that separate labelled from unlabelled rows, if the prior contradicts the labels.
     """
 
     signal: Any = None
@@ -45,7 +45,7 @@ class Tests(NamedTuple):
     held: Any = None
     reason: str = ""
     labels: Any = None
-    apart: list[str] | None = None
+    apart: tuple[str, ...] | list[str] = ()
 
     @property
     def silences(self):
