@@ -189,7 +189,7 @@ def test_a_misspelt_value_makes_no_class():
     assert "'yess' (row 31) is probably" in normal_rows(labels, "yes").facts["misspelt"]
     with pytest.raises(UserError, match=r"correct the values \('yess' \(row 31\) is probably"):
         positive_rows(labels, "yes")
-    with pytest.raises(UserError, match="'noo' .* a misspelt 'no'"):
+    with pytest.raises(UserError, match=r"'noo' .* a misspelt 'no'"):
         refuse_misspelt(_labels(*["yes"] * 3, *["no"] * 20, "noo").with_mark("no"))
 
 

@@ -64,7 +64,7 @@ class Labels:
     def misspelt(self):
         """Rare values that differ by a typing error from a frequent one: ``Misspelt``, each once.
 
-        The most frequent value counts if there are several, and a sure error before a doubtful one.
+        The most frequent value counts if there are several, and sure errors before doubtful ones.
         """
         values = list(zip(self.names, self.counts, strict=True))
         marks = [(self.mark, self.n_blank)] if self.mark else []

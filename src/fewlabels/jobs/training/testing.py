@@ -142,7 +142,9 @@ def _area_words(signal, names):
         else f"{signal.best:.3g}, as the others hold a share of {2 - 2 * signal.best:.2g} of "
         f"{quoted(names[0])}"
     )
-    return f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
+    return (
+        f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
+    )
 
 
 def contradiction_words(contradiction, prior, facts, apart=()):
@@ -168,9 +170,7 @@ def contradiction_words(contradiction, prior, facts, apart=()):
         if len(apart) > 1:
             alone, probably = "together separate", "they probably came with the labels"
         columns = f"column{'s' * (len(apart) > 1)} {' and '.join(map(quoted, apart))}"
-        cause = (
-            f"The {columns} {alone} the labelled from the unlabelled rows, so {probably}"
-        )
+        cause = f"The {columns} {alone} the labelled from the unlabelled rows, so {probably}"
     return f"The estimated prior contradicts the labels: {why}. {cause}"
 
 
