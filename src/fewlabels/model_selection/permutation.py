@@ -38,8 +38,8 @@ class PermutationTest(NamedTuple):
 
     A useful model has a ROC AUC of 0.7 of one class against the other. Unlabelled rows hold
     positives, which no model separates from labelled ones. With a share p of them, a model has a
-    ROC AUC of p/2 + (1 - p) A against unlabelled rows if it has A against the others. ``best`` is
-    that of a perfect model, or None where nobody knows the share. "No signal" then holds ``up_to``
+    ROC AUC of p/2 + (1 - p) A against unlabelled rows if it has A against the others. A perfect
+    model has ``best``, which is None where nobody knows the share. "No signal" then holds ``up_to``
     some share of positives, which is None in all other cases.
     """
 
@@ -93,8 +93,8 @@ def permutation_test(
     random_state : int, default=0
         Seed of the shuffles.
     prior : float or None, default=0.0
-        Share of rows of kind 1 among those of kind 0, where these are unlabelled; None if it is
-        unknown.
+        Share of rows of kind 1 among the rows of kind 0, where these are unlabelled; None if it
+        is unknown.
     rows : ndarray of int of shape (n,), default=None
         The same number for equal rows, whose scores are equal for good reason. None if no two
         rows are.

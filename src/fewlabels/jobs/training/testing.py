@@ -25,7 +25,7 @@ _MANY = 0.45
 def test_model(fitted, X, y, budget, rows=None):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user.
 
-    ``rows`` are those of the table, of which ``X`` was made.
+    ``rows`` of the table are what ``X`` was made of.
     """
     from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
     from ...report.evidence.testing import labels_test, tested
