@@ -39,8 +39,8 @@ class PermutationTest(NamedTuple):
     A useful model has a ROC AUC of 0.7 of one class against the other. Unlabelled rows hold
     positives, which no model separates from labelled ones. With a share p of them, a model has a
     ROC AUC of p/2 + (1 - p) A against unlabelled rows if it has A against the others. A perfect
-    model has ``best``, which is None where nobody knows the share. "No signal" then holds ``up_to``
-    some share of positives, which is None in all other cases.
+    model has ``best``, which is None where nobody knows the share. "No signal" then holds for
+    shares below ``up_to``, which is None in all other cases.
     """
 
     area: float
