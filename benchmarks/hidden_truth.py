@@ -47,7 +47,8 @@ N_COLUMNS, N_UNLABELLED, LEVEL = 6, 1000, 0.9
 SIGNALS = {"none": 0.5, "weak": 0.65, "moderate": 0.8, "strong": 0.95}
 PRIOR_AREAS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 PRIORS = (0.02, 0.07, 0.2, 0.5, 0.8, 0.95)
-# A verdict of "no signal" is wrong from this true ROC AUC on, and one of "signal" at chance.
+# A verdict of "no signal" is wrong from this true ROC AUC on, unless it says that it only holds up
+# to a smaller share of positives, and one of "signal" at chance.
 WORTHWHILE = 0.7
 
 
@@ -176,6 +177,7 @@ def outcome(training: dict, budget: float) -> dict:
     """Verdict and seconds of a fit."""
     signal = training.get("signal") or {}
     facts = {"verdict": signal.get("outcome"), "seconds": training["used"] / max(budget, 1e-9)}
+    facts["up_to"] = signal.get("up_to")
     for key in ("prior_contradiction", "notes"):
         facts[key] = training.get(key)
     return facts
@@ -344,12 +346,13 @@ def verdicts(found: list[dict]) -> list[list]:
         row += [len(own)] + [
             said.count(v) for v in ("signal", "no signal", "too few labels", None)
         ]
-        wrong = sum(
-            (v == "no signal" and one["area"] >= WORTHWHILE)
-            or (v == "signal" and one["area"] == 0.5)
-            for v, one in zip(said, own, strict=True)
-        )
-        table.append([*row, wrong])
+        silenced = [
+            one for v, one in zip(said, own, strict=True)
+            if v == "no signal" and one["area"] >= WORTHWHILE
+        ]  # fmt: skip
+        wrong = sum(v == "signal" and one["area"] == 0.5 for v, one in zip(said, own, strict=True))
+        wrong += sum(one["share"] <= (one.get("up_to") or 1.0) for one in silenced)
+        table.append([*row, wrong, len(silenced)])
     return table
 
 
@@ -383,8 +386,8 @@ def report(found: list[dict], folder: Path) -> None:
          ["cases", "coverage", "mean width", "P(this few or fewer)"],
          ["d", ".3f", ".3f", ".3g"], coverage(found)),
         ("hidden-truth-verdicts", "Verdicts", "part and true signal",
-         ["cases", "signal", "no signal", "too few labels", "none", "wrong"],
-         ["d"] * 6, verdicts(found)),
+         ["cases", "signal", "no signal", "too few labels", "none", "wrong", "useful but silent"],
+         ["d"] * 7, verdicts(found)),
         ("hidden-truth-means", "Ranks, probabilities and seconds", "part, labels, signal",
          ["cases", "mean rank", "calibration error", "top 20: probability minus truth",
           "seconds over budget", "share over 1.5 budgets"],

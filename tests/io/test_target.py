@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from fewlabels.io.names import misspelling
 from fewlabels.io.tables.target import (
+    class_rows,
     count_labels,
     greater_value,
     normal_rows,
     positive_rows,
+    refuse_misspelt,
     target_text,
 )
 from fewlabels.options.words import UserError
@@ -131,3 +134,83 @@ def test_greater_value():
     assert greater_value(_labels("yes", "no")) is None
     assert greater_value(_labels("1", "2", "3")) is None
     assert greater_value(_labels("1")) is None
+
+
+# -- typing errors -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usual", "slips"),
+    [
+        ("yes", ["yess", "yse", "yyes", "Yess", "eys"]),
+        ("no", ["noo"]),
+        ("SPAM", ["SPAAM", "SPMA", "SPM"]),
+        ("malignant", ["malignat", "maligannt", "mallignant"]),
+        ("not spam", ["notspam", "not_spam", "not-spam", "not sapm"]),
+    ],
+)
+def test_added_missing_and_swapped_letters_are_slips(usual, slips):
+    assert {misspelling(one, usual) for one in slips} == {"slip"}
+    assert {misspelling(usual, one) for one in slips} == {"slip"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "A B AB O A1 A2 A11 1 11 12 1.0 1.01 C10 C11 x xx y n",
+        "AAA AA A BBB BB B",
+        "I II III IV V VI VII ii iii",
+        "typical atypical good vgood acc unacc male female no on none one",
+        "cp im pp imU om omL imL imS CYT NUC MIT ME1 ME2 ME3 EXC VAC POX ERL",
+        "grade_1 grade_2 group_a group_b stage_ii stage_iii Fpv_Close Bpv_Close Fpv_Open",
+        "january february march april may june july monday sunday",
+        "positive negative neutral low high very_low very_high",
+    ],
+)
+def test_names_of_classes_are_no_misspelt_ones(names):
+    names = [name.replace("_", " ") for name in names.split()]
+    assert not any(misspelling(a, b) for a in names for b in names if a != b)
+
+
+def test_another_letter_is_doubtful():
+    assert misspelling("nitrite", "nitrate") == misspelling("yas", "yes") == "letter"
+
+
+def test_a_misspelt_value_makes_no_class():
+    labels = _labels(*["yes"] * 30, "yess", *[""] * 9, "yse")
+    said = (
+        r"has 3 values, but 'yess' \(row 31\) is probably a misspelt 'yes' \(30 rows\) and "
+        r"'yse' \(row 41\) .*; correct the cells, or pass machine='s3vm' if these are different"
+    )
+    with pytest.raises(UserError, match=said):
+        refuse_misspelt(labels)
+    # Who names the task is told, and served.
+    assert "'yess' (row 31) is probably" in class_rows(labels).facts["misspelt"]
+    assert "'yess' (row 31) is probably" in normal_rows(labels, "yes").facts["misspelt"]
+    with pytest.raises(UserError, match=r"correct the values \('yess' \(row 31\) is probably"):
+        positive_rows(labels, "yes")
+    with pytest.raises(UserError, match=r"'noo' .* a misspelt 'no'"):
+        refuse_misspelt(_labels(*["yes"] * 3, *["no"] * 20, "noo").with_mark("no"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["yes"] * 30 + ["no"] * 20 + ["yess"],  # classes in any case
+        ["yes"] * 30 + ["yas"],  # doubtful
+    ],
+)
+def test_values_that_may_be_misspelt_are_named(values):
+    labels = _labels(*values, "")
+    refuse_misspelt(labels)
+    doubt = class_rows(labels).facts["misspelt"]
+    assert "a misspelt 'yes' (30 rows); it counts as another value until corrected" in doubt
+
+
+@pytest.mark.parametrize(
+    "values", [["yes"] * 30 + ["yess"] * 10, ["yes"] * 4 + ["yess"], ["cats"] * 9 + ["dogs"]]
+)
+def test_frequent_values_are_not_misspelt(values):
+    labels = _labels(*values, "")
+    refuse_misspelt(labels)
+    assert not labels.misspelt and "misspelt" not in class_rows(labels).facts

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fewlabels import fit_table
+from fewlabels.io.tables.target import Labels
 from fewlabels.jobs.training.choice import choose_machine
 from fewlabels.options.fit import FitOptions
 from fewlabels.options.flags import as_flags
@@ -99,15 +100,9 @@ def test_positives_and_a_pile(seed, given, machine):
 
 
 def test_many_positives_are_dear():
-    class Labels:
-        column, names, counts, mark, n_blank = "state", ["ill"], [3000], "", 9000
-        index = np.repeat([0, -1], [3000, 9000])
-
-        def find(self, wanted, role):
-            return 0
-
-    assert choose_machine(Labels(), FitOptions(), seconds=60.0).machine == "pusvm"
-    assert choose_machine(Labels(), FitOptions(), seconds=6000.0).machine == "pu-ensemble"
+    labels = Labels("state", "f", ["ill"], [3000], np.repeat([0, -1], [3000, 9000]))
+    assert choose_machine(labels, FitOptions(), seconds=60.0).machine == "pusvm"
+    assert choose_machine(labels, FitOptions(), seconds=6000.0).machine == "pu-ensemble"
 
 
 def test_one_budget(healthy):

@@ -28,7 +28,8 @@ FAST = {"time_budget": 0, "random_state": 0}
 
 def noise(kind, n_labels=250):
     """A table without information, as the labels of a kind mark some of its rows."""
-    rng = np.random.default_rng(5)
+    # Noise in every part of the labels, as time may be short for models of some parts.
+    rng = np.random.default_rng(9)
     table = pd.DataFrame(rng.normal(size=(500, 4)), columns=list("abcd"))
     names = ["yes"] if kind == "positive" else ["u", "v"]
     labels = np.resize(np.array(names, dtype=object), 500)
@@ -119,6 +120,58 @@ def test_columns_that_tell_the_labels():
     right = found.report.contents.findings.rates[0]
     assert (right.name, right.value) == ("Accuracy", ours["score"])
     assert right.interval == (ours["low"], ours["high"])
+
+
+def test_the_headline_says_up_to_which_share_it_holds():
+    table = noise("positive")
+    signal = fit_table(table, "t", **FAST).metadata["training"]["signal"]
+    up_to = f"{100 * signal['up_to']:.0f} %"
+    assert (
+        f"chance, unless more than {up_to} of the unlabelled rows are 'yes' too ("
+        in (signal["headline"])
+    )
+    assert "against unlabelled rows" in signal["headline"] and signal["best"] is None
+    assert "pass prior=SHARE if you know the share of 'yes'" in signal["headline"]
+    # So many that they hide any signal.
+    found = fit_table(table, "t", prior=0.9, **FAST)
+    signal = found.metadata["training"]["signal"]
+    assert signal["outcome"] == "too few labels" and signal["up_to"] is None
+    assert "a perfect model has 0.55" in signal["caution"] and "SHARE" not in signal["caution"]
+    assert found.predict(table)["probability"].notna().all()
+
+
+def test_rows_that_are_all_alike_are_no_evidence():
+    table = noise("positive")[["a", "t"]].assign(a=(np.arange(500) == 3).astype(float))
+    signal = fit_table(table, "t", keep=["a"], **FAST).metadata["training"]["signal"]
+    assert signal["outcome"] == "too few labels" and signal["low"] < 0.1 and signal["high"] > 0.9
+
+
+def test_a_column_that_came_with_the_labels_is_named():
+    table = noise("positive", 60)
+    own = (table["t"] == "yes").to_numpy()
+    table["reviewed"] = np.where(own, 3.0, -3.0) + np.random.default_rng(0).normal(size=500)
+    found = fit_table(table, "t", **FAST)
+    told = found.metadata["training"]["prior_contradiction"]
+    assert "The column 'reviewed' alone separates the labelled from the unlabelled rows" in told
+    assert "Pass drop=['reviewed']" in told and "SHARE" not in told and "random sample" not in told
+    assert cautions(found.metadata["training"]) == [told]
+
+
+def test_two_columns_that_separate_together():
+    facts = {"positive": "yes"}
+    told = contradiction_words((60, 60), 0.0005, facts, ["a", "b"])
+    assert (
+        told.endswith("so they probably came with the labels") and "'a' and 'b' together" in told
+    )
+    assert "random sample of 'yes'" in contradiction_words((60, 60), 0.0005, facts)
+
+
+def test_misspelt_values_come_first():
+    table = noise("classes").replace({"t": {"u": "yes", "v": "no"}})
+    table.loc[np.flatnonzero(table["t"] == "")[0], "t"] = "yess"
+    found = fit_table(table, "t", **FAST)
+    assert "'yess' (row " in cautions(found.metadata["training"])[0]
+    assert "a misspelt 'yes'" in repr(found).partition("\n")[0]
 
 
 @pytest.mark.parametrize("kind", ["positive", "classes"])
@@ -238,7 +291,7 @@ def test_labels_are_tested_once_for_all_models(monkeypatch):
     monkeypatch.setattr(evidence, "labels_test", lambda *given: made.append(given) or (result, ""))
     fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
     tests, _ = testing.test_model(fitted, None, None, budget)
-    again, _ = testing.test_model(fitted, None, None, budget, tests)
+    again, _ = testing.test_model(fitted, None, None, budget, before=tests)
     assert tests.labels is again.labels is result and len(made) == 1
 
 

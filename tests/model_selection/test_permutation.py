@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from fewlabels.model_selection.permutation import NO_SIGNAL, SIGNAL, TOO_FEW, permutation_test
@@ -81,11 +82,82 @@ def test_the_area_is_the_mean_over_parts_and_over_classes(rng):
     assert permutation_test(scores, kinds, parts, 2, 60).area == pytest.approx(np.mean(areas))
 
 
-def test_scores_that_are_all_equal_and_parts_of_one_kind():
+def test_parts_of_one_kind():
     kinds = np.arange(40) % 2
-    found = permutation_test(np.ones(40), kinds, np.arange(40) // 10, 4, 20)
-    assert found.area == found.low == found.high == 0.5 and found.outcome == NO_SIGNAL
     assert permutation_test(np.ones(40), kinds, kinds, 2, 20) is None
+
+
+@pytest.mark.parametrize("prior", [0.0, None, 0.5])
+@pytest.mark.parametrize("of_size", [400, 12])
+def test_a_model_that_says_nothing_measures_nothing(of_size, prior):
+    rng, parts = np.random.default_rng(2), np.arange(of_size) // 4 % 3
+    kinds, rare = np.arange(of_size) % 2, np.arange(of_size) < 5
+    rounding = 1.0 + 1e-16 * rng.normal(size=of_size)
+    for scores in (np.zeros(of_size), parts - 7.0, parts + rounding, np.full(of_size, -1e300)):
+        found = permutation_test(
+            scores, kinds, parts, 3, of_size // 2, prior=prior, rows=np.zeros(of_size)
+        )
+        assert found[:4] == (0.5, 0.0, 1.0, TOO_FEW)
+        # A few rows of their own are no answer about the others.
+        found = permutation_test(scores + rare, kinds, parts, 3, of_size // 2, prior=prior)
+        assert found.outcome == TOO_FEW and found.low < 0.3 and found.high > 0.7
+    found = permutation_test(np.zeros((of_size, 2)), kinds, parts, 3, of_size // 2)
+    assert found[:4] == (0.5, 0.0, 1.0, TOO_FEW)
+
+
+def test_equal_scores_of_equal_rows_and_of_a_signal_are_answers():
+    rng, parts, kinds = np.random.default_rng(1), np.arange(400) // 4 % 5, np.arange(400) % 2
+    rows = rng.integers(0, 2, 400)
+    assert permutation_test(rows, kinds, parts, 5, 200).outcome == TOO_FEW
+    found = permutation_test(rows, kinds, parts, 5, 200, rows=rows)
+    assert found.outcome == NO_SIGNAL and found.high < 0.6
+    one = (np.arange(400) == 7).astype(int)  # as good as constant
+    assert permutation_test(one, kinds, parts, 5, 200, rows=one).outcome == TOO_FEW
+    flags = (rng.random(400) < np.where(kinds == 1, 0.5, 0.02)).astype(float)
+    found = permutation_test(flags, kinds, parts, 5, 200)
+    assert found.outcome == SIGNAL and found.low > 0.6
+
+
+def beside_unlabelled(seed, area, share, n_labels, prior):
+    """A test of scores with a ROC AUC among rows of which a share is positive."""
+    rng = np.random.default_rng(seed)
+    kinds = np.repeat([1, 0], [n_labels, 600])
+    is_own = (kinds == 1) | (rng.random(len(kinds)) < share)
+    scores = rng.normal(size=len(kinds)) + np.sqrt(2.0) * norm.ppf(area) * is_own
+    parts = parts_of(kinds, 5, rng)
+    return permutation_test(scores, kinds, parts, 5, n_labels, prior=prior)
+
+
+@pytest.mark.parametrize("area", [0.75, 0.95])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+def test_positives_among_the_unlabelled_rows_hide_no_model(area, share):
+    for seed, n_labels in enumerate((40, 120)):
+        known = beside_unlabelled(seed, area, share, n_labels, share)
+        assert known.outcome != NO_SIGNAL and known.best == 1.0 - share / 2.0
+        unknown = beside_unlabelled(seed, area, share, n_labels, None)
+        assert unknown[:3] == known[:3] and unknown.best is None
+        assert unknown.outcome != NO_SIGNAL or unknown.up_to < share
+
+
+@pytest.mark.parametrize(("n_labels", "fewest"), [(40, 2), (60, 3), (120, 4)])
+def test_noise_is_no_signal_up_to_a_share(n_labels, fewest):
+    found = [beside_unlabelled(seed, 0.5, 0.0, n_labels, None) for seed in range(6)]
+    silent = [one for one in found if one.outcome == NO_SIGNAL]
+    assert len(silent) >= fewest
+    for one in silent:
+        assert one.up_to == pytest.approx(min(1.0, (0.7 - one.high) / 0.2)) and one.up_to > 0.1
+    known = [beside_unlabelled(seed, 0.5, 0.0, n_labels, 0.02) for seed in range(6)]
+    assert sum(one.outcome == NO_SIGNAL for one in known) >= len(silent)
+    assert all(one.up_to is None and one.best == 0.99 for one in known)
+
+
+def test_labelled_rows_that_avoid_the_lowest_scores_are_a_hint():
+    # A tenth of the unlabelled rows lies below all positives, which are spread like the others.
+    kinds = np.repeat([1, 0], [90, 1000])
+    scores = np.r_[np.linspace(0.1, 1.0, 90), np.linspace(0.0, 1.0, 1000)]
+    parts = np.arange(1090) % 5
+    found = permutation_test(scores, kinds, parts, 5, 90, prior=None)
+    assert found.low < 0.5 < found.high < 0.68 and found.outcome == TOO_FEW
 
 
 def test_parts_that_were_not_scored_share_fewer_labels():

@@ -176,7 +176,12 @@ def _area(training):
     if training.get("expected") or not signal.get("found"):
         return None
     ends = words.interval(signal["low"], signal["high"])
-    return f"{signal['area']:.3g} (99 % CI {ends}; chance is 0.5)"
+    about = f"99 % CI {ends}; chance is 0.5"
+    if "positive" in training:
+        best = signal.get("best")
+        about = f"against unlabelled rows; {about}"
+        about += "" if best is None else f", and a perfect model has {best:.3g}"
+    return f"{signal['area']:.3g} ({about})"
 
 
 def _assumption(training):

@@ -1,8 +1,9 @@
 """Whether a model's held-out scores separate the labels better than chance."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, rankdata
 
@@ -10,8 +11,17 @@ from scipy.stats import norm, rankdata
 _SHUFFLES = 499
 # Confidence of the interval. Its ends decide, so that a verdict can't contradict it.
 CONFIDENCE = 0.99
-# A ROC AUC that is worth having: where the interval excludes it, labels were enough to tell.
+# A ROC AUC of one class against the other that is worth having: where the interval excludes it,
+# labels were enough to tell.
 WORTHWHILE = 0.7
+# Where the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
+# one at least. And labelled rows must not avoid the lowest scores, by a one-sided test of this
+# level: of mostly positive rows, a good model gives only the lowest scores to others.
+_LEAST_SHARE, _AVOIDING = 0.1, 0.05
+# With a larger share of equal scores, a model has hardly said anything, even of equal rows.
+_MOSTLY = 0.8
+# Scores of one model that differ by less, relative to their size, differ by rounding.
+_DIGITS = 12
 # Nearer to 0 and 1 than this, variances are rounding.
 _EDGE = 1e-9
 SIGNAL, NO_SIGNAL, TOO_FEW = "signal", "no signal", "too few labels"
@@ -22,8 +32,15 @@ class PermutationTest(NamedTuple):
 
     Of labelled positive rows against unlabelled rows, of one class against the other, or the mean
     over several classes of each against the rest. ``outcome`` is "signal" if the interval lies
-    above 0.5, "no signal" if it holds 0.5 and excludes 0.7, else "too few labels", since such
-    labels can't tell a useful model from chance. ``labels`` is the number of labelled rows.
+    above 0.5, "no signal" if it holds 0.5 and excludes a useful model, else "too few labels",
+    since such labels can't tell a useful model from chance. ``labels`` is the number of labelled
+    rows.
+
+    A useful model has a ROC AUC of 0.7 of one class against the other. Unlabelled rows hold
+    positives, which no model separates from labelled ones. With a share p of them, a model has a
+    ROC AUC of p/2 + (1 - p) A against unlabelled rows if it has A against the others. A perfect
+    model has ``best``, which is None where nobody knows the share. "No signal" then holds for
+    shares below ``up_to``, which is None in all other cases.
     """
 
     area: float
@@ -31,19 +48,35 @@ class PermutationTest(NamedTuple):
     high: float
     outcome: str
     labels: int
+    best: float | None = 1.0
+    up_to: float | None = None
 
     @property
-    def found(self):
+    def found(self) -> bool:
         """Whether the model beats chance."""
         return self.outcome == SIGNAL
 
 
-def permutation_test(scores, kinds, parts, planned, labels, random_state=0):
+def permutation_test(
+    scores: NDArray[Any],
+    kinds: NDArray[Any],
+    parts: NDArray[Any],
+    planned: int,
+    labels: int,
+    random_state: int = 0,
+    *,
+    prior: float | None = 0.0,
+    rows: NDArray[Any] | None = None,
+) -> PermutationTest | None:
     """Test scores of rows by models that were trained without them.
 
     Labels are shuffled within the parts that were held out together, as only scores of one model
     can be compared. Each part's labels also train the models of the other parts: a pair of parts
     counts twice, which doubles the variance of a mean over all of them.
+
+    A model that gives different rows one score says nothing of their order, nor does one that
+    gives most pairs of rows one score. The interval then reaches from their worst to their best
+    order, unless it lies above 0.5 without them.
 
     Parameters
     ----------
@@ -59,6 +92,12 @@ def permutation_test(scores, kinds, parts, planned, labels, random_state=0):
         Number of labelled rows, for the result.
     random_state : int, default=0
         Seed of the shuffles.
+    prior : float or None, default=0.0
+        Share of rows of kind 1 among the rows of kind 0, where these are unlabelled; None if it
+        is unknown.
+    rows : ndarray of int of shape (n,), default=None
+        The same number for equal rows, whose scores are equal for good reason. None if no two
+        rows are.
 
     Returns
     -------
@@ -71,9 +110,9 @@ def permutation_test(scores, kinds, parts, planned, labels, random_state=0):
     rows_of = [rows for rows in rows_of if np.ptp(kinds[rows]) > 0]
     if not rows_of:
         return None
-    ranks = np.concatenate([rankdata(columns[rows], axis=0) for rows in rows_of])
-    sizes = np.array([[np.sum(kinds[rows] == k) for k in classes] for rows in rows_of])
-    pairs = (sizes * (np.array([[len(rows)] for rows in rows_of]) - sizes)).sum(axis=0)
+    ranks = np.concatenate([rankdata(_without_rounding(columns[k]), axis=0) for k in rows_of])
+    sizes = np.array([[np.sum(kinds[k] == one) for one in classes] for k in rows_of])
+    pairs = (sizes * (np.array([[len(k)] for k in rows_of]) - sizes)).sum(axis=0)
     least = (sizes * (sizes + 1) / 2).sum(axis=0)
     used = pairs > 0
 
@@ -81,19 +120,65 @@ def permutation_test(scores, kinds, parts, planned, labels, random_state=0):
         inside = (ranks * (kinds[:, None] == classes)).sum(axis=0)
         return float(np.mean((inside - least)[used] / pairs[used]))
 
-    ours = kinds[np.concatenate(rows_of)]
-    part = np.repeat(np.arange(len(rows_of)), [len(rows) for rows in rows_of])
+    def depth_of(kinds):
+        return float(np.mean(depths[kinds == 1])) if prior is None else 0.0
+
+    order = np.concatenate(rows_of)
+    ours, part = kinds[order], np.repeat(np.arange(len(rows_of)), [len(k) for k in rows_of])
+    depths = np.log(ranks[:, 0] / (np.bincount(part)[part] + 1.0))
     rng = np.random.default_rng(random_state)
     area = area_of(ours)
-    chance = [area_of(ours[np.lexsort((rng.random(len(ours)), part))]) for _ in range(_SHUFFLES)]
+    shuffled = [ours[np.lexsort((rng.random(len(ours)), part))] for _ in range(_SHUFFLES)]
+    chance = np.array([(area_of(one), depth_of(one)) for one in shuffled])
     shared = 1.0 + (len(rows_of) - 1.0) / max(1.0, planned - 1.0)
-    error = float(np.std(chance)) * np.sqrt(shared)
+    error, depth_error = np.std(chance, axis=0) * np.sqrt(shared)
     own = float(np.mean(sizes.sum(axis=0)[used]))
     low, high = _interval(area, error, own, len(ours) - own)
-    outcome = SIGNAL
     if low <= 0.5:
-        outcome = NO_SIGNAL if high < WORTHWHILE else TOO_FEW
-    return PermutationTest(area, low, high, outcome, labels)
+        is_own = ours[:, None] == classes
+        tied = _tied(ranks, is_own, part)
+        same = 0 if rows is None else _tied(ranks, is_own, part, rows[order])
+        tied = np.where(tied > _MOSTLY * pairs, tied, tied - same)
+        unknown = float(np.mean(tied[used] / pairs[used])) / 2.0
+        low, high = max(0.0, low - unknown), min(1.0, high + unknown)
+    best = None if prior is None else 1.0 - prior / 2.0
+    if low > 0.5:
+        return PermutationTest(area, low, high, SIGNAL, labels, best)
+    holds_up_to = (WORTHWHILE - high) / (WORTHWHILE - 0.5)
+    needed = _LEAST_SHARE if prior is None else prior
+    above = depth_of(ours) - chance[:, 1].mean()
+    avoiding = prior is None and above > norm.ppf(1.0 - _AVOIDING) * depth_error
+    if high >= WORTHWHILE or holds_up_to <= needed or avoiding:
+        return PermutationTest(area, low, high, TOO_FEW, labels, best)
+    up_to = min(1.0, holds_up_to) if prior is None else None
+    return PermutationTest(area, low, high, NO_SIGNAL, labels, best, up_to)
+
+
+def _without_rounding(scores: NDArray[Any]) -> NDArray[Any]:
+    """Scores of one model, in columns, where those that differ by rounding alone are equal."""
+    size = np.median(np.abs(scores), axis=0)
+    size = np.where((size > 0.0) & np.isfinite(size), size, 1.0)
+    with np.errstate(over="ignore"):
+        return np.round(scores / size, _DIGITS)
+
+
+def _tied(
+    ranks: NDArray[Any],
+    is_own: NDArray[np.bool_],
+    part: NDArray[Any],
+    rows: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Pairs of a row of each class and another row of its part with one score, of equal ``rows``.
+
+    Of any rows if ``rows`` is None. Returns the number for each class.
+    """
+    found = []
+    for k in range(is_own.shape[1]):
+        keys = [part, ranks[:, k % ranks.shape[1]], *([] if rows is None else [rows])]
+        group = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
+        own = np.bincount(group, is_own[:, k])
+        found.append(np.sum(own * (np.bincount(group) - own)))
+    return np.array(found)
 
 
 def _interval(area, error, n_own, n_others):

@@ -90,7 +90,14 @@ def _without_signal(fit):
         return None
     signal = fit.training["signal"]
     area = f"{signal['area']:.2f} ({signal['low']:.2f} to {signal['high']:.2f})"
-    answer = [("ROC AUC of held-out rows", area), ("ROC AUC of random scores", "0.5")]
+    which = "labelled against unlabelled rows" if "positive" in fit.training else "rows"
+    answer = [(f"ROC AUC of held-out {which}", area), ("ROC AUC of random scores", "0.5")]
+    best, up_to = signal["best"], signal["up_to"]
+    if best != 1.0:
+        best = "1 - share of positives / 2" if best is None else f"{best:.3g}"
+        answer.append(("ROC AUC of a perfect model", best))
+    if up_to is not None:
+        answer.append(("Largest share of positives without a signal", write.percent(up_to)))
     if "rows_labeled" in fit.training:
         labelled = fit.training["rows_labeled"]
         n = sum(labelled.values()) if isinstance(labelled, dict) else labelled

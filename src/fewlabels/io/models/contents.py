@@ -20,6 +20,7 @@ def cautions(training):
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
     sentences = (
+        training.get("misspelt"),
         training.get("prior_contradiction"),
         signal.get("headline"),
         labels.get("caution"),

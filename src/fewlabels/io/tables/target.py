@@ -1,7 +1,7 @@
 """What a column of labels says: which rows are learned from, and as what."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +9,25 @@ import numpy as np
 
 from ...labels.blanks import is_blank, reads_as_blank
 from ...options.words import UserError, listing, plural, quoted, ref
-from ..names import number_of, value_key
+from ..names import misspelling, number_of, value_key
 from .columns import blank, number_text
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})
+# A misspelt value has this many rows at most, or this share of those of the value that was meant,
+# which has so many times as many.
+_FEW, _RARE, _TIMES = 2, 0.05, 5
+# More values than this are hardly classes, and are not compared.
+_MOST_COMPARED = 200
+
+
+class Misspelt(NamedTuple):
+    """A value that may be ``usual``, of ``n_usual`` rows, with a typing error of a ``kind``."""
+
+    name: str
+    usual: str
+    kind: str
+    n_usual: int
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,36 @@ class Labels:
         pairs = zip(self.names, self.counts, strict=True)
         text = ", ".join(f"{quoted(name)} ({count})" for name, count in list(pairs)[:10])
         return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
+
+    @cached_property
+    def misspelt(self):
+        """Rare values that differ by a typing error from a frequent one: ``Misspelt``, each once.
+
+        The most frequent value counts if there are several, and sure errors before doubtful ones.
+        """
+        values = list(zip(self.names, self.counts, strict=True))
+        marks = [(self.mark, self.n_blank)] if self.mark else []
+        found = []
+        for name, n in values if len(values) <= _MOST_COMPARED else ():
+            usual = [
+                Misspelt(name, other, misspelling(name, other), m)
+                for other, m in [*values, *marks]
+                if n <= max(_FEW, _RARE * m) and _TIMES * n <= m
+            ]
+            alike = [one for one in usual if one.kind]
+            found += sorted(alike, key=lambda one: (one.kind != "slip", -one.n_usual))[:1]
+        return found
+
+    def misspelt_words(self):
+        """The first misspelt values, each with its rows and the value that was meant."""
+        words = []
+        for name, usual, kind, n in self.misspelt[:3]:
+            places = np.flatnonzero(self.index == self.names.index(name)) + 1
+            rows = f"row{'s' * (len(places) > 1)} {', '.join(map(str, places[:3]))}"
+            rows += f" and {len(places) - 3} more" * (len(places) > 3)
+            likely = "is probably" if kind == "slip" else "may be"
+            words.append(f"{quoted(name)} ({rows}) {likely} a misspelt {quoted(usual)} ({n} rows)")
+        return " and ".join(words)
 
     def find(self, wanted, role):
         """Position of a value that the user typed."""
@@ -145,6 +189,27 @@ def _refuse_cases(labels):
             )
 
 
+def refuse_misspelt(labels):
+    """Refuse typing errors that alone make several classes of one."""
+    sure = [one for one in labels.misspelt if one.kind == "slip"]
+    if sure and len(sure) == len(labels.names) - 1:
+        raise UserError(
+            f"{labels.where} has {plural(len(labels.names), 'value')}, but "
+            f"{labels.misspelt_words()}; correct the cell{'s' * (len(sure) > 1)}, or pass "
+            f"{ref('machine', 's3vm')} if these are different classes."
+        )
+
+
+def _doubts(labels):
+    """Facts for the model: the sentence on values that may be misspelt, if there are any."""
+    words = labels.misspelt_words()
+    if not words:
+        return {}
+    is_one = len(labels.misspelt) == 1
+    what = "it counts as another value" if is_one else "they count as other values"
+    return {"misspelt": f"{labels.where} may have typing errors: {words}; {what} until corrected"}
+
+
 def every_row(n_rows):
     """All rows, as one class."""
     return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
@@ -172,7 +237,7 @@ def normal_rows(labels, normal=None):
         )
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
-    facts = {"normal": labels.names[0] if normal is None else normal}
+    facts = {"normal": labels.names[0] if normal is None else normal, **_doubts(labels)}
     return Roles(labels.index == chosen, None, facts, notes, {})
 
 
@@ -196,12 +261,14 @@ def positive_rows(labels, positive=None):
         )
     if len(marks) > 1:
         blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
+        slips = labels.misspelt_words()
+        advice = f"correct the values ({slips}), or " if slips else ""
         raise UserError(
             f"{labels.where} has {labels.shown()}{blanks}, but only one other value can mark "
-            "unlabelled rows; make them all blank, and drop known negatives."
+            f"unlabelled rows; {advice}make them all blank, and drop known negatives."
         )
     y = (labels.index == chosen).astype(np.int8)
-    facts = {"positive": name, "unlabeled": marks[0]}
+    facts = {"positive": name, "unlabeled": marks[0], **_doubts(labels)}
     needed = {1: "positive", 0: "unlabelled"}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
@@ -228,7 +295,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
     place[order] = np.arange(len(order))
     y = place[labels.index].astype(np.int8 if len(order) < 100 else np.int64)
     classes = [labels.names[k] for k in order]
-    facts = {"classes": classes, "unlabeled": labels.mark}
+    facts = {"classes": classes, "unlabeled": labels.mark, **_doubts(labels)}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 

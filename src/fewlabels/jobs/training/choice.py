@@ -9,7 +9,7 @@ import numpy as np
 
 from ...gram import row_keys
 from ...io.answers.file import read_answers
-from ...io.tables.target import greater_value
+from ...io.tables.target import greater_value, refuse_misspelt
 from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ...options.option import refuse_unknown
 from ...options.words import UserError, listing, quoted, ref
@@ -148,6 +148,7 @@ def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
         task = next(task for task in TASKS if not task.takes_labels)
         why = f"without {ref('target')}, all rows count as one class"
     else:
+        refuse_misspelt(labels)
         task = next((task for task in TASKS if task.suits(labels.counts, labels.n_blank)), None)
         if task is None:
             raise _no_task(labels)

@@ -24,13 +24,15 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, budget, before=None):
+def test_model(fitted, X, y, budget, *, rows=None, before=None):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user.
 
-    ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
-    doesn't depend on the model, so it isn't made again.
+    ``rows`` of the table are what ``X`` was made of. ``before`` are the ``Tests`` of another model
+    of these rows. The test whether labels are random doesn't depend on the model, so it isn't made
+    again.
     """
-    from ...report.evidence.testing import labels_test, tested  # slow to import
+    from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
+    from ...report.evidence.testing import labels_test, tested
 
     deadline = budget.test()
     tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
@@ -41,6 +43,8 @@ def test_model(fitted, X, y, budget, before=None):
             known = labels_test(fitted.estimator, X, y, deadline)
             cut = cut + deadline.cut
         tests = tests._replace(labels=known[0], labels_untested=known[1])
+    if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
+        tests = tests._replace(apart=columns_apart(rows, y == 1))
     notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
@@ -52,14 +56,16 @@ def tests_facts(tests, estimator, facts):
     if tests is None:
         return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
     prior = getattr(estimator, "prior_", None)
-    contradiction = contradiction_words(tests.contradiction, prior, facts)
+    contradiction = contradiction_words(tests.contradiction, prior, facts, tests.apart)
     if contradiction is not None:
         name = quoted(facts["positive"])
-        contradiction += (
-            f". Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
-            "top-ranked rows: the order depends on the prior less than the counts do. The report "
-            "omits everything that depends on it"
+        advice = (
+            f"Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
+            "top-ranked rows: the order depends on the prior less than the counts do"
         )
+        if tests.apart:
+            advice = f"Pass {ref('drop', tests.apart)} to learn from what was known before"
+        contradiction += f". {advice}. The report omits everything that depends on the prior"
     labels, at_random = tests.labels, _labels_facts(tests)
     if labels is not None and labels.rejected:
         at_random["caution"] = _selection_words(labels, facts)
@@ -117,27 +123,52 @@ def _signal_facts(tests, facts):
     one, other = "rows of each class", "rows of the others"
     if len(names) == 2:
         one, other = (f"rows of {quoted(name)}" if name else "unlabelled rows" for name in names)
-    of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
-    area = (
-        f"{of_what} {signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}; "
-        "chance is 0.5"
-    )
+    area = _area_words(signal, names)
+    unless, and_pass = "", ""
+    if signal.best is None:
+        share = f"the share of {quoted(facts['positive'])} among the unlabelled rows"
+        and_pass = f"pass {ref('prior', some='SHARE')} if you know {share}, "
+    if signal.up_to is not None:
+        unless = (
+            f", unless more than {100 * signal.up_to:.0f} % of the unlabelled rows are "
+            f"{quoted(facts['positive'])} too"
+        )
     if tests.silences:
         kept["headline"] = (
             f"No signal: the features do not separate held-out {one} from {other} better than "
-            f"chance ({area}), so no share, precision, ranking or probability is given; use "
-            "features that are related to the labels, or label more rows"
+            f"chance{unless} ({area}), so no share, precision, ranking or probability is given; "
+            f"{and_pass}use features that are related to the labels, or label more rows"
         )
     else:
         kept["caution"] = (
             f"Too few labels to tell whether the model separates held-out {one} from {other} "
-            f"better than chance ({area}); check some of its answers, or label more rows"
+            f"better than chance ({area}); {and_pass}check some of its answers, or label more rows"
         )
     return kept
 
 
-def contradiction_words(contradiction, prior, facts):
-    """The sentences on a prior that contradicts the labelled rows; None where it doesn't."""
+def _area_words(signal, names):
+    """The ROC AUC with its interval, and what chance and a perfect model reach."""
+    of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
+    area = f"{signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}"
+    if names[1] is not None:
+        return f"{of_what} {area}; chance is 0.5"
+    best = (
+        f"1 minus half the share of {quoted(names[0])} among them"
+        if signal.best is None
+        else f"{signal.best:.3g}, as the others hold a share of {2 - 2 * signal.best:.2g} of "
+        f"{quoted(names[0])}"
+    )
+    return (
+        f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
+    )
+
+
+def contradiction_words(contradiction, prior, facts, apart=()):
+    """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
+
+    ``apart`` are columns that separate these from unlabelled rows, if there are any.
+    """
     if contradiction is None:
         return None
     hits, n = contradiction
@@ -150,10 +181,14 @@ def contradiction_words(contradiction, prior, facts):
         )
     else:
         why = f"{prior} is less than one row"
-    return (
-        f"The estimated prior contradicts the labels: {why}. The labelled rows may not be a "
-        f"random sample of {name}"
-    )
+    cause = f"The labelled rows may not be a random sample of {name}"
+    if apart:
+        alone, probably = "alone separates", "it probably came with the labels"
+        if len(apart) > 1:
+            alone, probably = "together separate", "they probably came with the labels"
+        columns = f"column{'s' * (len(apart) > 1)} {' and '.join(map(quoted, apart))}"
+        cause = f"The {columns} {alone} the labelled from the unlabelled rows, so {probably}"
+    return f"The estimated prior contradicts the labels: {why}. {cause}"
 
 
 def use_anomalies(prepared, fitted, options, budget, observer):

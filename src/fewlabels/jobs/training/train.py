@@ -293,7 +293,9 @@ def _trained(prepared, fitted, options, budget, observer, before=None):
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.step("testing the model against chance")
-        tests, messages = test_model(fitted, prepared.X, y, budget, before)
+        tests, messages = test_model(
+            fitted, prepared.X, y, budget, rows=prepared.found.rows, before=before
+        )
         fitted.messages.extend(messages)
     metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._deadline import Deadline
+from ...gram import row_keys
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
 from ...model_selection.random_labels import (
@@ -39,7 +40,8 @@ class Tests(NamedTuple):
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
     ``LabelledAtRandomTest``, or None, and then ``labels_untested`` may say why; ``labels_test``
-    makes both.
+    makes both. ``apart`` are one or two columns that separate labelled from unlabelled rows, where
+    the prior contradicts the labels.
     """
 
     signal: Any = None
@@ -48,6 +50,7 @@ class Tests(NamedTuple):
     reason: str = ""
     labels: Any = None
     labels_untested: str = ""
+    apart: tuple[str, ...] | list[str] = ()
 
     @property
     def silences(self):
@@ -76,13 +79,24 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     if held.reason:
         return Tests(reason=held.reason)
     parts = np.zeros(len(kinds), int) if held.parts is None else held.parts
-    signal = permutation_test(held.scores, kinds, parts, held.planned, int(np.sum(labelled)))
+    interval = getattr(estimator, "prior_interval_", None)
+    prior = 0.0
+    if task.has_prior:  # an estimate can't be trusted before anybody knows of a signal
+        prior = float(estimator.prior_) if interval is None else None
+    signal = permutation_test(
+        held.scores,
+        kinds,
+        parts,
+        held.planned,
+        int(np.sum(labelled)),
+        prior=prior,
+        rows=row_keys(X[held.rows]),
+    )
     if signal is None:
         return Tests(reason="no labelled row could be held out together with one of another kind")
     all_held = held if held.is_complete and not is_sample else None
     if not task.has_prior:
         return Tests(signal, None, all_held)
-    interval = getattr(estimator, "prior_interval_", None)
     contradiction = _contradiction(estimator.prior_, interval, held, kinds, signal)
     return Tests(signal, contradiction, all_held)
 

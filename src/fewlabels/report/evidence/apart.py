@@ -1,0 +1,103 @@
+"""Columns that separate labelled from unlabelled rows: they may have come with the labels."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.tree import DecisionTreeClassifier
+
+# Held-out ROC AUC from which labelled and unlabelled rows are separate.
+SEPARATE = 0.99
+# Columns that are tried, alone and in pairs: those that a forest uses most.
+_TRIED, _TREES = 4, 60
+# Of more columns, a forest gets those that differ most by themselves.
+_MOST_COLUMNS = 200
+# Most rows of either kind.
+_MOST_ROWS = 2000
+_FOLDS = 3
+_BLANK = -1e30
+
+
+def columns_apart(rows: Any, labelled: NDArray[np.bool_]) -> list[str]:
+    """Return the one or two columns that separate labelled from unlabelled rows by themselves.
+
+    Parameters
+    ----------
+    rows : DataFrame, ndarray or sparse matrix of shape (n, d)
+        The rows of a table, as they are before encoding.
+    labelled : ndarray of bool of shape (n,)
+        The rows with a label.
+
+    Returns
+    -------
+    list of str
+        Names of columns, or their numbers from 0 in a matrix without names. Empty if no one or two
+        columns suffice.
+    """
+    rng = np.random.default_rng(0)
+    kinds = [np.flatnonzero(labelled), np.flatnonzero(~labelled)]
+    if min(map(len, kinds)) < 2:
+        return []
+    chosen = [k if len(k) <= _MOST_ROWS else rng.choice(k, _MOST_ROWS, False) for k in kinds]
+    kept = np.sort(np.concatenate(chosen))
+    y = labelled[kept].astype(int)
+    names, X = _coded(rows, kept, y)
+    if X.shape[1] > _MOST_COLUMNS:
+        ranks = rankdata(X, axis=0)
+        unlike = np.abs(ranks[y == 1].mean(axis=0) - ranks[y == 0].mean(axis=0))
+        most = np.argsort(-unlike, kind="stable")[:_MOST_COLUMNS]
+        names, X = [names[k] for k in most], X[:, most]
+    forest = ExtraTreesClassifier(
+        _TREES, max_features=None, class_weight="balanced", random_state=0
+    ).fit(X, y)
+    used = np.argsort(-forest.feature_importances_, kind="stable")[:_TRIED]
+    for size in (1, 2):
+        areas = {some: _area(X[:, some], y) for some in combinations(used.tolist(), size)}
+        best = max(areas, key=lambda some: areas[some], default=())
+        if best and areas[best] >= SEPARATE:
+            return [names[k] for k in sorted(best)]
+    return []
+
+
+def _coded(
+    rows: Any, kept: NDArray[np.intp], y: NDArray[np.intp]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Names and numbers of columns; values of categories are numbered, and blanks come first.
+
+    Of a wide sparse matrix, columns that are filled more often for one kind of rows.
+    """
+    if not isinstance(rows, pd.DataFrame):
+        part, names = rows[kept], np.arange(rows.shape[1])
+        if sp.issparse(part):
+            filled = (part != 0).astype(float).tocsr()
+            unlike = np.abs(filled[y == 1].mean(axis=0) - filled[y == 0].mean(axis=0))
+            names = np.sort(np.argsort(-np.ravel(unlike), kind="stable")[:_MOST_COLUMNS])
+            part = part[:, names].toarray()
+        return list(map(str, names)), np.nan_to_num(np.asarray(part, float), nan=_BLANK)
+    columns = []
+    for name in rows.columns:
+        cells = rows[name].iloc[kept]
+        if pd.api.types.is_numeric_dtype(cells):
+            numbers = cells.to_numpy(dtype=float, na_value=np.nan)
+        else:
+            # In their own order: that of the rows would tell labelled rows that come first.
+            texts = cells.astype(object).map(str, na_action="ignore")
+            codes = pd.factorize(texts, sort=True)[0]
+            numbers = np.where(codes < 0, np.nan, codes)
+        columns.append(np.nan_to_num(numbers, nan=_BLANK))
+    return list(map(str, rows.columns)), np.column_stack(columns)
+
+
+def _area(X: NDArray[np.float64], y: NDArray[np.intp]) -> float:
+    """Held-out ROC AUC of a tree."""
+    folds = StratifiedKFold(min(_FOLDS, int(np.bincount(y).min())), shuffle=True, random_state=0)
+    tree = DecisionTreeClassifier(class_weight="balanced", random_state=0)
+    chances = cross_val_predict(tree, X, y, cv=folds, method="predict_proba")[:, 1]
+    return float(roc_auc_score(y, chances))
