@@ -78,6 +78,9 @@ def promise(
     most = np.minimum(marked, positives)
     hits = np.clip(rng.binomial(positives, recall), fewest, most)
     nearest = np.clip(found / n_hidden, fewest / positives, most / positives)
+    # Where all rows or none must be marked, the hidden ones may still have had bad luck.
+    edge = 0.5 / (n + 1.0)
+    nearest = np.clip(nearest, edge, 1.0 - edge)
     log_weight = xlogy(counted, nearest) + xlogy(n - counted, 1.0 - nearest)
     weight = np.exp(log_weight - log_weight.max())
     drawn = rng.choice(_DRAWS, _DRAWS, p=weight / weight.sum())
