@@ -374,6 +374,12 @@ def test_precision_carries_a_skewed_prior():
     assert promise(0.1, share, 39, 60, 650, 1000) == found
 
 
+def test_promises_where_all_rows_are_marked_though_a_hidden_label_was_missed():
+    found = promise(0.4, np.linspace(0.3, 0.5, 32), 56, 60, 1000, 1000)
+    assert 0.38 < found.precision < 0.42
+    assert found.recall_interval[1] == 1.0
+
+
 def test_hidden_labels_are_found_as_often_as_unlabelled_positives():
     rng = np.random.default_rng(0)
     truth = np.arange(900) < 300
