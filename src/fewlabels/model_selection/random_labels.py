@@ -135,7 +135,7 @@ def labelled_at_random_test(
 
     Draws end as soon as so many of them are at least as extreme as the labelled rows, in one of
     the comparisons, that the test can't reject any more. The p-value is then their share of the
-    draws, which is valid (Besag & Clifford 1991). The verdict is the one that all draws would give.
+    draws, which is valid (Besag & Clifford 1991). All draws would give the same verdict.
 
     At most 500 labelled and 1500 unlabelled rows take part. ``docs/labels-not-at-random.md`` has
     the level and the power that were measured.
