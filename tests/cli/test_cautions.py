@@ -9,7 +9,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from fewlabels import S3VM
+from fewlabels._deadline import Deadline
 from fewlabels.jobs.summary import _over_budget, answer
+from fewlabels.jobs.training.budget import Budget
 from fewlabels.jobs.training.choice import SearchPlan
 from fewlabels.jobs.training.comparison import comparison_facts
 from fewlabels.jobs.training.figures import why_settings
@@ -45,7 +47,8 @@ def top(tmp_path_factory):
     return path
 
 
-def test_labels_that_are_no_random_sample(run, obvious, tmp_path):
+def test_labels_that_are_no_random_sample(run, obvious, tmp_path, monkeypatch):
+    monkeypatch.setattr(Budget, "test_labels", lambda budget: Deadline())  # on a busy machine
     data, prior = obvious
     model = tmp_path / "m"
     done = run("fit", data, "--target", "t", "-o", model, "--prior", f"{prior:.3f}", "--report",

@@ -135,7 +135,7 @@ class ComparedMethod(NamedTuple):
     """A method by its name for people; ``trains_on`` "labels" trains on these rows only.
 
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
-    that model has to be given; a ``title`` names both where that of the machine isn't enough. A
+    that model has to be given; a ``title`` names both where the machine's isn't enough. A
     model takes so many ``fits``, those for its threshold and probabilities included.
     From ``folds_to_lead`` folds on it is delivered if its score is higher; else it has to be
     clearly better.

@@ -135,7 +135,7 @@ def labelled_at_random_test(
 
     Draws end as soon as so many of them are at least as extreme as the labelled rows, in one of
     the comparisons, that the test can't reject any more. The p-value is then their share of the
-    draws, which is valid (Besag & Clifford 1991), and the verdict is that of all draws.
+    draws, which is valid (Besag & Clifford 1991). All draws would give the same verdict.
 
     At most 500 labelled and 1500 unlabelled rows take part. ``docs/labels-not-at-random.md`` has
     the level and the power that were measured.
@@ -257,7 +257,7 @@ def sequential_p_values(
     level: float,
     deadline: Deadline,
 ) -> tuple[tuple[float, float] | None, int]:
-    """Compare two statistics with those of draws until the verdict is certain, or time is over.
+    """Compare two statistics with draws until the verdict is certain, or the time is over.
 
     Both have to be significant, so the first that can't be ends the draws. If h of l draws are at
     least as extreme then, its p-value is h / l (Besag & Clifford 1991), or (1 + h) / (1 + all
@@ -269,7 +269,7 @@ def sequential_p_values(
     found : tuple of float
         The statistics of the labels.
     drawn : iterable of tuple of float
-        Those of random labels, ``n_draws`` of them, computed when they are asked for.
+        The statistics of ``n_draws`` random labels, computed when they are asked for.
     n_draws : int
         Number of draws.
     level : float
