@@ -94,7 +94,8 @@ def _threshold(training):
     rows = f"{n:,} rows held out from training"
     if n == training["rows"]:
         rows = f"all {n:,} rows, each scored as if it were new"
-    return f"{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
+    most = "" if training.get("clean") else "at most about "
+    return f"{most}{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
 
 
 def _predicted(training):

@@ -191,7 +191,7 @@ def rates(contents):
         return None
     rows = []
     for rate in shown:
-        value, ends = words.percent(rate.value), ""
+        value, ends = words.value(rate), ""
         name = f"{rate.name}: {value}"
         if rate.interval is not None:
             ends = words.span(rate.interval)

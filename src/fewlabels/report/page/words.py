@@ -25,6 +25,18 @@ def estimate(value, interval):
     return percent(value) if interval is None else f"{percent(value)} ({span(interval)})"
 
 
+def value(rate):
+    """Write the value of a ``Rate``."""
+    return f"at most about {percent(rate.value)}" if rate.is_bound else percent(rate.value)
+
+
+def rate(rate):
+    """Write a ``Rate`` with its interval."""
+    if rate.is_bound and rate.interval is not None:
+        return f"{value(rate)} (90{_SPACE}% CI up to {percent(rate.interval[1])})"
+    return value(rate) if rate.is_bound else estimate(rate.value, rate.interval)
+
+
 def count(number):
     return f"{number:,}"
 
