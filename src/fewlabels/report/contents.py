@@ -28,10 +28,11 @@ class Rate:
 
     ``term`` is the field's word for it, such as "precision"; empty if there is none. With
     ``is_bound``, the rate is at most about ``value``, and the interval ends where it may reach.
+    The value is None where the interval is too wide for any to stand for it.
     """
 
     name: str
-    value: float
+    value: float | None
     interval: tuple[float, float] | None
     source: str
     term: str = ""

@@ -1,7 +1,14 @@
 """What a model file says first of all: what speaks against the model, and what it assumes."""
 
+# An interval that is wider has no value that stands for it.
+_UNDETERMINED = 0.7
 # What an estimated prior, and precision and recall in any case, rest on.
 RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
+
+# The same for the accuracy of classes: where labels have the class ratio of all rows, and where it
+# is estimated.
+RANDOM_OF_ALL = "the labelled rows are a random sample of all rows"
+RANDOM_PER_CLASS = "the labelled rows of each class are a random sample of it"
 
 
 def no_signal(training):
@@ -18,8 +25,25 @@ def cautions(training):
         signal.get("headline"),
         labels.get("caution"),
         signal.get("caution"),
+        _never_predicted(training),
     )
     return [sentence for sentence in sentences if sentence]
+
+
+def _never_predicted(training):
+    """The sentence on classes that no unlabelled row is given although some should be."""
+    shares = (training.get("class_shares") or {}).get("classes") or {}
+    counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")
+    missing = []
+    for name, own in shares.items():
+        if counts.get(name) != 0 or not n or own["share"] * n < 1.0:
+            continue
+        low, high = (f"{100.0 * own[end]:.2g}" for end in ("low", "high"))
+        about = f"about {100.0 * own['share']:.2g} % ({low} to {high} %)"
+        if own["high"] - own["low"] > _UNDETERMINED:
+            about = f"{low} to {high} %"
+        missing.append(f"'{name}', although {about} are expected")
+    return f"No row is predicted {', or '.join(missing)}" if missing else None
 
 
 def reminders(training):
@@ -37,11 +61,14 @@ def reminders(training):
 
 
 def assumption(training):
-    """What the figures of a model of positive and unlabelled rows assume; None for no figures.
+    """What the figures of a model assume; None for no figures, or for nothing.
 
     With a given prior, or with propensities, only error rates need random labels: these are
     counted on labelled rows as they are.
     """
+    if "classes" in training and training.get("expected"):
+        is_weighted = (training.get("class_shares") or {}).get("weighted")
+        return RANDOM_PER_CLASS if is_weighted else RANDOM_OF_ALL
     if "prior_estimated" not in training:
         return None
     weighted = training.get("weighted_by_propensities")

@@ -24,13 +24,18 @@ _MANY = 0.45
 
 def test_model(fitted, X, y, budget):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
-    from ...report.evidence.testing import labels_test, tested  # slow to import
+    from ...report.evidence.class_shares import class_shares  # slow to import
+    from ...report.evidence.testing import labels_test, tested
 
     deadline = budget.test()
     tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
     if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
         deadline = budget.test_labels()
         tests = tests._replace(labels=labels_test(fitted.estimator, X, y, deadline))
+        cut = cut + deadline.cut
+    if not fitted.estimator.task.has_prior and not tests.silences:
+        deadline = budget.test_labels()
+        tests = tests._replace(shares=class_shares(fitted.estimator, X, y, deadline))
         cut = cut + deadline.cut
     notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:

@@ -75,6 +75,7 @@ class Training:
             tuning=self.fitted.tuning,
             comparison=self.comparison,
             held=self.tests and self.tests.held,
+            shares=self.tests and self.tests.shares,
             deadline=self.budget.to_report(),
         )
 

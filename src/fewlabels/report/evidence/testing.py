@@ -35,7 +35,8 @@ class Tests(NamedTuple):
     ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
-    ``LabelledAtRandomTest``, or None; ``labels_test`` makes it.
+    ``LabelledAtRandomTest``, or None; ``labels_test`` makes it. ``shares`` are ``ClassShares``, or
+    None.
     """
 
     signal: Any = None
@@ -43,6 +44,7 @@ class Tests(NamedTuple):
     held: Any = None
     reason: str = ""
     labels: Any = None
+    shares: Any = None
 
     @property
     def silences(self):

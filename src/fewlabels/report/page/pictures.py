@@ -49,7 +49,8 @@ def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
     parts += [_line(x, 7, x, 15, "axis") for x in (0.0, 50.0, 100.0)]
     if ends is not None:
         parts.append(_line(across(ends[0]), 11, across(ends[1]), 11, "range"))
-    parts.append(tag("circle", cx=_percent(across(value)), cy="11", r="5", class_="dot"))
+    if value is not None:
+        parts.append(tag("circle", cx=_percent(across(value)), cy="11", r="5", class_="dot"))
     return _picture(22, name, tag("g", *parts, class_=None if ours else "other"))
 
 

@@ -27,6 +27,8 @@ def estimate(value, interval):
 
 def value(rate):
     """Write the value of a ``Rate``."""
+    if rate.value is None:
+        return "not determined"
     return f"at most about {percent(rate.value)}" if rate.is_bound else percent(rate.value)
 
 
@@ -34,6 +36,8 @@ def rate(rate):
     """Write a ``Rate`` with its interval."""
     if rate.is_bound and rate.interval is not None:
         return f"{value(rate)} (90{_SPACE}% CI up to {percent(rate.interval[1])})"
+    if rate.value is None:
+        return f"not determined ({span(rate.interval)})"
     return value(rate) if rate.is_bound else estimate(rate.value, rate.interval)
 
 
