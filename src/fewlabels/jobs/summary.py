@@ -4,7 +4,7 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
-from ..io.models.contents import RANDOM_OF_ALL, RANDOM_SAMPLE, assumption, cautions
+from ..io.models.contents import RANDOM_OF_ALL, RANDOM_SAMPLE, are_unlike, assumption, cautions
 from ..options.words import quoted, ref
 from . import words
 
@@ -140,9 +140,13 @@ def _expected(training):
     labels = training.get("labels_at_random") or {}
     is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
     doubted = ", probably too high" if is_high else ""
+    doubted += ", on rows like the labelled ones" if are_unlike(training) else ""
     for name, rate in (training.get("expected") or {}).items():
         if rate["value"] is None:
-            yield name, f"not determined (90 % CI {words.interval(rate['low'], rate['high'])})"
+            yield (
+                name,
+                f"not determined (90 % CI {words.interval(rate['low'], rate['high'])}){doubted}",
+            )
             continue
         value = f"{rate['value']:.3g}"
         if rate["low"] is not None:
@@ -166,6 +170,8 @@ def _assumption(training):
         return None
     if (training.get("labels_at_random") or {}).get("rejected"):
         return f"{assumed}, which the test rejects"
+    if are_unlike(training):
+        return f"{assumed}, which the columns contradict"
     if assumed == RANDOM_OF_ALL:
         return f"{assumed} (if not, pass {ref('class_ratio')})"
     return f"{assumed} (if not, pass {ref('prior')})" if assumed == RANDOM_SAMPLE else assumed

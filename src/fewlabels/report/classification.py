@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..fitted import class_of
-from ..io.models.contents import RANDOM_PER_CLASS
+from ..io.models.contents import RANDOM_PER_CLASS, are_unlike
 from ..metrics.intervals import cross_fitted, weighted_accuracy
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted, cross_fit_classes, group_of
@@ -50,8 +50,12 @@ def find(fit):
     ]
     two = len(names) == 2
     if rates:
-        headline += f" {expected_accuracy(rates[0], shares is not None)}"
-        answer += [(rate.name, words.rate(rate)) for rate in rates]
+        said = expected_accuracy(rates[0], shares is not None)
+        if are_unlike(training):
+            said = f"On rows like the labelled ones, {said[:1].lower()}{said[1:]}"
+        headline += f" {said}"
+        of_rows = " on rows like the labelled ones" if are_unlike(training) else ""
+        answer += [(f"{rate.name}{of_rows}", words.rate(rate)) for rate in rates]
     if shares is not None:
         answer += [
             (f"Expected share of '{name}' among unlabelled rows", words.estimate(mean, ends))

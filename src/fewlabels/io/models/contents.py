@@ -25,9 +25,15 @@ def cautions(training):
         signal.get("headline"),
         labels.get("caution"),
         signal.get("caution"),
+        (training.get("labelled_rows") or {}).get("caution"),
         _never_predicted(training),
     )
     return [sentence for sentence in sentences if sentence]
+
+
+def are_unlike(training):
+    """Whether the labelled rows are unlike all others: error rates hold for rows like these."""
+    return bool((training.get("labelled_rows") or {}).get("unlike"))
 
 
 def _never_predicted(training):
@@ -57,6 +63,8 @@ def reminders(training):
         found.append("the estimated prior contradicts the labels, so too few rows may be positive")
     if signal.get("caution"):
         found.append("there were too few labels to tell whether the model beats chance")
+    if are_unlike(training):
+        found.append("the labelled rows are unlike the unlabelled ones")
     return found
 
 

@@ -14,7 +14,7 @@ from ..tasks import finite, scored, steps_of
 from ..tasks.one_class import of_every_bag
 from .choice import CHOSEN
 from .encoding import text_facts
-from .testing import tests_facts
+from .testing import tests_facts, unlike_facts
 
 
 def described(prepared, fitted, options, observer, tests):
@@ -46,6 +46,7 @@ def described(prepared, fitted, options, observer, tests):
         ),
         "tuning": tuning_facts(fitted.tuning),
         **tests_facts(tests, estimator, facts),
+        "labelled_rows": unlike_facts(tests and tests.unlike, facts),
         "class_shares": shares_facts(tests and tests.shares, names),
         "baselines": None,
         "delivered": None,

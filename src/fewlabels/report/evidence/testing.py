@@ -36,7 +36,7 @@ class Tests(NamedTuple):
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
     ``LabelledAtRandomTest``, or None; ``labels_test`` makes it. ``shares`` are ``ClassShares``, or
-    None.
+    None, and ``unlike`` says whether labelled rows are ``Unlike`` the rest, or is None.
     """
 
     signal: Any = None
@@ -45,6 +45,7 @@ class Tests(NamedTuple):
     reason: str = ""
     labels: Any = None
     shares: Any = None
+    unlike: Any = None
 
     @property
     def silences(self):
