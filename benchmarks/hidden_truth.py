@@ -1,7 +1,8 @@
 """Compare what a fit reports with a truth that is hidden from it, from no signal to a strong one.
 
     python benchmarks/hidden_truth.py [--part prior positives classes unlike one-class]
-        [--draws 5] [--half chosen shown] [--processes 2] [--budget 5] [--report-only] [--out results]
+        [--draws 5] [--half chosen shown] [--processes 2] [--budget 5] [--report-only]
+        [--out results]
 
 prior      ``estimate_prior`` alone: the class prior's interval.
 positives  Positives and unlabelled rows: prior, number of positives, precision and recall of the

@@ -27,10 +27,10 @@ from ...kernels.sparse import checked_rows
 _UNLIKE, _ERRORS, _FEWEST = 0.8, 5.5, 10
 # Of the weighted ROC AUC over the draws of the class shares this quantile counts.
 _QUANTILE = 0.05
-# Rows of either kind, trees, numbers in these rows, and the seconds that they take, at least and
-# for each number.
+# Rows of either kind, trees, numbers in these rows, and the seconds that they take: at least, for
+# each row and column of a node, and those that there always are.
 _MOST_LABELLED, _MOST_UNLABELLED, _TREES, _MOST_NUMBERS = 500, 1000, 100, 2**24
-_SECONDS, _SECONDS_PER_NUMBER = 0.3, 3e-6
+_SECONDS, _SECONDS_PER_NUMBER, _ALWAYS = 0.05, 1.5e-5, 0.4
 # Ranges of a column's values that are counted, and columns that are looked at alone.
 _BINS, _MOST_COLUMNS = 20, 200
 # A column does it alone from a ROC AUC that is smaller than the forest's by so much.
@@ -96,7 +96,7 @@ def unlike_rest(
     if n_labelled < _FEWEST or len(kept) < 2 * n_labelled:
         return None
     seconds = _SECONDS + _SECONDS_PER_NUMBER * len(kept) * float(np.sqrt(X.shape[1]))
-    if deadline.left() < seconds or len(kept) * X.shape[1] > _MOST_NUMBERS:
+    if deadline.left() < seconds > _ALWAYS or len(kept) * X.shape[1] > _MOST_NUMBERS:
         deadline.cut.append(_NO_TIME)
         return None
     of_forest = _weighted(_forest_scores(X[kept], y_kept), y_kept, draws)
