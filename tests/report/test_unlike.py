@@ -73,7 +73,7 @@ def test_no_time_is_said():
     _, X, y = rows(0)
     deadline = Deadline(0)
     assert unlike_rest(X, X, y, NONE, deadline) is not None and not deadline.cut
-    X = np.tile(X, 300)  # takes longer than there always is
+    X = np.tile(X, 1000)  # takes longer than there always is
     assert unlike_rest(X, X, y, NONE, deadline) is None and deadline.cut
 
 
