@@ -52,7 +52,7 @@ class Unlike(NamedTuple):
     Attributes
     ----------
     area : float
-        ROC AUC of labelled against unlabelled rows, at least that of most class shares.
+        ROC AUC of labelled against unlabelled rows: a low quantile over the class shares.
     column : str
         The column that separates them best; "" for none.
     is_alone : bool
