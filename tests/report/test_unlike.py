@@ -132,3 +132,14 @@ def test_error_rates_hold_for_rows_like_the_labelled_ones():
     lines = dict(findings({"training": facts}))
     assert lines["accuracy"] == "0.9 (90 % CI 0.8 to 0.95), on rows like the labelled ones"
     assert lines["assumes"].endswith("which the columns contradict")
+
+
+def test_positives_of_one_period_in_a_fit():
+    rng, frame, y = positives(0, 0.3)
+    frame["number"] = np.r_[rng.permutation(300)[: y.sum()], 300 + np.arange(len(y) - y.sum())]
+    frame["answer"] = np.where(y == 1, "yes", None)
+    frame = frame.sample(frac=1.0, random_state=0)
+    found = fit_table(frame, "answer", keep=["number"], time_budget=0)
+    facts = found.metadata["training"]["labelled_rows"]
+    assert facts["column"] == "number"
+    assert "as no hidden positives explain" in repr(found)

@@ -43,12 +43,15 @@ def test_model(fitted, X, y, budget):
     return tests, notes
 
 
-def compare_labelled(tests, prepared, budget):
-    """Tests that say whether labelled rows are unlike the unlabelled ones, and notes."""
+def compare_labelled(tests, estimator, prepared, budget):
+    """Tests that say whether labelled rows are unlike the unlabelled ones, and notes.
+
+    Propensities allow for that, so a model with these isn't tested.
+    """
     from ...report.evidence.unlike import unlike_positives, unlike_rest  # slow to import
 
     found, deadline = prepared.found, budget.test_labels()
-    if tests.silences:
+    if tests.silences or getattr(estimator, "propensity_weights_", None) is not None:
         return tests, []
     if tests.shares is None:
         dates = found.schema.names("date")

@@ -295,7 +295,7 @@ def _trained(prepared, fitted, options, budget, observer):
     else:
         observer.step("testing the model against chance")
         tests, messages = test_model(fitted, prepared.X, y, budget)
-        tests, more = compare_labelled(tests, prepared, budget)
+        tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
         fitted.messages.extend(messages + more)
     metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
