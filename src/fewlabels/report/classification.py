@@ -129,7 +129,8 @@ def rates_of(held, y, names, comparison, shares=None):
     n, right = len(truth), int(np.sum(truth == answers))
     of_what = "labelled rows are classified correctly by models trained without their labels."
     if shares is not None and shares.contradicts_labels:
-        accuracy = _weighted(truth, answers, names, shares)
+        counts = f"{words.count(right)} of {words.count(n)} {of_what}"
+        accuracy = _weighted(truth, answers, names, shares, counts)
     else:
         accuracy = _compared(comparison, n) or counted(
             _RIGHT, right, n, of_what, cross_fitted_interval, "accuracy"
@@ -154,8 +155,11 @@ def rates_of(held, y, names, comparison, shares=None):
     return rates, unknown
 
 
-def _weighted(truth, answers, names, shares):
-    """The accuracy among rows with the ``ClassShares``, from each class's held-out rows."""
+def _weighted(truth, answers, names, shares, counts):
+    """The accuracy among rows with the ``ClassShares``, from each class's held-out rows.
+
+    ``counts`` says how many rows these are and how many are right, a sentence.
+    """
     n = np.bincount(truth, minlength=len(names))
     hits = np.bincount(truth[truth == answers], minlength=len(names))
     found = weighted_accuracy(hits, n, shares.draws, shares.at_random)
@@ -164,8 +168,8 @@ def _weighted(truth, answers, names, shares):
         for name, (mean, *ends) in zip(names, shares.ends, strict=True)
     ]
     how = (
-        "The labels may not have the class ratio of the unlabelled rows. The recalls of "
-        f"{words.rows(len(truth))} held out are weighted by an estimate of it: "
+        f"{counts} The labels may not have the class ratio of the unlabelled rows, so the recalls "
+        "of the classes are weighted by an estimate of it: "
         f"{words.listing(each[:_LISTED])}. This assumes that {RANDOM_PER_CLASS}."
     )
     return Rate(_RIGHT, found.value, (found.low, found.high), how, "accuracy")
