@@ -61,3 +61,11 @@ def test_few_labels_leave_all_shares_possible():
     few, many = (smeared_shares(np.array([n, n]), replicates) for n in (4, 400))
     assert np.mean(few[:, 0] != 0.5) == pytest.approx(0.375)
     assert np.mean(many[:, 0] != 0.5) < 0.01
+
+
+def test_without_misses_the_accuracy_is_exactly_one():
+    shares = np.random.default_rng(0).dirichlet([1, 1, 1], 999)
+    n = np.array([5, 6, 7])
+    found = weighted_accuracy(n, n, shares, 0.3)
+    assert found.value == found.high == 1.0 and 0.5 < found.low < 1.0
+    assert weighted_accuracy(0 * n, n, shares, 0.3).low == 0.0

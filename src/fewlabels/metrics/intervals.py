@@ -101,9 +101,12 @@ def weighted_accuracy(
         _quantile(np.concatenate([weighted, own]), weights, q)
         for own, q in zip(as_is, (tail, 1.0 - tail), strict=True)
     )
-    per_class = np.where(n > 0, hits / np.maximum(n, 1), 0.5)
-    value = float((1.0 - at_random) * (shares.mean(axis=0) @ per_class))
-    value += at_random * float(hits.sum() / n.sum())
+    # Counted from the misses, so that none is exactly 1.
+    missed = np.where(n > 0, 1.0 - hits / np.maximum(n, 1), 0.5)
+    mean = shares.mean(axis=0)
+    error = (1.0 - at_random) * float(mean @ missed / mean.sum())
+    value = 1.0 - error - at_random * float(1.0 - hits.sum() / n.sum())
+    low, high = 0.0 if not hits.any() else low, 1.0 if np.all(hits == n) else high
     return WeightedAccuracy(value, min(low, value), max(high, value))
 
 
