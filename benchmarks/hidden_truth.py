@@ -1,13 +1,16 @@
 """Compare what a fit reports with a truth that is hidden from it, from no signal to a strong one.
 
-    python benchmarks/hidden_truth.py [--part prior positives classes one-class] [--draws 5]
-        [--half chosen shown] [--processes 2] [--budget 5] [--report-only] [--out results]
+    python benchmarks/hidden_truth.py [--part prior positives classes unlike one-class]
+        [--draws 5] [--half chosen shown] [--processes 2] [--budget 5] [--report-only]
+        [--out results]
 
 prior      ``estimate_prior`` alone: the class prior's interval.
 positives  Positives and unlabelled rows: prior, number of positives, precision and recall of the
            rows predicted positive, the verdict on signal, probabilities, rank of the model.
 classes    A few labels of two classes: accuracy, the verdict, rank of the model. Labels are drawn
-           at random or in equal numbers per class, and rows may be repeated.
+           at random, in equal numbers per class, or 60 and 5, and rows may be repeated.
+unlike     The same with a batch and a day as columns, of which one decided who was labelled, or
+           neither: whether the report names the column.
 one-class  Normal rows with or without a few anomalies among them: the false alarm rate.
 
 Tables are Gaussian: six columns, two classes that a linear score separates with a known ROC AUC.
@@ -60,7 +63,7 @@ class Case:
     area: float
     share: float  # of positives among unlabelled rows, of the rare class, or of anomalies
     n_labels: int
-    labels: str  # "random", "equal" (per class), "biased" (towards obvious rows), or "clean"
+    labels: str  # "random", "equal", "skewed", "biased", "batch", "day" or "clean"
     repeats: int  # of every row
     draw: int
     half: str
@@ -89,7 +92,9 @@ def cases(parts: list[str], draws: int) -> list[Case]:
         "classes": [
             *product(SIGNALS.values(), (0.03, 0.2, 0.5), (24, 60), ("random", "equal"), (1,)),
             *product((0.5, 0.8), (0.5,), (24,), ("random",), (2, 3)),
+            *product((0.8, 0.95), (0.3, 0.7), (65,), ("skewed",), (1,)),
         ],
+        "unlike": [*product((0.8, 0.95), (0.1, 0.3), (40,), ("random", "batch", "day"), (1,))],
         "one-class": [
             *product((0.95,), (0.0,), (100, 400), ("clean", "unknown"), (1,)),
             *product((0.95,), (0.02, 0.1), (100, 400), ("unknown",), (1,)),
@@ -131,10 +136,12 @@ def few_labels(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
     n = (N_UNLABELLED // 2 + case.n_labels) // case.repeats
     truth = rng.random(n) < case.share
     n_known = max(4, case.n_labels // case.repeats)
-    fewest = n_known // 2 if case.labels == "equal" else 2
+    fewest = {"equal": n_known // 2, "skewed": 60}.get(case.labels, 2)
     truth[:fewest], truth[fewest : 2 * fewest] = True, False
     order = rng.permutation(n)
-    if case.labels == "equal":
+    if case.labels == "skewed":
+        known = np.r_[np.flatnonzero(truth)[:60], np.flatnonzero(~truth)[:5]]
+    elif case.labels == "equal":
         known = np.r_[np.flatnonzero(truth)[:fewest], np.flatnonzero(~truth)[:fewest]]
     else:  # at random, two of each class at least
         known = np.r_[np.arange(2), fewest + np.arange(2), 2 * fewest + np.arange(n_known - 4)]
@@ -268,6 +275,25 @@ def run_classes(case: Case, budget: float) -> dict:
     return facts
 
 
+def run_unlike(case: Case, budget: float) -> dict:
+    rng = case.rng
+    X, truth, is_known = few_labels(case, rng)
+    batch, day = rng.integers(0, 8, len(X)), rng.integers(0, 400, len(X))
+    if case.labels == "batch":
+        batch[is_known] = 0
+    if case.labels == "day":
+        day[is_known] = rng.integers(0, 40, is_known.sum())
+    X = X + 0.5 * rng.normal(size=(8, N_COLUMNS))[batch]
+    frame = table_of(X, np.where(is_known, np.where(truth, "yes", "no"), None))
+    frame = frame.assign(batch=[f"B{k}" for k in batch], day=day)
+    found, training = fitted(frame, budget)
+    answers = found.predict(frame)["label"].to_numpy(dtype=object)[~is_known]
+    right = float(np.mean((answers == "yes") == truth[~is_known]))
+    unlike = training.get("labelled_rows") or {}
+    facts = outcome(training, budget) | {"intervals": {}, "accuracy": right}
+    return facts | {"unlike": unlike.get("unlike"), "column": unlike.get("column")}
+
+
 def run_one_class(case: Case, budget: float) -> dict:
     rng = case.rng
     odd = rng.random(case.n_labels) < case.share
@@ -289,6 +315,7 @@ RUNS = {
     "prior": run_prior,
     "positives": run_positives,
     "classes": run_classes,
+    "unlike": run_unlike,
     "one-class": run_one_class,
 }
 
@@ -337,7 +364,7 @@ def coverage(found: list[dict]) -> list[list]:
 
 def verdicts(found: list[dict]) -> list[list]:
     """How often each verdict was given, by part, signal and share."""
-    kept = [one for one in found if "verdict" in one and one["part"] != "one-class"]
+    kept = [one for one in found if "verdict" in one and one["part"] in ("positives", "classes")]
     table = []
     for key in dict.fromkeys((one["part"], strength(one), one["repeats"]) for one in kept):
         own = [one for one in kept if (one["part"], strength(one), one["repeats"]) == key]
@@ -377,6 +404,17 @@ def means(found: list[dict]) -> list[list]:
     return table
 
 
+def flags(found: list[dict]) -> list[list]:
+    """How often labelled rows are said to be unlike the rest, by what decided who was labelled."""
+    kept, table = [one for one in found if one["part"] == "unlike" and "error" not in one], []
+    for labels in dict.fromkeys(one["labels"] for one in kept):
+        own = [one for one in kept if one["labels"] == labels]
+        said = [one for one in own if one["unlike"]]
+        named = sum(one["column"] == labels for one in said)
+        table.append([labels, len(own), len(said), named, sum(o["unlike"] is None for o in own)])
+    return table
+
+
 def report(found: list[dict], folder: Path) -> None:
     """Write the tables as Markdown, and as entries for the results file."""
     errors = [one for one in found if "error" in one]
@@ -388,6 +426,8 @@ def report(found: list[dict], folder: Path) -> None:
         ("hidden-truth-verdicts", "Verdicts", "part and true signal",
          ["cases", "signal", "no signal", "too few labels", "none", "wrong", "useful but silent"],
          ["d"] * 7, verdicts(found)),
+        ("hidden-truth-unlike", "Labelled rows unlike the rest", "what decided on labels",
+         ["cases", "said", "column named", "not compared"], ["d"] * 4, flags(found)),
         ("hidden-truth-means", "Ranks, probabilities and seconds", "part, labels, signal",
          ["cases", "mean rank", "calibration error", "top 20: probability minus truth",
           "seconds over budget", "share over 1.5 budgets"],

@@ -311,7 +311,7 @@ def test_inspect_tells_of_the_search(run, tmp_path, data):
     assert run(*fit, "--time-budget", 5).code == 0
     text = run("inspect", model).out
     assert re.search(r"search +\d+ settings tried in \d+ fits", text)
-    assert re.search(r"threshold +5 % of new normal rows expected outside", text)
+    assert re.search(r"threshold +at most about 5 % of new normal rows expected outside", text)
     run(*fit, "--time-budget", 0)
     assert "settings tried" not in run("inspect", model).out
 

@@ -10,8 +10,10 @@ from ..io.models.contents import (
     CANNOT_TELL,
     NOT_REJECTED,
     NOT_TESTED,
+    RANDOM_OF_ALL,
     RANDOM_SAMPLE,
     REJECTED,
+    are_unlike,
     assumption,
     cautions,
 )
@@ -104,7 +106,8 @@ def _threshold(training):
     rows = f"{n:,} rows held out from training"
     if n == training["rows"]:
         rows = f"all {n:,} rows, each scored as if it were new"
-    return f"{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
+    most = "" if training.get("clean") else "at most about "
+    return f"{most}{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
 
 
 def _predicted(training):
@@ -163,6 +166,7 @@ def _expected(training):
     labels = training.get("labels_at_random") or {}
     is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
     doubted = ", probably too high" if is_high else ""
+    doubted += ", on rows like the labelled ones" if are_unlike(training) else ""
     for name, rate in (training.get("expected") or {}).items():
         value = "not determined by the data" if rate["value"] is None else f"{rate['value']:.3g}"
         if rate["low"] is not None:
@@ -198,8 +202,11 @@ def _assumption(training):
     }
     if outcome in tested:
         assumed += f", {tested[outcome]}"
-    is_open = outcome != REJECTED and assumption(training) == RANDOM_SAMPLE
-    return f"{assumed} (if not, pass {ref('prior')})" if is_open else assumed
+    if are_unlike(training):
+        return f"{assumed}, which the columns contradict"
+    option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(assumption(training))
+    is_open = outcome != REJECTED and option is not None
+    return f"{assumed} (if not, pass {ref(option)})" if is_open else assumed
 
 
 def _compared(facts):

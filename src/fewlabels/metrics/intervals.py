@@ -1,5 +1,9 @@
 """Intervals of proportions: the one routine for every rate that was counted on a few rows."""
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import beta
 
 CONFIDENCE = 0.9
@@ -7,6 +11,9 @@ CONFIDENCE = 0.9
 # Chosen on half of the sets of benchmarks/promises.py: the largest multiple of a tenth at which
 # intervals of recall and accuracy with a confidence of 90 % cover at least 90 %.
 _SHARE_OF_CROSS_FITTED = 0.7
+# The same for recalls that are weighted by class shares: fewer rows decide, and the bootstrap of
+# the shares is of the same labels. Chosen with the priors of ``class_prior.contradiction``.
+_SHARE_OF_WEIGHTED, _DRAWS = 0.5, 8000
 
 
 def counted_interval(hits, n, confidence=CONFIDENCE):
@@ -29,3 +36,82 @@ def cross_fitted(hits, n):
 def cross_fitted_interval(hits, n, confidence=CONFIDENCE):
     """``counted_interval`` of rows that were scored by cross-fitted models."""
     return counted_interval(*cross_fitted(hits, n), confidence)
+
+
+class WeightedAccuracy(NamedTuple):
+    """Accuracy among rows in which classes have other shares than among the labels.
+
+    Attributes
+    ----------
+    value : float
+        The accuracy.
+    low, high : float
+        Ends of its interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def weighted_accuracy(
+    hits: NDArray[np.intp],
+    n: NDArray[np.intp],
+    shares: NDArray[np.float64],
+    at_random: float = 0.0,
+    confidence: float = CONFIDENCE,
+) -> WeightedAccuracy:
+    """Weight recalls of cross-fitted models by class shares that are known as draws.
+
+    Parameters
+    ----------
+    hits, n : ndarray of int of shape (n_classes,)
+        Held-out labelled rows of each class that are recognised, and all of them.
+    shares : ndarray of shape (n_draws, n_classes)
+        Draws of the classes' shares.
+    at_random : float, default=0.0
+        Probability that the labelled rows are a random sample, so that their accuracy counts as it
+        is: the interval is one of both possibilities.
+    confidence : float, default=0.9
+        Confidence of the interval.
+
+    Returns
+    -------
+    WeightedAccuracy
+        The recalls are drawn from Beta distributions, whose priors count one hit and one miss of
+        all classes together.
+    """
+    rng = np.random.default_rng(0)
+    hits, n = np.asarray(hits), np.asarray(n)
+    part, prior = _SHARE_OF_WEIGHTED, 1.0 / len(n)
+    drawn = shares[rng.integers(0, len(shares), _DRAWS)]
+    recalls = rng.beta(
+        part * hits + prior, part * (n - hits) + prior, (_DRAWS, len(n))
+    )  # fmt: skip
+    weighted = (drawn * recalls).sum(axis=1)
+    h, total = cross_fitted(float(hits.sum()), float(n.sum()))
+    weights = np.repeat([1.0 - at_random, at_random], _DRAWS) / _DRAWS
+    # Clopper and Pearson's ends are quantiles of these, so a random sample keeps its interval.
+    as_is = [
+        rng.beta(max(h, 1e-9), total - h + 1.0, _DRAWS),
+        rng.beta(h + 1.0, max(total - h, 1e-9), _DRAWS),
+    ]
+    tail = (1.0 - confidence) / 2.0
+    low, high = (
+        _quantile(np.concatenate([weighted, own]), weights, q)
+        for own, q in zip(as_is, (tail, 1.0 - tail), strict=True)
+    )
+    # Counted from the misses, so that none is exactly 1.
+    missed = np.where(n > 0, 1.0 - hits / np.maximum(n, 1), 0.5)
+    mean = shares.mean(axis=0)
+    error = (1.0 - at_random) * float(mean @ missed / mean.sum())
+    value = 1.0 - error - at_random * float(1.0 - hits.sum() / n.sum())
+    low, high = 0.0 if not hits.any() else low, 1.0 if np.all(hits == n) else high
+    return WeightedAccuracy(value, min(low, value), max(high, value))
+
+
+def _quantile(values: NDArray[np.float64], weights: NDArray[np.float64], q: float) -> float:
+    """Quantile of weighted values; the weights sum to 1."""
+    order = np.argsort(values)
+    reached = np.searchsorted(np.cumsum(weights[order]), q)
+    return float(values[order][min(int(reached), len(values) - 1)])

@@ -1,9 +1,12 @@
 """What a report says of a model that knows two classes or more."""
 
+
 import numpy as np
 import pandas as pd
 
 from ..fitted import class_of
+from ..io.models.contents import RANDOM_PER_CLASS, are_unlike
+from ..metrics.intervals import cross_fitted, weighted_accuracy
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted, cross_fit_classes, group_of
 from .evidence.intervals import counted_interval, cross_fitted_interval
@@ -16,6 +19,8 @@ _LISTED = 10
 _RIGHT = "Accuracy"
 # A confidence interval that is wider leaves the accuracy open.
 _WIDE = 0.25
+# Hits and misses that a class is supposed to have before any are counted.
+_LEAST = 0.1
 # Of so many classes each has a list of its most certain rows.
 _MOST_LISTS = 20
 
@@ -30,7 +35,8 @@ def find(fit):
     held = fit.held or cross_fit_classes(
         fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline, training["seconds"]
     )
-    rates, notes = rates_of(held, y, names, fit.comparison)
+    shares = fit.shares if fit.shares is not None and fit.shares.contradicts_labels else None
+    rates, notes = rates_of(held, y, names, fit.comparison, shares)
     n_labelled = int(np.sum(y >= 0))
     headline = (
         f"The model used {words.rows(n_labelled)} with a label to classify "
@@ -40,9 +46,19 @@ def find(fit):
         (f"Unlabelled rows predicted as '{k}'", words.of_all(n, n_unlabelled))
         for k, n in counts.items()
     ]
+    two = len(names) == 2
     if rates:
-        headline += f" {expected_accuracy(rates[0])}"
-        answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
+        said = expected_accuracy(rates[0], shares is not None)
+        if are_unlike(training):
+            said = f"On rows like the labelled ones, {said[:1].lower()}{said[1:]}"
+        headline += f" {said}"
+        of_rows = " on rows like the labelled ones" if are_unlike(training) else ""
+        answer += [(f"{rate.name}{of_rows}", words.rate(rate)) for rate in rates]
+    if shares is not None:
+        answer += [
+            (f"Expected share of '{name}' among unlabelled rows", words.estimate(mean, ends))
+            for name, (mean, *ends) in zip(names if two else (), shares.ends, strict=False)
+        ]
     answer.append(
         (
             "Labelled rows",
@@ -51,7 +67,6 @@ def find(fit):
             ),
         )
     )
-    two = len(names) == 2
     return Findings(
         headline=headline,
         answer=answer if two else answer[len(counts) :],
@@ -63,20 +78,30 @@ def find(fit):
         ],
         rates=rates,
         notes=tuple(notes),
-        classes=None if two else _table(fit, unlabelled, held, names),
+        classes=None if two else _table(fit, unlabelled, held, names, shares),
     )
 
 
-def expected_accuracy(accuracy):
-    """The accuracy as a sentence; where little is known, no single number stands for it."""
+def expected_accuracy(accuracy, is_weighted=False):
+    """The accuracy as a sentence; where little is known, no single number stands for it.
+
+    ``is_weighted``: by class shares that are estimated from the unlabelled rows.
+    """
     low, high = accuracy.interval
     if high - low > _WIDE:
+        why = "too few labels were held out to say more"
+        if is_weighted:
+            why = (
+                "too few labels were held out, and the class ratio of the unlabelled rows is "
+                "uncertain"
+            )
         return (
             f"The accuracy is between {words.percent(low)} and {words.percent(high)} (90 % CI): "
-            "too few labels were held out to say more."
+            f"{why}."
         )
     value, span = words.percent(accuracy.value), words.span(accuracy.interval)
-    return f"The expected accuracy is {value} (90 % CI {span})."
+    assumed = f", if {RANDOM_PER_CLASS}" if is_weighted else ""
+    return f"The expected accuracy is {value} (90 % CI {span}){assumed}."
 
 
 def _counted(counts):
@@ -91,17 +116,24 @@ def _margins(scores):
     return two[:, 1] - two[:, 0]
 
 
-def rates_of(held, y, names, comparison):
-    """Accuracy and recalls by the ``HeldOut`` scores of labels ``y``, and remarks."""
+def rates_of(held, y, names, comparison, shares=None):
+    """Accuracy and recalls by the ``HeldOut`` scores of labels ``y``, and remarks.
+
+    The accuracy is one among rows that have the ``ClassShares``, where the labels have others.
+    """
     if held.reason:
         return [], [f"The accuracy is unknown: {held.reason}"]
     truth, answers = y[held.rows], class_of(held.scores)
     n, right = len(truth), int(np.sum(truth == answers))
     of_what = "labelled rows are classified correctly by models trained without their labels."
-    rates = [
-        _compared(comparison, n)
-        or counted(_RIGHT, right, n, of_what, cross_fitted_interval, "accuracy")
-    ]
+    if shares is not None and shares.contradicts_labels:
+        counts = f"{words.count(right)} of {words.count(n)} {of_what}"
+        accuracy = _weighted(truth, answers, names, shares, counts)
+    else:
+        accuracy = _compared(comparison, n) or counted(
+            _RIGHT, right, n, of_what, cross_fitted_interval, "accuracy"
+        )
+    rates = [accuracy]
     unknown = []
     for k, name in enumerate(names if len(names) == 2 else ()):
         own = truth == k
@@ -117,6 +149,26 @@ def rates_of(held, y, names, comparison):
         term = f"recall of '{name}'"
         rates.append(counted(title, hits, n_own, of_what, cross_fitted_interval, term))
     return rates, unknown
+
+
+def _weighted(truth, answers, names, shares, counts):
+    """The accuracy among rows with the ``ClassShares``, from each class's held-out rows.
+
+    ``counts`` says how many rows these are and how many are right, a sentence.
+    """
+    n = np.bincount(truth, minlength=len(names))
+    hits = np.bincount(truth[truth == answers], minlength=len(names))
+    found = weighted_accuracy(hits, n, shares.draws, shares.at_random)
+    each = [
+        f"{words.percent(mean)} '{name}' ({words.span(ends)})"
+        for name, (mean, *ends) in zip(names, shares.ends, strict=True)
+    ]
+    how = (
+        f"{counts} The labels may not have the class ratio of the unlabelled rows, so the recalls "
+        "of the classes are weighted by an estimate of it: "
+        f"{words.listing(each[:_LISTED])}. This assumes that {RANDOM_PER_CLASS}."
+    )
+    return Rate(_RIGHT, found.value, (found.low, found.high), how, "accuracy")
 
 
 def _compared(comparison, n):
@@ -138,7 +190,7 @@ def _compared(comparison, n):
     return Rate(_RIGHT, float(ours["score"]), ends, how, "accuracy")
 
 
-def _table(fit, unlabelled, held, names):
+def _table(fit, unlabelled, held, names, shares):
     """A line for each of several classes: labels, rows called so, and what to expect of these."""
     y, called = fit.y, fit.training["unlabeled_predicted"]
     chances = None
@@ -146,20 +198,40 @@ def _table(fit, unlabelled, held, names):
         chances = fit.estimator.predict_proba(fit.X[fit.scored[unlabelled]]).mean(axis=0)
     truth, answers = y[held.rows], class_of(held.scores) if len(held.rows) else np.zeros(0, int)
     n_labelled, lines = int(np.sum(y >= 0)), []
+    confusion = np.zeros((len(names), len(names)))
+    np.add.at(confusion, (truth, answers), 1.0)
     for k, name in enumerate(names):
         line = {
             "class": name,
             "labelled": int(np.sum(y == k)),
             "predicted rows": called[name],
         }
-        if chances is not None:
+        if shares is not None:
+            mean, *ends = shares.ends[k]
+            line["expected share"] = words.estimate(mean, ends)
+        elif chances is not None:
             ends = counted_interval(chances[k] * n_labelled, n_labelled)
             line["expected share"] = words.estimate(float(chances[k]), ends)
         right = int(np.sum((truth == k) & (answers == k)))
         line["precision"] = _of(right, int(np.sum(answers == k)))
+        if shares is not None:
+            line["precision"] = _weighted_precision(confusion, k, shares)
         line["recognised"] = _of(right, int(np.sum(truth == k)))
         lines.append(line)
     return pd.DataFrame(lines)
+
+
+def _weighted_precision(confusion, k, shares):
+    """Precision among rows with the ``ClassShares``, in words; nothing where no row tells."""
+    rng, n = np.random.default_rng(0), confusion.sum(axis=1)
+    if not confusion[:, k].any() or not n.all():
+        return ""
+    hits, size = cross_fitted(confusion[:, k], n)
+    called = rng.beta(hits + _LEAST, size - hits + _LEAST, (len(shares.draws), len(n)))
+    called *= shares.draws
+    drawn = called[:, k] / called.sum(axis=1)
+    low, median, high = np.quantile(drawn, [0.05, 0.5, 0.95])
+    return words.estimate(float(median), (float(low), float(high)))
 
 
 def _of(hits, n):

@@ -27,7 +27,8 @@ class Group:
 class Rate:
     """An expected rate, its 90 % confidence interval, and how it is known.
 
-    ``term`` is the field's word for it, such as "precision"; empty if there is none.
+    ``term`` is the field's word for it, such as "precision"; empty if there is none. With
+    ``is_bound``, the rate is at most about ``value``, and the interval ends where it may reach.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Rate:
     interval: tuple[float, float] | None
     source: str
     term: str = ""
+    is_bound: bool = False
 
     @property
     def is_determined(self) -> bool:

@@ -44,7 +44,7 @@ def find(fit):
     found = count_outside(fit.estimator, fit.X[fit.scored])
     outside = words.of_all(found.outside, found.counted)
     answer.append((f"{words.capital(name)} outside", outside))
-    answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
+    answer += [(rate.name, words.rate(rate)) for rate in rates]
     return Findings(
         headline=_headline(fit, outside, expected, blank),
         answer=answer,
@@ -62,9 +62,11 @@ def _headline(fit, outside, expected, blank):
         f"normal{_drawn_by(fit.estimator)}. {outside} lie outside its boundary."
     )
     if expected is not None:
+        share = words.value(expected)
+        share = share if expected.is_bound else f"about {share}"
         sentence += (
-            f" About {words.percent(expected.value)} of normal rows are expected to, so this "
-            "number alone is no sign of anomalies."
+            f" {words.capital(share)} of normal rows are expected to, so this number alone is no "
+            "sign of anomalies."
         )
     if blank is not None:
         sentence += f" {blank} of the unlabelled rows lie outside."
@@ -121,12 +123,18 @@ def _calibration(fit, groups, notes):
             f"{words.rows(n)} are too few for a false alarm rate of {words.percent(target)}, so "
             "the model flags no row."
         )
-    return Rate(
-        "False alarm rate on new normal rows",
-        rank / (n + 1),
-        threshold_interval(rank, n) if rank else None,
-        f"Set with {ref('target_fpr', target)}; the threshold is calibrated on {how}.",
-    )
+    ends = threshold_interval(rank, n) if rank else None
+    how = f"Set with {ref('target_fpr', target)}; the threshold is calibrated on {how}."
+    is_bound = bool(rank) and not fit.training.get("clean")
+    if is_bound:
+        # Anomalies among the rows that calibrate take places below the threshold, and then fewer
+        # normal rows lie there. How many do isn't known, only that none are added.
+        ends = 0.0, ends[1]
+        how += (
+            " If these rows contain anomalies, fewer normal rows are flagged "
+            f"({ref('clean', True)} says that there are none)."
+        )
+    return Rate("False alarm rate on new normal rows", rank / (n + 1), ends, how, "", is_bound)
 
 
 # -- rows that were not trained on ---------------------------------------------------------------

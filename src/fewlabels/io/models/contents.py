@@ -9,6 +9,11 @@ RANDOM_SAMPLE = "the labelled rows are a random sample of the positives"
 REJECTED, NOT_REJECTED = "rejected", "not rejected"
 CANNOT_TELL, NOT_TESTED = "can't tell", "not tested"
 
+# The same for the accuracy of classes: where labels have the class ratio of all rows, and where it
+# is estimated.
+RANDOM_OF_ALL = "the labelled rows are a random sample of all rows"
+RANDOM_PER_CLASS = "the labelled rows of each class are a random sample of it"
+
 
 def no_signal(training):
     """The headline of a training whose columns do not tell its labels; None for any other."""
@@ -25,8 +30,33 @@ def cautions(training):
         signal.get("headline"),
         labels.get("caution"),
         signal.get("caution"),
+        (training.get("labelled_rows") or {}).get("caution"),
+        _never_predicted(training),
     )
     return [sentence for sentence in sentences if sentence]
+
+
+def are_unlike(training):
+    """Whether the labelled rows are unlike all others: error rates hold for rows like these."""
+    return bool((training.get("labelled_rows") or {}).get("unlike"))
+
+
+def _never_predicted(training):
+    """The sentence on classes that no unlabelled row is given although some should be."""
+    from ...class_prior.uncertainty import is_determined  # slow to import
+
+    shares = (training.get("class_shares") or {}).get("classes") or {}
+    counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")
+    missing = []
+    for name, own in shares.items():
+        if counts.get(name) != 0 or not n or own["share"] * n < 1.0:
+            continue
+        low, high = (f"{100.0 * own[end]:.2g}" for end in ("low", "high"))
+        about = f"about {100.0 * own['share']:.2g} % ({low} to {high} %)"
+        if not is_determined((own["low"], own["high"])):
+            about = f"{low} to {high} %"
+        missing.append(f"'{name}', although {about} are expected")
+    return f"No row is predicted {', or '.join(missing)}" if missing else None
 
 
 def reminders(training):
@@ -40,6 +70,8 @@ def reminders(training):
         found.append("the estimated prior contradicts the labels, so too few rows may be positive")
     if signal.get("caution"):
         found.append("there were too few labels to tell whether the model beats chance")
+    if are_unlike(training):
+        found.append("the labelled rows are unlike the unlabelled ones")
     return found
 
 
@@ -59,11 +91,14 @@ def labels_words(training: dict[str, Any]) -> str | None:
 
 
 def assumption(training):
-    """What the figures of a model of positive and unlabelled rows assume; None for no figures.
+    """What the figures of a model assume; None for no figures, or for nothing.
 
     With a given prior, or with propensities, only error rates need random labels: these are
     counted on labelled rows as they are.
     """
+    if "classes" in training and training.get("expected"):
+        is_weighted = (training.get("class_shares") or {}).get("weighted")
+        return RANDOM_PER_CLASS if is_weighted else RANDOM_OF_ALL
     if "prior_estimated" not in training:
         return None
     weighted = training.get("weighted_by_propensities")

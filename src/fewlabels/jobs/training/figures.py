@@ -1,5 +1,8 @@
 """What came out of a fit: figures and facts for the model file."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -11,7 +14,7 @@ from ..tasks import finite, scored, steps_of
 from ..tasks.one_class import of_every_bag
 from .choice import CHOSEN
 from .encoding import text_facts
-from .testing import tests_facts
+from .testing import tests_facts, unlike_facts
 
 
 def described(prepared, fitted, options, observer, tests):
@@ -43,6 +46,8 @@ def described(prepared, fitted, options, observer, tests):
         ),
         "tuning": tuning_facts(fitted.tuning),
         **tests_facts(tests, estimator, facts),
+        "labelled_rows": unlike_facts(tests and tests.unlike, facts),
+        "class_shares": shares_facts(tests and tests.shares, names),
         "baselines": None,
         "delivered": None,
         "seconds": fitted.seconds,
@@ -90,7 +95,22 @@ def silenced(training):
     counted = {"unlabeled_predicted_positive", "unlabeled_predicted"} & training.keys()
     of_prior = ("prior", "prior_used", "prior_low", "prior_high")
     estimated = of_prior if training.get("prior_estimated") else ()
-    return {**training, **dict.fromkeys((*counted, *estimated))}
+    return {**training, **dict.fromkeys((*counted, *estimated, "class_shares"))}
+
+
+def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | None:
+    """What a model keeps of ``ClassShares``, plain values only; None for none."""
+    if shares is None or names is None:
+        return None
+    ends = ("share", "low", "high")
+    return {
+        "at_random": float(shares.at_random),
+        "weighted": bool(shares.contradicts_labels),
+        "classes": {
+            name: dict(zip(ends, map(float, own), strict=True))
+            for name, own in zip(names, shares.ends, strict=True)
+        },
+    }
 
 
 def count_labels(facts, y):

@@ -46,7 +46,8 @@ def expected_of(training):
         return {}
     from ...report.classification import rates_of  # slow to import
 
-    found, _ = rates_of(held, training.prepared.found.y, classes, training.comparison)
+    shares, y = training.tests.shares, training.prepared.found.y
+    found, _ = rates_of(held, y, classes, training.comparison, shares)
     return by_term(found)
 
 

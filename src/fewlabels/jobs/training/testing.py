@@ -32,6 +32,7 @@ def test_model(fitted, X, y, budget, *, rows=None, before=None):
     again.
     """
     from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
+    from ...report.evidence.class_shares import class_shares
     from ...report.evidence.testing import labels_test, tested
 
     deadline = budget.test()
@@ -45,10 +46,59 @@ def test_model(fitted, X, y, budget, *, rows=None, before=None):
         tests = tests._replace(labels=known[0], labels_untested=known[1])
     if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
         tests = tests._replace(apart=columns_apart(rows, y == 1))
+    if not fitted.estimator.task.has_prior and not tests.silences:
+        deadline = budget.test_labels()
+        tests = tests._replace(shares=class_shares(fitted.estimator, X, y, deadline))
+        cut = cut + deadline.cut
     notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
+
+
+def compare_labelled(tests, estimator, prepared, budget):
+    """Tests that say whether labelled rows are unlike the unlabelled ones, and notes.
+
+    Propensities allow for that, so a model with these isn't tested.
+    """
+    from ...report.evidence.unlike import unlike_positives, unlike_rest  # slow to import
+
+    found, deadline = prepared.found, budget.test_labels()
+    if tests.silences or getattr(estimator, "propensity_weights_", None) is not None:
+        return tests, []
+    if tests.shares is None:
+        dates = found.schema.names("date")
+        return tests._replace(unlike=unlike_positives(found.rows, found.y, dates)), []
+    draws = tests.shares.draws
+    unlike = unlike_rest(found.rows, prepared.X, found.y, draws, deadline)
+    shares = tests.shares
+    if unlike is not None and unlike.is_unlike:  # and then the rows don't show the ratio
+        shares = shares._replace(at_random=1.0)
+    notes = [short_of_time(what, budget.seconds) for what in deadline.cut]
+    return tests._replace(unlike=unlike, shares=shares), notes
+
+
+def unlike_facts(unlike, facts):
+    """What a model keeps of how ``Unlike`` the labelled rows are, with a caution if they are."""
+    if unlike is None:
+        return None
+    kept = {"area": float(unlike.area), "column": unlike.column, "unlike": bool(unlike.is_unlike)}
+    if not unlike.is_unlike:
+        return kept
+    column, area = quoted(unlike.column), f"ROC AUC {unlike.area:.2f}"
+    how = f"the columns separate them ({area})"
+    if unlike.column:
+        how = f"the columns separate them ({area}), {column} best"
+    if unlike.is_alone and unlike.column:
+        how = f"column {column} alone separates them ({area})"
+    if "classes" not in facts:
+        how += ", as no hidden positives explain"
+    kept["caution"] = (
+        f"The labelled rows are unlike the unlabelled ones: {how}. Error rates hold for rows like "
+        "the labelled ones only; label some rows drawn at random, or leave out the column if it "
+        "only says which rows were labelled"
+    )
+    return kept
 
 
 def tests_facts(tests, estimator, facts):

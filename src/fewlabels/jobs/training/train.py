@@ -36,7 +36,7 @@ from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, expected_of, write_report_of
 from .preparing import Prepared, prepare
 from .propensities import propensities_of, weight_notes
-from .testing import kept_for_anomalies, test_model, use_anomalies
+from .testing import compare_labelled, kept_for_anomalies, test_model, use_anomalies
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,7 @@ class Training:
             tuning=self.fitted.tuning,
             comparison=self.comparison,
             held=self.tests and self.tests.held,
+            shares=self.tests and self.tests.shares,
             deadline=self.budget.to_report(),
         )
 
@@ -296,7 +297,8 @@ def _trained(prepared, fitted, options, budget, observer, before=None):
         tests, messages = test_model(
             fitted, prepared.X, y, budget, rows=prepared.found.rows, before=before
         )
-        fitted.messages.extend(messages)
+        tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
+        fitted.messages.extend(messages + more)
     metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)

@@ -41,7 +41,8 @@ class Tests(NamedTuple):
     contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
     ``LabelledAtRandomTest``, or None, and then ``labels_untested`` may say why; ``labels_test``
     makes both. ``apart`` are one or two columns that separate labelled from unlabelled rows, where
-    the prior contradicts the labels.
+    the prior contradicts the labels. ``shares`` are ``ClassShares``, or None, and ``unlike`` says
+    whether labelled rows are ``Unlike`` the rest, or is None.
     """
 
     signal: Any = None
@@ -51,6 +52,8 @@ class Tests(NamedTuple):
     labels: Any = None
     labels_untested: str = ""
     apart: tuple[str, ...] | list[str] = ()
+    shares: Any = None
+    unlike: Any = None
 
     @property
     def silences(self):

@@ -94,9 +94,10 @@ def classes(contents):
         tag(
             "p",
             "For each class: labelled rows, unlabelled rows predicted as this class, and the "
-            "expected share of the class according to the probabilities. The interval of the "
-            "share is based on the number of labelled rows. Precision and recall are measured "
-            "on labelled rows that the models weren't trained on.",
+            "expected share of the class, by the probabilities or, if the labels seem to have "
+            "another class ratio, by an estimate from the rows. The interval of the share by "
+            "probabilities is based on the number of labelled rows. Precision and recall are "
+            "measured on labelled rows that the models weren't trained on.",
         ),
         table(
             None,
@@ -191,7 +192,7 @@ def rates(contents):
         return None
     rows = []
     for rate in shown:
-        value, ends = words.percent(rate.value) if rate.is_determined else "not determined", ""
+        value, ends = words.value(rate), ""
         name = f"{rate.name}: {value}"
         if rate.interval is not None:
             ends = words.span(rate.interval)

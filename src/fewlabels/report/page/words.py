@@ -31,6 +31,22 @@ def between(interval: tuple[float, float]) -> str:
     return f"between {percent(low)} and {percent(high)}"
 
 
+def value(rate):
+    """Write the value of a ``Rate``."""
+    if not rate.is_determined:
+        return "not determined"
+    return f"at most about {percent(rate.value)}" if rate.is_bound else percent(rate.value)
+
+
+def rate(rate):
+    """Write a ``Rate`` with its interval."""
+    if rate.is_bound and rate.interval is not None:
+        return f"{value(rate)} (90{_SPACE}% CI up to {percent(rate.interval[1])})"
+    if not rate.is_determined:
+        return f"not determined ({span(rate.interval)})"
+    return value(rate) if rate.is_bound else estimate(rate.value, rate.interval)
+
+
 def count(number):
     return f"{number:,}"
 
