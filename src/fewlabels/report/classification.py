@@ -28,7 +28,13 @@ def find(fit):
     n_unlabelled = sum(counts.values())
     unlabelled = np.flatnonzero(y[fit.scored] < 0)[:MOST_ASKED]
     held = fit.held or cross_fit_classes(
-        fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline, training["seconds"]
+        fit.estimator,
+        fit.X,
+        y,
+        fit.scored[unlabelled],
+        fit.deadline,
+        training["seconds"],
+        fit.groups,
     )
     rates, notes = rates_of(held, y, names, fit.comparison)
     n_labelled = int(np.sum(y >= 0))

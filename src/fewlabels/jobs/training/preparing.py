@@ -25,6 +25,7 @@ from .choice import (
 )
 from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .encoding import encode
+from .grouping import find_groups
 from .propensities import check_takes_propensities
 
 # Encoded columns for categories that a model of one class gets in updates.
@@ -41,7 +42,8 @@ class Prepared:
     from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
     are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
     user; ``weighing`` says what texts count next to other columns, if labels chose that;
-    ``expected`` are the seconds of a fit, as far as that is known.
+    ``expected`` are the seconds of a fit, as far as that is known; ``groups`` of rows are held out
+    together and count once, None where each row is one.
     """
 
     file: TrainingFile
@@ -57,6 +59,7 @@ class Prepared:
     notes: list[str]
     weighing: Any = None
     expected: float = 0.0
+    groups: Any = None
 
 
 def prepare(data, options, budget):
@@ -102,6 +105,8 @@ def prepare(data, options, budget):
     notes = _on_fewer_rows(X.shape[0], int(planned.roles.keep.sum()), budget)
     notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
     expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
+    grouping = find_groups(X, found.y, task_of(planned.choice.machine))
+    notes += grouping.notes
     return Prepared(
         file,
         planned.choice,
@@ -116,6 +121,7 @@ def prepare(data, options, budget):
         notes,
         weighing,
         expected,
+        grouping.groups,
     )
 
 

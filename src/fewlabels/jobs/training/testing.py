@@ -22,12 +22,12 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, budget):
+def test_model(fitted, X, y, budget, groups=None):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
     from ...report.evidence.testing import labels_test, tested  # slow to import
 
     deadline = budget.test()
-    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
+    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
     if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
         deadline = budget.test_labels()
         tests = tests._replace(labels=labels_test(fitted.estimator, X, y, deadline))

@@ -76,6 +76,7 @@ class Training:
             comparison=self.comparison,
             held=self.tests and self.tests.held,
             deadline=self.budget.to_report(),
+            groups=prepared.groups,
         )
 
 
@@ -201,6 +202,7 @@ def _fitted(prepared, options, run, budget):
             search=search,
             budget=budget,
             propensity=propensity,
+            groups=prepared.groups,
         )
     if options.weighing:
         fitted.messages.extend(notes + weight_notes(fitted.estimator))
@@ -293,7 +295,7 @@ def _trained(prepared, fitted, options, budget, observer):
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.step("testing the model against chance")
-        tests, messages = test_model(fitted, prepared.X, y, budget)
+        tests, messages = test_model(fitted, prepared.X, y, budget, prepared.groups)
         fitted.messages.extend(messages)
     metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}

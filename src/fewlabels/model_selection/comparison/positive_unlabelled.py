@@ -9,6 +9,7 @@ from sklearn.base import clone
 from ...baselines.methods import beside, decision_of, pu_methods
 from ...class_prior import estimate_prior, split_labels
 from ...estimators.base.positive_unlabelled import prior_of
+from ...training.grouped_folds import kinds_of_groups, take_groups
 from ..splitters import PUKFold
 from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
@@ -24,8 +25,10 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
     positive, classes = split_labels(rows.y, model.pos_label)
     prior = _prior_of(model, rows, positive, classes)
+    rows.find_groups(positive.astype(int) - 1)
     kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
-    fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
+    of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
+    fewest = int(min(of_groups.sum(), (~of_groups).sum()))
     if fewest < 2:
         why_not = "a single positive or unlabelled row can't be held out; label more rows"
         return replace(measured, why_not=why_not)
@@ -34,7 +37,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
     )
     mark = positive.astype(int)
-    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, mark[kept])]
+    splits = rows.splits(splitter, kept, mark)
     methods = beside(model, pu_methods(rng.randint(2**31 - 1)), prior=prior)
 
     def evaluate(method, fold, train, test):

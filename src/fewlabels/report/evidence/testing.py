@@ -8,6 +8,7 @@ import numpy as np
 from ...model_selection import labelled_at_random_test
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
+from ...training.grouped_folds import count_once, take_groups
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 
@@ -50,28 +51,31 @@ class Tests(NamedTuple):
         return self.signal is not None and self.signal.outcome == NO_SIGNAL
 
 
-def tested(estimator, X, y, deadline, seconds=0.0):
+def tested(estimator, X, y, deadline, seconds=0.0, groups=None):
     """The ``Tests`` of a fitted model by scores of models that were trained without the rows.
 
     ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
-    rows a sample takes part. ``seconds`` is what a fit takes.
+    rows a sample takes part. ``seconds`` is what a fit takes. Rows of one of the ``groups`` are
+    held out together and count once.
     """
     task = estimator.task
     labelled = task.is_known(y)
+    n_labels = len(count_once(np.flatnonzero(labelled), y, groups))
     kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)
-    X, y = (X[kept], y[kept]) if is_sample else (X, y)
+    if is_sample:
+        X, y, groups = X[kept], y[kept], take_groups(groups, kept)
     if task.has_prior:
-        held = cross_fit_positive(estimator, X, y, deadline)
+        held = cross_fit_positive(estimator, X, y, deadline, groups=groups)
         kinds = (y[held.rows] == 1).astype(int)
     else:
         others = np.flatnonzero(y < 0)[:MOST_ASKED]
-        held = cross_fit_classes(estimator, X, y, others, deadline, seconds)
+        held = cross_fit_classes(estimator, X, y, others, deadline, seconds, groups)
         kinds = y[held.rows]
     if held.reason:
         return Tests(reason=held.reason)
     parts = np.zeros(len(kinds), int) if held.parts is None else held.parts
-    signal = permutation_test(held.scores, kinds, parts, held.planned, int(np.sum(labelled)))
+    signal = permutation_test(held.scores, kinds, parts, held.planned, n_labels)
     if signal is None:
         return Tests(reason="no labelled row could be held out together with one of another kind")
     all_held = held if held.is_complete and not is_sample else None
