@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, rel_entr
 
 from ..gram import row_keys
@@ -79,7 +80,7 @@ def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
         return None
     if _share_of_repeated(groups, copies.of) >= _WHOLE:
         return copies.of
-    return groups if y is not None and _labels_agree(groups, y) else None
+    return groups if y is not None and labels_agree(groups, y) else None
 
 
 def _share_of_repeated(groups: Groups, others: Groups) -> float:
@@ -89,8 +90,8 @@ def _share_of_repeated(groups: Groups, others: Groups) -> float:
     return float(np.mean(apart[np.bincount(groups) > 1] == 0))
 
 
-def _labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
-    """Whether labelled rows of a group have one class, which chance can't explain."""
+def labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
+    """Return whether labelled rows of a group have one class, which chance can't explain."""
     known = y >= 0
     _, place = np.unique(groups[known], return_inverse=True)
     kinds = y[known]
@@ -106,6 +107,20 @@ def _labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
         return False
     chance = [np.log(np.sum(share**size)) for size in sizes[several]]
     return bool(-np.sum(chance) > _EVIDENCE)
+
+
+def joined_groups(parts: list[Groups]) -> Groups | None:
+    """Return groups in which rows are together that are so in any of the parts; None of none."""
+    if not parts:
+        return None
+    n = len(parts[0])
+    edges = [
+        np.unique(part, return_index=True)[1][np.unique(part, return_inverse=True)[1].ravel()]
+        for part in parts
+    ]
+    first, rows = np.concatenate(edges), np.tile(np.arange(n), len(parts))
+    graph = sp.coo_array((np.ones(len(rows)), (first, rows)), shape=(n, n))
+    return connected_components(graph, directed=False)[1].astype(np.intp)
 
 
 def _without_gaps(X: Any) -> Any:

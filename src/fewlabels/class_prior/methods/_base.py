@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ...kernels.sparse import validated_rows
 from ...labels.positive_unlabelled import split_labels
+from ...training.grouped_folds import count_once, groups_of
 from ..conventions import pooled_from_unlabeled
 
 _PLACE = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
@@ -152,9 +153,11 @@ class PriorEstimator(BaseEstimator):
         rng = check_random_state(self.random_state)
         self.n_positive_ = int(positive.sum())
         self.n_unlabeled_ = int(len(positive) - self.n_positive_)
-        p, u = (
-            _sample(np.flatnonzero(rows), self.max_rows, rng) for rows in (positive, ~positive)
+        # Copies count once: they would be scored by models that know them.
+        once = count_once(
+            np.arange(len(positive)), positive, groups_of(X, positive.astype(int) - 1)
         )
+        p, u = (_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive))
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
         if factor is not None:

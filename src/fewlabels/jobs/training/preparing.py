@@ -25,7 +25,7 @@ from .choice import (
 )
 from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .encoding import encode
-from .grouping import find_groups
+from .grouping import find_groups, one_of_each, with_identifier
 from .propensities import check_takes_propensities
 
 # Encoded columns for categories that a model of one class gets in updates.
@@ -69,6 +69,7 @@ def prepare(data, options, budget):
     read = time.perf_counter() - since
     planned = _planned(file, options, budget.seconds)
     file, roles = _fewer_rows(file, planned, read, budget)
+    file = with_identifier(file, roles, task_of(planned.choice.machine))
     encoded = encode(
         file,
         roles,
@@ -91,8 +92,13 @@ def prepare(data, options, budget):
     if n_rows < encoded.X.shape[0]:
         task = task_of(planned.choice.machine)
         encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
+    n_rows, task = encoded.X.shape[0], task_of(planned.choice.machine)
+    takes_labels = task.takes_labels
+    grouping = find_groups(encoded.file, encoded.found, encoded.X, task)
+    if not takes_labels and grouping.groups is not None:
+        encoded = subset(encoded, one_of_each(grouping.groups))
+        grouping = grouping._replace(groups=None)
     file, found, encoder, X, schema, weighing, text_notes = encoded
-    takes_labels = task_of(planned.choice.machine).takes_labels
     n_different = None if takes_labels else different_rows(X)
     planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
@@ -102,10 +108,9 @@ def prepare(data, options, budget):
         searched=planned.search.seconds > 0,
         n_different=n_different,
     )
-    notes = _on_fewer_rows(X.shape[0], int(planned.roles.keep.sum()), budget)
+    notes = _on_fewer_rows(n_rows, int(planned.roles.keep.sum()), budget)
     notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
     expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
-    grouping = find_groups(X, found.y, task_of(planned.choice.machine))
     notes += grouping.notes
     return Prepared(
         file,
