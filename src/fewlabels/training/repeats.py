@@ -214,6 +214,8 @@ def _are_binary(columns: NDArray[np.float64]) -> bool:
 def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
     """Whether rows that agree in half of the columns agree in all of them, against chance."""
     varying = _varying(rows)
+    if not sp.issparse(rows) and len(varying) <= _COLUMNS:
+        varying = _of_own_order(rows, varying)
     if len(varying) < 2:
         return False
     rng = np.random.default_rng(0)
@@ -227,6 +229,22 @@ def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
             _is_whole(own, other, repeated) for own, other in zip(keys, keys[::-1], strict=True)
         ]
     return bool(np.mean(votes) >= _MOST_HALVES)
+
+
+def _of_own_order(rows: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Columns that aren't another one in other units, which has the same order of rows."""
+    seen = set()
+    for column in columns:
+        values, place = np.unique(rows[:, column], return_inverse=True)
+        orders = {
+            place.astype(np.int32).tobytes(),
+            (len(values) - 1 - place).astype(np.int32).tobytes(),
+        }
+        if seen.isdisjoint(orders):
+            seen |= orders
+        else:
+            columns = columns[columns != column]
+    return columns
 
 
 def _is_whole(

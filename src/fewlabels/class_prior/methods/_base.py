@@ -140,8 +140,12 @@ class PriorEstimator(BaseEstimator):
         self._fit_state(X, y)
         return self
 
-    def _fit_state(self, X, y, factor=None):
-        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows."""
+    def _fit_state(self, X, y, factor=None, is_weighted=False):
+        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows.
+
+        Copies count once, as they would be scored by models that know them; not if rows repeat
+        because they are weighted.
+        """
         self._validate_params()
         X = validated_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if y is None:
@@ -153,10 +157,8 @@ class PriorEstimator(BaseEstimator):
         rng = check_random_state(self.random_state)
         self.n_positive_ = int(positive.sum())
         self.n_unlabeled_ = int(len(positive) - self.n_positive_)
-        # Copies count once: they would be scored by models that know them.
-        once = count_once(
-            np.arange(len(positive)), positive, groups_of(X, positive.astype(int) - 1)
-        )
+        groups = None if is_weighted else groups_of(X, positive.astype(int) - 1)
+        once = count_once(np.arange(len(positive)), positive, groups)
         p, u = (_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive))
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)

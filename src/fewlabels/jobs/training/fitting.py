@@ -91,7 +91,7 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
             budget.hurry()
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
-    messages += _calibrate(estimator, X, observer, end, budget)
+    messages += _calibrate(estimator, X, observer, end, budget, groups)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
@@ -131,15 +131,16 @@ def _fit(estimator, X, y, observer, propensity):
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, observer, end, budget):
+def _calibrate(estimator, X, observer, end, budget, groups):
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
     observer.step("calibrating probabilities")
     try:
         with listening() as messages:
-            if end.is_near and hasattr(estimator, "curve_within"):
-                _, cut = estimator.curve_within(end.left())
+            within = hasattr(estimator, "curve_within")
+            if within and (end.is_near or groups is not None):
+                _, cut = estimator.curve_within(end.left(), groups)
                 messages.extend(short_of_time(what, budget.seconds) for what in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:

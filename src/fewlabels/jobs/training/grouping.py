@@ -52,7 +52,7 @@ def with_identifier(file: Any, roles: Any, task: Any) -> Any:
 
 
 def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
-    """Find rows of a ``file`` that belong together: those ``found``, which are encoded as ``X``."""
+    """Find rows that belong together among those ``found`` in a ``file``, encoded as ``X``."""
     codes = None if found.y is None else _codes(found.y, task)
     parts, notes = [], []
     if file.groups is not None:
@@ -185,6 +185,5 @@ def _of_column(name: str, groups: Groups, codes: NDArray[np.intp] | None) -> str
         return f"{ref('groups', name)} has no effect, because its values are all different"
     return (
         f"{quoted(name)} has {plural(len(sizes), 'value')} in {plural(int(sizes.sum()), kind)}: "
-        f"{what or f'rows with the same value {_ONCE}'} ({ref('drop', name)} treats rows as "
-        "independent)"
+        f"{what or f'rows with the same value {_ONCE}'}"
     )

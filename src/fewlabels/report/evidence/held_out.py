@@ -87,12 +87,12 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None):
     what probabilities were calibrated by is taken. Rows of one of the ``groups`` are held out
     together.
     """
-    known = getattr(estimator, "left_out_decisions_", None) if groups is None else None
+    known = getattr(estimator, "left_out_decisions_", None)
     if known is not None and len(known) == len(y):
         # Calibration has held rows out, perhaps more than there is time for here.
         n_known = int(np.isfinite(known).all(axis=1).sum())
         if _time_for(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
-            return _calibrated_by(known, deadline)
+            return _calibrated_by(known, deadline, y, groups)
     labelled = np.flatnonzero(y >= 0)
     of_groups = kinds_of_groups(y[labelled], take_groups(groups, labelled))
     sizes, held = np.bincount(of_groups, minlength=int(y.max()) + 1), y
@@ -111,11 +111,11 @@ def _time_for(deadline):
     return min(_MOST_SECONDS, _SHARE * deadline.left())
 
 
-def _calibrated_by(known, deadline):
+def _calibrated_by(known, deadline, y, groups):
     deadline.cut.append(
         "held-out predictions are missing for some labels, so error rates are based on the others"
     )
-    rows = np.flatnonzero(np.isfinite(known).all(axis=1))
+    rows = count_once(np.flatnonzero(np.isfinite(known).all(axis=1)), y, groups)
     if not len(rows):
         return _none("there was no time to train models without part of the labels.")
     scores = known[rows]

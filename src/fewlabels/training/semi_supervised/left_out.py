@@ -11,6 +11,7 @@ import numpy as np
 from ...labels.semi_supervised import places_of
 from ..cross_fitting import left_out_scores
 from ..curves import curve_of_labels, curves_of_classes
+from ..grouped_folds import take_groups
 from ..row_order import label_folds
 
 # Models of a cross-fit. With a deadline and many rows, one of at least so many rows, or of this
@@ -49,7 +50,10 @@ class LeftOutCurves:
         known = np.flatnonzero(sample.y)
         scores = np.full((len(sample.y), self._n_functions), np.nan)
         some = sample._replace(
-            X=sample.rows(known, known), y=sample.y[known], weight=sample.weight[known]
+            X=sample.rows(known, known),
+            y=sample.y[known],
+            weight=sample.weight[known],
+            groups=take_groups(sample.groups, known),
         )
         scores[known] = self._decisions(some)
         return scores
@@ -86,7 +90,7 @@ class LeftOutCurves:
     def _decisions(self, sample):
         labels, deadline, seconds = sample.y, self.deadline, []
         make = partial(self.make, np.unique(labels[labels != 0]))
-        fold = label_folds(sample.X, places_of(labels, self.n_classes), _FOLDS)
+        fold = label_folds(sample.X, places_of(labels, self.n_classes), _FOLDS, sample.groups)
         sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
         tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
         splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
