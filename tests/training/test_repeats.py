@@ -105,7 +105,7 @@ HONEST = {
         )
         * 1.0
     ),
-    "two units": lambda rng: np.outer(rng.normal(20, 9, 300).round(1), [1.0, 1.8]) + [0, 32],
+    "two units": lambda rng: np.outer(rng.normal(20, 9, 300).round(1), [1.0, 1.8]) + 32.0,
     "a few products": lambda rng: rng.normal(size=(30, 4))[rng.integers(0, 30, 900)],
     "all different": lambda rng: rng.normal(size=(300, 4)),
 }

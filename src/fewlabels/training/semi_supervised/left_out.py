@@ -66,6 +66,11 @@ class LeftOutCurves:
         """
         known, free = np.isfinite(scores[:, 0]), np.flatnonzero(sample.y == 0)
         label, weight = sample.y[known], sample.weight[known]
+        if sample.groups is not None:  # which count once
+            _, group, size = np.unique(
+                sample.groups[known], return_inverse=True, return_counts=True
+            )
+            weight = weight / size[group]
         unlabeled, shares = None, shares if len(free) else None
         if shares is not None:
             unlabeled = function(self._rows(sample, free), n_jobs=self.n_jobs), sample.weight[free]
