@@ -40,7 +40,7 @@ class WholeGroups:
         place = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
         kinds = kinds_of_groups(np.zeros(len(place)) if y is None else y, place)
         for train, test in self.splitter.split(kinds, kinds):
-            yield tuple(np.flatnonzero(np.isin(place, part)) for part in (train, test))
+            yield np.flatnonzero(np.isin(place, train)), np.flatnonzero(np.isin(place, test))
 
 
 def take_groups(groups: Groups | None, rows: NDArray[np.intp]) -> Groups | None:

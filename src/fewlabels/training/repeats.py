@@ -44,6 +44,8 @@ _POPULATION = 20.0
 # Single columns that are tested, the different values that they need, as a number and as a share
 # of the rows, and the share of smallest gaps between them from which they lie on a grid.
 _COLUMNS, _VALUES, _VALUES_SHARE, _GRID = 40, 10, 0.05, 0.2
+# With more rows single columns aren't tested, which would take long.
+_MOST_ROWS = 20_000
 # Share of repeated values within which other columns don't vary, and the logarithm of the
 # probability of that by chance.
 _STATIC, _EVIDENCE = 0.9, 9.0
@@ -75,19 +77,14 @@ def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
     counts = np.bincount(copies.of)
     if _are_copies(X, copies, counts, None if y is None else y >= 0):
         return copies.of
-    groups = None if sp.issparse(X) else _static_columns(X)
+    if sp.issparse(X) or len(X) > _MOST_ROWS:
+        return None
+    groups = _static_columns(X)
     if groups is None:
         return None
     if _share_of_repeated(groups, copies.of) >= _WHOLE:
         return copies.of
     return groups if y is not None and labels_agree(groups, y) else None
-
-
-def _share_of_repeated(groups: Groups, others: Groups) -> float:
-    """Share of the groups of several rows whose rows are in one of the other groups."""
-    first = np.unique(groups, return_index=True)[1][groups]
-    apart = np.bincount(groups, others != others[first])
-    return float(np.mean(apart[np.bincount(groups) > 1] == 0))
 
 
 def labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
@@ -121,6 +118,13 @@ def joined_groups(parts: list[Groups]) -> Groups | None:
     first, rows = np.concatenate(edges), np.tile(np.arange(n), len(parts))
     graph = sp.coo_array((np.ones(len(rows)), (first, rows)), shape=(n, n))
     return connected_components(graph, directed=False)[1].astype(np.intp)
+
+
+def _share_of_repeated(groups: Groups, others: Groups) -> float:
+    """Share of the groups of several rows whose rows are in one of the other groups."""
+    first = np.unique(groups, return_index=True)[1][groups]
+    apart = np.bincount(groups, others != others[first])
+    return float(np.mean(apart[np.bincount(groups) > 1] == 0))
 
 
 def _without_gaps(X: Any) -> Any:
@@ -187,9 +191,9 @@ def _is_complete_design(rows: Any) -> bool:
 
     Then a new row equals one of them, and copies have nothing to give away.
     """
-    if sp.issparse(rows) or rows.shape[1] > len(rows):
+    if sp.issparse(rows):
         return False
-    levels, k = 1, 0
+    rows, levels, k = rows[:, _varying(rows)], 1, 0
     marks = rows > rows.min(axis=0)
     while k < rows.shape[1] and levels <= len(rows):
         sizes = np.cumsum(marks[:, k:], axis=1)
@@ -233,7 +237,7 @@ def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
 
 def _of_own_order(rows: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     """Columns that aren't another one in other units, which has the same order of rows."""
-    seen = set()
+    seen: set[bytes] = set()
     for column in columns:
         values, place = np.unique(rows[:, column], return_inverse=True)
         orders = {
@@ -275,14 +279,6 @@ def _varying(rows: Any) -> NDArray[np.intp]:
 
 class _Column(NamedTuple):
     """A column: the numbers of its values by row, and their counts."""
-
-    place: NDArray[np.intp]
-    counts: NDArray[np.intp]
-    is_fine: bool  # has many values, on no grid, some of which repeat
-
-
-class _Column(NamedTuple):
-    """A column: the numbers of its values by row, their counts, and the column in ranks."""
 
     place: NDArray[np.intp]
     counts: NDArray[np.intp]

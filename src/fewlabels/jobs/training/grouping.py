@@ -54,12 +54,13 @@ def with_identifier(file: Any, roles: Any, task: Any) -> Any:
 def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
     """Find rows that belong together among those ``found`` in a ``file``, encoded as ``X``."""
     codes = None if found.y is None else _codes(found.y, task)
-    parts, notes = [], []
+    parts: list[Groups] = []
+    notes: list[str] = []
     if file.groups is not None:
         rows = file.content.take(pa.array(found.numbers - 1))
-        groups = _groups_of_values(rows, file.groups)
-        parts.append(groups)
-        notes.append(_of_column(file.groups, groups, codes))
+        of_column = _groups_of_values(rows, file.groups)
+        parts.append(of_column)
+        notes.append(_of_column(file.groups, of_column, codes))
     copies = repeated_rows(X, codes)
     if copies is not None:
         parts.append(copies)
