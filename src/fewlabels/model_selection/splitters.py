@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from ..class_prior import split_labels
 from ..labels.arrays import with_missing
 from ..labels.semi_supervised import is_labelled
-from ..training.grouped_folds import kinds_of_groups
+from ..training.grouped_folds import WholeGroups, kinds_of_groups
 
 _SEEDS = np.iinfo(np.int32).max
 
@@ -40,19 +40,19 @@ class _RepeatedFolds(BaseCrossValidator):
         if y is None:
             raise ValueError(f"{type(self).__name__} needs y, because it splits by label.")
         rows, kinds, names = self._kinds_of_rows(y)
-        place, where = np.arange(len(rows)), ""
+        counted, where = kinds, ""
         if groups is not None:
             check_consistent_length(y, groups)
-            place = np.unique(np.asarray(groups)[rows], return_inverse=True)[1].ravel()
-            kinds, where = kinds_of_groups(kinds, place), " in groups of their own"
-        for name, count in zip(names, np.bincount(kinds, minlength=len(names)), strict=True):
+            groups = np.unique(np.asarray(groups)[rows], return_inverse=True)[1].ravel()
+            counted, where = kinds_of_groups(kinds, groups), " in different groups"
+        for name, count in zip(names, np.bincount(counted, minlength=len(names)), strict=True):
             self._check_size(int(count), f"{name}{where}")
         rng = check_random_state(self.random_state)
         for _ in range(self.n_repeats):
             seed = rng.randint(_SEEDS) if self.shuffle else None
             folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
-            for _, test in folds.split(kinds, kinds):
-                yield rows[np.isin(place, test)]
+            for _, test in WholeGroups(folds).split(kinds, kinds, groups):
+                yield rows[test]
 
     def _check_size(self, count, what):
         if count < self.n_splits:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from .repeats import Groups, repeated_rows
 
@@ -27,7 +28,7 @@ def groups_of(X: Any, y: NDArray[np.intp] | None = None, groups: Any = None) -> 
 
 
 class WholeGroups:
-    """A splitter of scikit-learn that splits groups by the kind of each, if there are any."""
+    """A splitter of scikit-learn, with folds of whole groups if there are any."""
 
     def __init__(self, splitter: Any) -> None:
         self.splitter = splitter
@@ -37,10 +38,41 @@ class WholeGroups:
         if groups is None:
             yield from self.splitter.split(X, y)
             return
-        place = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
-        kinds = kinds_of_groups(np.zeros(len(place)) if y is None else y, place)
-        for train, test in self.splitter.split(kinds, kinds):
-            yield np.flatnonzero(np.isin(place, train)), np.flatnonzero(np.isin(place, test))
+        kinds = np.zeros(len(groups), np.intp) if y is None else y
+        n_splits = self.splitter.get_n_splits()
+        n_folds = getattr(self.splitter, "n_splits", None) or self.splitter.cvargs["n_splits"]
+        rng = check_random_state(self.splitter.random_state)
+        for _ in range(n_splits // n_folds):
+            fold = group_folds(kinds, groups, n_folds, rng)
+            for number in range(n_folds):
+                yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+
+def group_folds(
+    kinds: NDArray[Any],
+    groups: NDArray[Any],
+    n_folds: int,
+    rng: np.random.RandomState | None = None,
+) -> NDArray[np.intp]:
+    """Return the fold of each row, its group's; folds hold about as many groups of every kind.
+
+    Groups are shuffled if there is a generator. Those of two kinds of rows come between those of
+    one kind. So groups with rows of one kind are neighbours, and neighbours take turns.
+    """
+    kind = np.unique(kinds, return_inverse=True)[1].ravel()
+    _, place = np.unique(groups, return_inverse=True)
+    place = place.ravel()
+    n_groups = int(place.max(initial=-1)) + 1
+    least, greatest = np.full(n_groups, len(kind)), np.full(n_groups, -1)
+    np.minimum.at(least, place, kind)
+    np.maximum.at(greatest, place, kind)
+    order, names = np.arange(n_groups), np.arange(n_folds)
+    if rng is not None:
+        order, names = rng.permutation(n_groups), rng.permutation(n_folds)
+    order = order[np.lexsort((least[order], (least + greatest)[order]))]
+    fold = np.empty(n_groups, np.intp)
+    fold[order] = names[np.arange(n_groups) % n_folds]
+    return fold[place]
 
 
 def take_groups(groups: Groups | None, rows: NDArray[np.intp]) -> Groups | None:
@@ -49,17 +81,12 @@ def take_groups(groups: Groups | None, rows: NDArray[np.intp]) -> Groups | None:
 
 
 def kinds_of_groups(kinds: NDArray[Any], groups: Groups | None) -> NDArray[Any]:
-    """Return the kind of each group in ascending order, the rarest of its rows; or of each row."""
-    if groups is None:
-        return kinds
-    _, place, counts = np.unique(kinds, return_inverse=True, return_counts=True)
-    order = np.lexsort((counts[place], groups))
-    _, first = np.unique(groups[order], return_index=True)
-    return kinds[order[first]]
+    """Return the kinds of rows that count, one for every kind of rows that a group has."""
+    return kinds[count_once(np.arange(len(kinds)), kinds, groups)]
 
 
 def count_once(rows: NDArray[np.intp], kinds: NDArray[Any], groups: Groups | None) -> Any:
-    """Return the first of the rows of every group and kind, ascending; all without groups.
+    """Return one of the rows of every group and kind, drawn at random; all without groups.
 
     ``kinds`` and ``groups`` are of all rows.
     """
@@ -67,7 +94,8 @@ def count_once(rows: NDArray[np.intp], kinds: NDArray[Any], groups: Groups | Non
         return rows
     kind = np.unique(kinds, return_inverse=True)[1].ravel()
     key = groups[rows] * (kind.max(initial=0) + 1) + kind[rows]
-    return rows[np.sort(np.unique(key, return_index=True)[1])]
+    order = np.random.default_rng(0).permutation(len(rows))
+    return rows[np.sort(order[np.unique(key[order], return_index=True)[1]])]
 
 
 def splits_counted_once(

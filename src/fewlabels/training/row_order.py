@@ -4,7 +4,7 @@ import numpy as np
 
 from ..gram import row_keys
 from ..kernels.sampling import repeated
-from .grouped_folds import kinds_of_groups
+from .grouped_folds import group_folds, kinds_of_groups
 
 
 def value_order(X, group, weight):
@@ -38,11 +38,9 @@ def label_folds(X, place, n_folds, groups=None):
 
 
 def _group_folds(place, n_folds, groups):
-    """Fold of each labelled row, its group's; groups of a class are in turn in the folds."""
+    """Fold of each labelled row, its group's, if several groups have rows of its class."""
     known, fold = np.flatnonzero(place >= 0), np.full(len(place), -1)
-    _, which = np.unique(groups[known], return_inverse=True)
-    kinds = kinds_of_groups(place[known], which)
-    turn = np.argsort(np.argsort(kinds, kind="stable"), kind="stable")
-    several = np.bincount(kinds, minlength=int(place.max()) + 1) > 1
-    fold[known] = np.where(several[kinds], turn % n_folds, -1)[which]
+    own, groups = place[known], groups[known]
+    several = np.bincount(kinds_of_groups(own, groups), minlength=int(place.max()) + 1) > 1
+    fold[known] = np.where(several[own], group_folds(own, groups, n_folds), -1)
     return fold

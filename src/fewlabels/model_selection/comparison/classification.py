@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing
 
 from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
-from ...training.grouped_folds import kinds_of_groups, take_groups
+from ...training.grouped_folds import count_once, kinds_of_groups, take_groups
 from ..splitters import LabeledKFold
 from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
@@ -48,7 +48,8 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         )
         return replace(measured, why_not=why)
     folds = min(_FOLDS, fewest)
-    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / len(of_groups))))
+    n_labels = len(count_once(labelled, np.zeros(len(label)), rows.groups))
+    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
     repeats = min(repeats, _MOST_REPEATS)
     splitter = LabeledKFold(
         folds,
@@ -104,7 +105,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
             fill(found)
         found.protocol = (
             f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts "
-            f"of {len(of_groups)} labelled rows, reshuffled each time). The unlabelled rows are "
+            f"of {n_labels} labelled rows, reshuffled each time). The unlabelled rows are "
             f"used for training.{told}"
         )
         _tell_shares(found, sizes / sizes.sum(), class_names or classes)

@@ -37,7 +37,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
     )
     mark = positive.astype(int)
-    splits = rows.splits(splitter, kept, mark)
+    splits = rows.splits(splitter, kept, mark, mark)
     methods = beside(model, pu_methods(rng.randint(2**31 - 1)), prior=prior)
 
     def evaluate(method, fold, train, test):

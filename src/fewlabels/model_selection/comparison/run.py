@@ -199,11 +199,15 @@ class ComparedRows:
         if self.groups is None:
             self.groups = groups_of(self.X, codes)
 
-    def splits(self, splitter, rows, kinds):
-        """Training and test rows among some rows, by a splitter of these."""
+    def splits(self, splitter, rows, kinds, counted=None):
+        """Training and test rows among some rows, by a splitter of these and their kinds.
+
+        One row of each group is tested; one of each kind in ``counted``, if that is given.
+        """
         groups = take_groups(self.groups, rows)
         splits = splitter.split(rows, kinds[rows], groups)
-        splits = splits_counted_once(splits, kinds[rows], groups)
+        counted = np.zeros(len(rows)) if counted is None else counted[rows]
+        splits = splits_counted_once(splits, counted, groups)
         return [(rows[train], rows[test]) for train, test in splits]
 
     def encoded(self, fold, train, *others):

@@ -166,7 +166,8 @@ class _Trial:
         self.gamma = resolve_gamma("distance", X[np.concatenate([self.known, self.free])], None)
         folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
         labels = place[self.known].astype(float)
-        once = count_once(np.arange(len(labels)), labels, groups)
+        alike = np.zeros(len(labels))
+        once = count_once(np.arange(len(labels)), alike, groups)
         self.n_labels = len(once)
         repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
@@ -177,7 +178,7 @@ class _Trial:
             unlabeled=None,
         )
         splits = splitter.split(labels, labels, groups)
-        self.splits = splits_counted_once(splits, labels, groups)
+        self.splits = splits_counted_once(splits, alike, groups)
         self.right = np.empty((0, len(self.splits), len(self.known)))
         # Accuracy is that among the unlabelled rows, as far as their class ratio is known.
         own = place[self.known]

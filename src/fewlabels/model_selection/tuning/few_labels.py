@@ -165,12 +165,12 @@ class _Trial:
         self.search, self.coded = search, coded
         self.rows = rows = np.flatnonzero(counted)
         own, groups = coded[rows], take_groups(groups, rows)
-        n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), own, groups))
+        n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), np.isnan(own), groups))
         repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
             folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
-        self.splits = splits_counted_once(splitter.split(rows, own, groups), own, groups)
+        self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
         self.right = np.empty((0, len(self.splits), len(coded)))
         self.converged = []
         self.machines = _Machines(estimator, X, coded, weight, rows, first)

@@ -177,7 +177,7 @@ class _Trial:
         own, groups = label[labelled], take_groups(groups, labelled)
         splits = WholeGroups(splitter).split(labelled, own, groups)
         self.folds = [test for _, test in splits]
-        self.once = count_once(np.arange(len(labelled)), own, groups)
+        self.once = count_once(np.arange(len(labelled)), np.zeros(len(own)), groups)
         self.free = label == 0
         self.balance = estimator.balance
         if follows_labels(self.balance):  # of all labels: it is not what is compared

@@ -115,7 +115,7 @@ def _calibrated_by(known, deadline, y, groups):
     deadline.cut.append(
         "held-out predictions are missing for some labels, so error rates are based on the others"
     )
-    rows = count_once(np.flatnonzero(np.isfinite(known).all(axis=1)), y, groups)
+    rows = count_once(np.flatnonzero(np.isfinite(known).all(axis=1)), y >= 0, groups)
     if not len(rows):
         return _none("there was no time to train models without part of the labels.")
     scores = known[rows]
@@ -130,7 +130,8 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None, 
     # Decisions are all that is needed: baselines need not fit their probabilities.
     fresh = getattr(machine, "uncalibrated", partial(clone, machine))
     splits = folds.split(X, y if held is None else held, groups)
-    sample, splits = Sample(X, y), splits_counted_once(splits, y, groups)
+    kinds = y if others is None else y >= 0
+    sample, splits = Sample(X, y), splits_counted_once(splits, kinds, groups)
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
     done, longest = 0, 0.0

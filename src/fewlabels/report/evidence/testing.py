@@ -60,7 +60,7 @@ def tested(estimator, X, y, deadline, seconds=0.0, groups=None):
     """
     task = estimator.task
     labelled = task.is_known(y)
-    n_labels = len(count_once(np.flatnonzero(labelled), y, groups))
+    n_labels = len(count_once(np.flatnonzero(labelled), labelled, groups))
     kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)
     if is_sample:
