@@ -44,8 +44,9 @@ def test_groups_are_checked(copied):
 
 def test_searches_count_copies_once(copied):
     X, y, row = copied
-    model = tune(S3VM(kernel="linear"), X, y, time_budget=2.0, graph=False)
+    model = tune(S3VM(kernel="linear"), X, y, time_budget=60.0, graph=False)
     assert (model.tuning_.candidates["accuracy"].dropna() < 0.95).all()
+    assert "of 20 labelled rows" in model.tuning_.reason
     p = (y >= 0).astype(int)
     with pytest.raises(ValueError, match="20 positive rows in different groups"):
         PUSVMCV(prior=0.3, cv=30, gammas=[1.0], lams=[0.1]).fit(X, p)
