@@ -101,5 +101,8 @@ def count_once(rows: NDArray[np.intp], kinds: NDArray[Any], groups: Groups | Non
 def splits_counted_once(
     splits: Iterable[Split], kinds: NDArray[Any], groups: Groups | None
 ) -> list[Split]:
-    """Return splits whose test rows count once: one of every group and kind."""
-    return [(train, count_once(test, kinds, groups)) for train, test in splits]
+    """Return splits whose test rows count once: the same one of every group and kind in all."""
+    if groups is None:
+        return list(splits)
+    counts = np.isin(np.arange(len(groups)), count_once(np.arange(len(groups)), kinds, groups))
+    return [(train, test[counts[test]]) for train, test in splits]

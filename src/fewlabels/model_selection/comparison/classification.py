@@ -59,7 +59,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         unlabeled=None,
     )
     held = np.where(alone, np.nan, coded)
-    splits = rows.splits(splitter, kept, held)
+    splits = rows.splits(splitter, kept, held, np.isnan(held))
     if isinstance(getattr(model, "balance", None), Mapping):
         balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
         model = clone(model).set_params(balance=balance)
