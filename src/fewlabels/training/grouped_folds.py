@@ -56,8 +56,8 @@ def group_folds(
 ) -> NDArray[np.intp]:
     """Return the fold of each row, its group's; folds hold about as many groups of every kind.
 
-    Groups are shuffled if there is a generator. Those of two kinds of rows come between those of
-    one kind. So groups with rows of one kind are neighbours, and neighbours take turns.
+    Groups are shuffled if there is a generator. Groups with two kinds of rows come between groups
+    with one kind. So all groups with rows of a kind are neighbours, and neighbours take turns.
     """
     kind = np.unique(kinds, return_inverse=True)[1].ravel()
     _, place = np.unique(groups, return_inverse=True)

@@ -3,9 +3,9 @@
 Equal rows are no sign of copies by themselves. Tables of categories repeat rows honestly, and then
 equal rows are independent draws. Three observations tell copies apart:
 
-* Multiplicities. Whatever the chances of the different rows, the numbers of rows that independent
-  draws give once, twice and so on are those of a mixture of Poisson distributions (Good 1953).
-  Twenty rows that each occur three times are not.
+* Multiplicities. Whatever the chances of the different rows, a mixture of Poisson distributions
+  says how many rows independent draws give once, twice and so on (Good 1953). Twenty rows that
+  each occur three times come from no such mixture.
 * Halves. Independent rows that agree in one half of the columns often differ in the other half.
   Copies agree in both.
 * Single columns. Rows with the same value of a fine-grained column agree in all others, which

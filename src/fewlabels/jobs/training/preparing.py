@@ -12,6 +12,7 @@ from ...io.tables.training import TableRows, TrainingFile, read_training
 from ...options.fit import TARGET_FPR
 from ...options.words import UserError, listing, ref
 from ...tasks.machines import added_columns, machine_class, task_of
+from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice, steps_of
 from ..tasks.one_class import OF_BAGS
 from .choice import (
@@ -25,7 +26,6 @@ from .choice import (
 )
 from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .encoding import encode
-from .grouping import find_groups, one_of_each, with_identifier
 from .propensities import check_takes_propensities
 
 # Encoded columns for categories that a model of one class gets in updates.
