@@ -174,7 +174,7 @@ def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
 
 
 def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
-    X, y, weight, _ = sample
+    X, y, weight = sample.X, sample.y, sample.weight
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
     machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
     score = make_pu_scorer(_SCORING, prior=prior)
