@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels import PUSVM, S3VM, SVDD, tune
+from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble, tune
 from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline, PUBaseline
 from fewlabels.class_prior import estimate_prior
 from fewlabels.model_selection import PUSVMCV, LabeledKFold, compare_with_baselines
@@ -51,6 +51,9 @@ def test_searches_count_copies_once(copied):
     with pytest.raises(ValueError, match="20 positive rows in different groups"):
         PUSVMCV(prior=0.3, cv=30, gammas=[1.0], lams=[0.1]).fit(X, p)
     assert tune(PUSVM(prior=0.3), X, p, time_budget=1.0, groups=row).prior_ == 0.3
+    few = PUEnsemble(prior=0.3, n_bags=3, kernel="rbf")
+    table = tune(few, X, p, time_budget=1.0).tuning_.candidates
+    assert np.isfinite(table["score"]).any()
 
 
 def test_estimates_of_the_prior_count_copies_once(rng):
