@@ -159,6 +159,8 @@ class PriorEstimator(BaseEstimator):
         self.n_unlabeled_ = int(len(positive) - self.n_positive_)
         groups = None if is_weighted else groups_of(X, positive.astype(int) - 1)
         once = count_once(np.arange(len(positive)), positive, groups)
+        if min(positive[once].sum(), (~positive[once]).sum()) < 2:
+            once = np.arange(len(positive))  # a kind with one different row can't be held out
         p, u = (_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive))
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
