@@ -98,6 +98,7 @@ def cases(parts: list[str], draws: int) -> list[Case]:
         "one-class": [
             *product((0.95,), (0.0,), (100, 400), ("clean", "unknown"), (1,)),
             *product((0.95,), (0.02, 0.1), (100, 400), ("unknown",), (1,)),
+            *product((0.95,), (0.0,), (100, 400), ("unknown",), (3,)),
         ],
     }
     return [
@@ -297,7 +298,7 @@ def run_unlike(case: Case, budget: float) -> dict:
 def run_one_class(case: Case, budget: float) -> dict:
     rng = case.rng
     odd = rng.random(case.n_labels) < case.share
-    X = rows_of(rng, odd, case.area)
+    X = np.repeat(rows_of(rng, odd, case.area), case.repeats, axis=0)
     frame = table_of(X, np.full(len(X), "normal"))
     options = {"clean": True} if case.labels == "clean" else {}
     found, training = fitted(frame, budget, **options)

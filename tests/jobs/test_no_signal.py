@@ -292,8 +292,9 @@ def test_labels_are_tested_once_for_all_models(monkeypatch):
     monkeypatch.setattr(evidence, "tested", lambda *given: evidence.Tests(signal))
     monkeypatch.setattr(evidence, "labels_test", lambda *given: made.append(given) or (result, ""))
     fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
-    tests, _ = testing.test_model(fitted, None, None, budget)
-    again, _ = testing.test_model(fitted, None, None, budget, before=tests)
+    X, y = np.zeros((2, 1)), np.array([1, 0])
+    tests, _ = testing.test_model(fitted, X, y, budget)
+    again, _ = testing.test_model(fitted, X, y, budget, before=tests)
     assert tests.labels is again.labels is result and len(made) == 1
 
 

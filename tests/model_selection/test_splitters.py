@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from fewlabels.model_selection import LabeledKFold, PUKFold
@@ -145,3 +146,56 @@ def test_self_training_is_scored_on_labelled_rows_alone(rng):
     assert np.mean(scores) > 0.9
     grid = GridSearchCV(machine, {"threshold": [0.6, 0.9]}, cv=LabeledKFold(3))
     assert grid.fit(X, y).best_score_ > 0.9
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 3), st.integers(0, 5), seeds)
+def test_rows_of_a_group_are_in_one_fold(n_splits, more, seed):
+    rng = np.random.default_rng(more)
+    sizes = rng.integers(1, 5, 4 * n_splits + more)
+    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    y = groups % 2
+    shuffled = {} if seed is None else dict(shuffle=True, random_state=seed)
+    mark = np.where(rng.random(len(y)) < 0.2, -1, y)
+    mark[np.unique(groups, return_index=True)[1]] = np.arange(len(sizes)) % 2
+    for cv, labels in (
+        (PUKFold(n_splits, **shuffled), y),
+        (LabeledKFold(n_splits, **shuffled), mark),
+    ):
+        tested = []
+        for train, test in cv.split(y, labels, groups):
+            scored = np.unique(groups[test])
+            assert not np.isin(groups[train[labels[train] != -1]], scored).any()
+            share = np.sum(scored % 2 == 0) - np.ceil(len(sizes) / 2) / n_splits
+            assert abs(share) < 1
+            tested += list(test)
+        assert sorted(tested) == list(np.flatnonzero(labels != -1))
+
+
+def test_too_few_groups_are_refused():
+    y, groups = [1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="2 positive rows in different groups for 3 folds"):
+        list(PUKFold(3).split(y, y, groups))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        list(LabeledKFold(2).split(y, y, groups[:-1]))
+
+
+def test_scikit_learn_passes_groups_on(rng):
+    groups = np.repeat(np.arange(30), 3)
+    X, y = rng.normal(size=(30, 4))[groups], groups % 2
+    copied = KNeighborsClassifier(1)
+    assert (
+        cross_val_score(copied, X, y, cv=LabeledKFold(5, shuffle=True, random_state=0)).mean()
+        > 0.9
+    )
+    scores = cross_val_score(copied, X, y, groups=groups, cv=LabeledKFold(5))
+    assert scores.mean() < 0.9
+
+
+def test_groups_may_have_rows_of_both_kinds(rng):
+    groups = np.repeat(np.arange(12), 4)
+    y = np.tile([0, 1, 1, 0], 12)
+    for cv in (PUKFold(6, shuffle=True, random_state=0), LabeledKFold(6)):
+        for train, test in cv.split(y, y, groups):
+            assert len(test) == 8 and set(y[test]) == set(y[train]) == {0, 1}
+            assert not np.isin(groups[test], groups[train]).any()

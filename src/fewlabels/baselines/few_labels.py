@@ -14,6 +14,7 @@ from ..labels.semi_supervised import places_of, read_semi_labels
 from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_of_labels, curves_of_classes
+from ..training.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
 from ._base import Baseline, fitted_quietly
 from .methods import FEW_LABELS_METHODS
 from .values import value_of
@@ -112,7 +113,10 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
 
     def _fit_curve(self, estimator, X, place):
         known = np.flatnonzero(place >= 0)
-        n_classes, fewest = len(self.classes_), int(np.bincount(place[known]).min())
+        groups = take_groups(groups_of(X, place), known)
+        of_groups = kinds_of_groups(place[known], groups)
+        n_classes = len(self.classes_)
+        fewest = int(np.bincount(of_groups, minlength=n_classes).min())
         if fewest < 2 or self.probability is None:
             return None
         folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
@@ -124,7 +128,7 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
 
         scores = left_out_scores(
             len(known),
-            list(folds.split(known, place[known])),
+            list(WholeGroups(folds).split(known, place[known], groups)),
             held_out,
             n_scores=n_classes if n_classes > 2 else None,
         )

@@ -20,6 +20,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
 from ..tasks.machines import machine_class
+from ..training.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
 from ..training.neighbors import rank_of_neighbor
 
 _NEIGHBOR = 10
@@ -88,8 +89,12 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         """Choose a graph and a share of clamping by cross-validation over the labelled rows."""
         known = np.flatnonzero(y != -1)
-        self.classes_, counts = np.unique(y[known], return_counts=True)
-        fewest = int(counts.min())
+        self.classes_, place = np.unique(y[known], return_inverse=True)
+        codes = np.full(len(y), -1)
+        codes[known] = place
+        groups = take_groups(groups_of(X, codes), known)
+        of_groups = kinds_of_groups(place, groups)
+        fewest = int(np.bincount(of_groups, minlength=len(self.classes_)).min())
         candidates = [
             LabelSpreading(kernel="knn", n_neighbors=min(k, X.shape[0] - 1), alpha=alpha)
             for k, alpha in product(_GRAPHS, _CLAMPING)
@@ -100,7 +105,7 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
         if fewest > 1:
             parts = min(_PARTS, fewest)
             folds = StratifiedKFold(parts, shuffle=True, random_state=self.random_state)
-            for _, held in folds.split(known, y[known]):
+            for _, held in WholeGroups(folds).split(known, y[known], groups):
                 hidden = y.copy()
                 hidden[known[held]] = -1
                 for place, trial in enumerate(trials):

@@ -14,6 +14,7 @@ from ..fitted.conformal import TIE
 from ..options.words import Message, ref
 from ..tasks.one_class import ONE_CLASS
 from ..training.cross_fitting import left_out_scores
+from ..training.grouped_folds import WholeGroups, count_once, groups_of
 from ._base import Baseline, fitted_quietly
 from .methods import ONE_CLASS_METHODS
 from .values import Distance, value_of
@@ -101,20 +102,22 @@ class OneClassBaseline(OutlierMixin, Baseline):
             )
         estimator, X = self._made(), self._read(X)
         function = value_of(fitted_quietly(estimator, X), X)
+        groups = groups_of(X)
+        once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
         if isinstance(function, Distance):
             scores = function.left_out()
         else:
-            folds = KFold(min(_FOLDS, X.shape[0]), shuffle=True, random_state=self._seed())
+            folds = KFold(min(_FOLDS, len(once)), shuffle=True, random_state=self._seed())
             scores = left_out_scores(
                 X.shape[0],
-                list(folds.split(np.empty(X.shape[0]))),
+                list(WholeGroups(folds).split(np.empty(X.shape[0]), None, groups)),
                 lambda train, test: fitted_quietly(clone(estimator), X[train]).score_samples(
                     X[test]
                 ),
             )
         self._function = function
         tie = TIE * float(np.abs(scores).max(initial=0.0))
-        order = np.argsort(scores, kind="stable")
+        order = once[np.argsort(scores[once], kind="stable")]
         self.conformal_ = Conformal(
             scores=scores[order],
             shift=0.0,

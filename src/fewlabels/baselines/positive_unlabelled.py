@@ -15,6 +15,7 @@ from ..labels.positive_unlabelled import read_labels
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_with_prior, curve_with_priors
+from ..training.grouped_folds import WholeGroups, groups_of, kinds_of_groups
 from ..training.positive_unlabelled.scores import quantile_cut
 from ._base import Baseline, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
@@ -137,7 +138,9 @@ class PUBaseline(ClassifierMixin, Baseline):
 
     def _fitted(self, estimator, X, positive):
         """The function, and values of the rows by fits without them."""
-        y, fewest = positive.astype(int), int(min(positive.sum(), (~positive).sum()))
+        y, groups = positive.astype(int), groups_of(X, positive.astype(int) - 1)
+        of_groups = kinds_of_groups(positive, groups)
+        fewest = int(min(of_groups.sum(), (~of_groups).sum()))
         if hasattr(estimator, "oob_score"):
             estimator.set_params(oob_score=True)
         function = value_of(fitted_quietly(estimator, X, y), X)
@@ -150,7 +153,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
         held_out = left_out_scores(
             len(y),
-            list(folds.split(X, y)),
+            list(WholeGroups(folds).split(X, y, groups)),
             lambda train, test: decision_of(
                 fitted_quietly(clone(estimator), X[train], y[train]), X[test]
             ),

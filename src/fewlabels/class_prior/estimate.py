@@ -158,10 +158,12 @@ def estimate_within(
     random_state=0,
     n_jobs=None,
     factor=None,
+    is_weighted=False,
 ):
     """``estimate_prior``; from a sample of the rows where a Deadline leaves no time for more.
 
-    ``factor`` has weights of the positive rows, for "auto" only.
+    ``factor`` has weights of the positive rows, for "auto" only. ``is_weighted``: whether rows
+    repeat as often as they count, so that they are no copies.
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
@@ -173,7 +175,7 @@ def estimate_within(
     if n_bootstrap is not None and not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2 or None.")
     name, estimator = _estimator(method, pos_label, random_state, n_jobs)
-    state, sizes, rng = _fitted(estimator, X, y, deadline, factor)
+    state, sizes, rng = _fitted(estimator, X, y, deadline, (factor, is_weighted))
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
     low, high = interval_of(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
@@ -185,14 +187,14 @@ def estimate_within(
     return PriorEstimate(*values, confidence, name, convention, replicates)
 
 
-def _fitted(estimator, X, y, deadline, factor):
+def _fitted(estimator, X, y, deadline, weighting):
     """State, sizes and generator of an estimator fitted to as many rows as there is time for."""
     most = estimator.max_rows
     for rows in _SAMPLES if deadline.is_near else ():
         if rows >= (len(y) if most is None else most):
             break
         seconds = deadline.left()
-        fitted = estimator.set_params(max_rows=rows)._fit_state(X, y, factor)
+        fitted = estimator.set_params(max_rows=rows)._fit_state(X, y, *weighting)
         estimator.set_params(max_rows=most)
         if max(estimator.n_positive_, estimator.n_unlabeled_) <= rows:
             return fitted
@@ -203,7 +205,7 @@ def _fitted(estimator, X, y, deadline, factor):
                 f"unlabelled rows (pass {ref('prior', ...)} if you know it)"
             )
             return fitted
-    return estimator._fit_state(X, y, factor)
+    return estimator._fit_state(X, y, *weighting)
 
 
 def _estimator(method, pos_label, random_state, n_jobs):

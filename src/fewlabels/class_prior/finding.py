@@ -137,7 +137,8 @@ def _estimated(data, seed, n_jobs, deadline):
     weight[data.unlabeled] = data.weight_unlabeled
     rows = value_order(X, positive, weight)
     X = sp.csr_array(X) if sp.issparse(X) else X
-    options = {"random_state": seed, "n_jobs": n_jobs}
+    is_weighted = data.kernel.is_matrix or bool((weight != 1.0).any())
+    options = {"random_state": seed, "n_jobs": n_jobs, "is_weighted": is_weighted}
     if data.factor is not None:
         factor = np.ones(X.shape[0])
         factor[data.positive] = data.factor

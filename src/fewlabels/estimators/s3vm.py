@@ -467,7 +467,7 @@ class S3VM(UpdatableS3VM):
                 f"this {type(self).__name__} has neither training rows nor calibrated "
                 "probabilities; call predict_proba once before you save the model, or fit again."
             )
-        calibrator = self._calibrator()
+        sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
         scores = self._certifier().moved(calibrator.decisions(sample))
         self._late.put(_LEFT_OUT, self._version, scores)
         return calibrator.curve(scores, sample, self.probability, self.function_)

@@ -13,6 +13,7 @@ from ..baselines.methods import one_class_methods
 from ..estimators import SVDD
 from ..kernels.growing import VotingForest
 from ..kernels.width import resolve_gamma
+from ..training.grouped_folds import count_once, groups_of
 from ..training.neighbors import far_from_neighbors
 from .tuning.result import trim_of
 
@@ -88,7 +89,7 @@ def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
     if not fixed:
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
     rng, started, trim = np.random.default_rng(seed), time.perf_counter(), trim_of(estimator)
-    normal, odd = (rng.permutation(rows.shape[0])[:_MOST] for rows in (X, anomalies))
+    normal, odd = (rng.permutation(_counted_once(rows))[:_MOST] for rows in (X, anomalies))
     placements = []
     for fold in range(_FOLDS):
         out = [np.arange(len(rows)) % _FOLDS == fold for rows in (normal, odd)]
@@ -156,6 +157,12 @@ def _placements(normal, odd):
     below_odd = (ranks[:m] - rankdata(odd)) / n
     below_normal = (ranks[m:] - rankdata(normal)) / m
     return 1.0 - below_odd, below_normal
+
+
+def _counted_once(rows):
+    """Places of rows, of copies one."""
+    n = rows.shape[0]
+    return count_once(np.arange(n), np.zeros(n), groups_of(rows))
 
 
 def _best(candidates, rivals, placements):

@@ -29,6 +29,7 @@ from ..kernels import kind_of, make_kernel
 from ..kernels.width import resolve_gamma
 from ..metrics import make_pu_scorer
 from ..training.cross_fitting import Sample
+from ..training.grouped_folds import groups_of, splits_counted_once, take_groups
 from .splitters import PUKFold
 from .tuning.search import kernel_values
 
@@ -91,7 +92,8 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         1/4, 1 and 4 times "scale".
     cv : int, splitter or iterable, default=5
         Number of folds of a shuffled ``PUKFold``, or how to split. Every test fold
-        needs positive and unlabelled rows.
+        needs positive and unlabelled rows. With a number, copies are held out together and count
+        once, if rows repeat more often than chance allows.
     scoring : {"auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", \
             "pu-accuracy"} or callable, default="auc-risk"
         What decides: a metric of ``make_pu_scorer`` with this estimator's prior, or a
@@ -243,7 +245,12 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         gammas = self._gamma_values(X, weight)
         if isinstance(self.cv, Integral):
             folds = PUKFold(self.cv, shuffle=True, random_state=seed, pos_label=self.pos_label)
-            splits = [(kept[train], kept[test]) for train, test in folds.split(kept, y[kept])]
+            groups = (
+                None if self.kernel == "precomputed" else groups_of(X, (y == self.classes_[1]) - 1)
+            )
+            groups = take_groups(groups, kept)
+            splits = splits_counted_once(folds.split(kept, y[kept], groups), y[kept], groups)
+            splits = [(kept[train], kept[test]) for train, test in splits]
         else:
             splits = list(check_cv(self.cv).split(X, y))
         self.n_splits_ = len(splits)

@@ -5,17 +5,18 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 
 from ..class_prior import split_labels
 from ..labels.arrays import with_missing
 from ..labels.semi_supervised import is_labelled
+from ..training.grouped_folds import WholeGroups, kinds_of_groups
 
 _SEEDS = np.iinfo(np.int32).max
 
 
 class _RepeatedFolds(BaseCrossValidator):
-    """Folds stratified over the groups that ``_groups_of_rows`` names."""
+    """Folds stratified over the kinds of rows that ``_kinds_of_rows`` names."""
 
     def __init__(self, n_splits, shuffle, n_repeats, random_state):
         for name, value, least in (("n_splits", n_splits, 2), ("n_repeats", n_repeats, 1)):
@@ -38,12 +39,19 @@ class _RepeatedFolds(BaseCrossValidator):
     def _iter_test_indices(self, X=None, y=None, groups=None):
         if y is None:
             raise ValueError(f"{type(self).__name__} needs y, because it splits by label.")
-        rows, groups = self._groups_of_rows(y)
+        rows, kinds, names = self._kinds_of_rows(y)
+        counted, where = kinds, ""
+        if groups is not None:
+            check_consistent_length(y, groups)
+            groups = np.unique(np.asarray(groups)[rows], return_inverse=True)[1].ravel()
+            counted, where = kinds_of_groups(kinds, groups), " in different groups"
+        for name, count in zip(names, np.bincount(counted, minlength=len(names)), strict=True):
+            self._check_size(int(count), f"{name}{where}")
         rng = check_random_state(self.random_state)
         for _ in range(self.n_repeats):
             seed = rng.randint(_SEEDS) if self.shuffle else None
             folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
-            for _, test in folds.split(groups, groups):
+            for _, test in WholeGroups(folds).split(kinds, kinds, groups):
                 yield rows[test]
 
     def _check_size(self, count, what):
@@ -60,7 +68,8 @@ class PUKFold(_RepeatedFolds):
     For scores that need held-out rows of both kinds, as all of ``fewlabels.metrics`` do:
     unlabelled rows of a test fold were not trained on, and are never taken for negatives
     by those scores. Labels that are not positive-unlabelled (see ``split_labels``), or fewer rows
-    of a kind than folds, are refused when splitting.
+    of a kind than folds, are refused when splitting. Rows with the same value in the argument
+    ``groups`` of ``split`` are in one fold, such as copies of a row, or the visits of a patient.
 
     Parameters
     ----------
@@ -92,11 +101,10 @@ class PUKFold(_RepeatedFolds):
         super().__init__(n_splits, shuffle, n_repeats, random_state)
         self.pos_label = pos_label
 
-    def _groups_of_rows(self, y):
+    def _kinds_of_rows(self, y):
         positive, _ = split_labels(y, self.pos_label)
-        self._check_size(int(positive.sum()), "positive rows")
-        self._check_size(int((~positive).sum()), "unlabelled rows")
-        return np.arange(len(positive)), positive
+        names = ["unlabelled rows", "positive rows"]
+        return np.arange(len(positive)), positive.astype(np.intp), names
 
 
 class LabeledKFold(_RepeatedFolds):
@@ -104,8 +112,9 @@ class LabeledKFold(_RepeatedFolds):
 
     For semi-supervised classifiers and ordinary scores such as accuracy: no row without a
     label is ever scored. Test folds are stratified over the classes; a class with fewer rows than
-    folds is refused when splitting. Of positive-unlabelled labels a test fold would hold positives
-    only, and calling everything positive would win: use ``PUKFold`` there.
+    folds is refused when splitting, and ``groups`` are as in ``PUKFold``. Of positive-unlabelled
+    labels a test fold would hold positives only, and calling everything positive would win: use
+    ``PUKFold`` there.
 
     Parameters
     ----------
@@ -129,12 +138,10 @@ class LabeledKFold(_RepeatedFolds):
         super().__init__(n_splits, shuffle, n_repeats, random_state)
         self.unlabeled = unlabeled
 
-    def _groups_of_rows(self, y):
+    def _kinds_of_rows(self, y):
         rows = np.flatnonzero(is_labelled(y, self.unlabeled))
         if len(rows) == 0:
             raise ValueError("y has no labelled row to score with.")
         labels = with_missing(y, self.unlabeled)[0][rows].astype(object)
         codes, classes = pd.factorize(labels)
-        for label, count in zip(classes, np.bincount(codes), strict=True):
-            self._check_size(int(count), f"rows of class {label!r}")
-        return rows, codes
+        return rows, codes, [f"rows of class {label!r}" for label in classes]

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._threads import one_blas_thread
 from ..kernels.width import total_variance
+from ..training.grouped_folds import count_once, groups_of
 from .signal import FREEDOM, MOST_ROWS, areas, pairs_left_out, smoother, weighed
 
 # Times the variance of the other columns; 1, the first, is what is taken without labels.
@@ -80,10 +81,11 @@ def weigh_columns(X, y, blocks, random_state=0):
     if len(classes) < 2 or counts.min() < 2:
         return None
     rng = np.random.default_rng(random_state)
-    kinds = [np.flatnonzero(y == k) for k in classes]
+    once = count_once(np.arange(len(y)), y, groups_of(X, y))
+    kinds = [once[y[once] == k] for k in classes]
     drawn = [rng.choice(rows, min(len(rows), MOST_ROWS), replace=False) for rows in kinds]
     labels = np.repeat(classes, [len(rows) for rows in drawn])
-    others = np.flatnonzero(y < 0)
+    others = once[y[once] < 0]
     drawn.append(rng.choice(others, min(len(others), MOST_ROWS), replace=False))
     rows, of = X[np.concatenate(drawn)], [labels == k for k in classes]
     found = {}

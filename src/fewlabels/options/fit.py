@@ -106,6 +106,14 @@ class FitOptions(ReadingOptions, ClusterOptions):
         metavar="COLUMN",
         accepts="str or sequence of str",
     )
+    groups: str | None = option(
+        None,
+        "Column that says which rows belong together, such as the patient of each visit. They are "
+        "held out together and count once; the column is no feature.",
+        COLUMNS,
+        metavar="COLUMN",
+        unset="copies of rows, and an identifier that repeats if its rows are alike",
+    )
     unlabeled: str | None = option(
         None,
         "Value of the target that means 'unlabelled', in addition to blanks.",
@@ -446,6 +454,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
             "text",
             "dates",
             "merge_case",
+            "groups",
         )
         return {**{name: getattr(self, name) for name in names}, "aside": self.propensity}
 

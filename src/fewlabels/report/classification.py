@@ -1,6 +1,5 @@
 """What a report says of a model that knows two classes or more."""
 
-
 import numpy as np
 import pandas as pd
 
@@ -33,7 +32,13 @@ def find(fit):
     n_unlabelled = sum(counts.values())
     unlabelled = np.flatnonzero(y[fit.scored] < 0)[:MOST_ASKED]
     held = fit.held or cross_fit_classes(
-        fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline, training["seconds"]
+        fit.estimator,
+        fit.X,
+        y,
+        fit.scored[unlabelled],
+        fit.deadline,
+        training["seconds"],
+        fit.groups,
     )
     shares = fit.shares if fit.shares is not None and fit.shares.contradicts_labels else None
     rates, notes = rates_of(held, y, names, fit.comparison, shares)

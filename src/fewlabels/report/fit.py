@@ -35,7 +35,8 @@ class Fit:
     ``y`` are labels as the model got them, ``metadata`` what the model file says; there may be a
     ``profile`` of the columns, a ``tuning`` and a ``comparison`` with other methods. What takes
     long ends with the ``deadline``. ``held`` are decisions about the training rows by models that
-    were trained without them, and ``shares`` the ``ClassShares``, if these are known.
+    were trained without them, and ``shares`` the ``ClassShares``, if these are known. ``groups``
+    are numbers of groups of rows that are held out together and count once, if there are any.
     """
 
     file: Any
@@ -51,6 +52,7 @@ class Fit:
     deadline: Deadline = field(default_factory=Deadline)
     held: Any = None
     shares: Any = None
+    groups: Any = None
 
     @property
     def training(self):

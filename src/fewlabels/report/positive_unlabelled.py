@@ -26,10 +26,11 @@ def find(fit):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
-    held = fit.held or cross_fit_positive(machine, fit.X, y, fit.deadline, training["seconds"])
+    held_out = machine, fit.X, y, fit.deadline, training["seconds"], fit.groups
+    held = fit.held or cross_fit_positive(*held_out)
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
-    hidden = hide_labels(machine, fit.X, y, fit.deadline, training["seconds"])
+    hidden = hide_labels(*held_out)
     quantiles = getattr(machine, "prior_quantiles_", None)
     rates, notes = _rates(hidden, marked, n_unlabelled, name, prior, quantiles)
     headline = _headline(prior, rates, marked, n_unlabelled, name)

@@ -7,12 +7,16 @@ import numpy as np
 
 
 class Sample(NamedTuple):
-    """Rows to be split (``pairwise``: their kernel values), labels, and weights or None."""
+    """Rows to be split (``pairwise``: their kernel values), labels, and weights or None.
+
+    Rows of one of the ``groups``, if there are any, are held out together.
+    """
 
     X: Any
     y: np.ndarray
     weight: np.ndarray | None = None
     pairwise: bool = False
+    groups: np.ndarray | None = None
 
     def rows(self, which, train):
         """Some rows, as a model takes them that was fitted to the rows ``train``."""

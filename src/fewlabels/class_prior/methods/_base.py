@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ...kernels.sparse import validated_rows
 from ...labels.positive_unlabelled import split_labels
+from ...training.grouped_folds import count_once, groups_of
 from ..conventions import pooled_from_unlabeled
 
 _PLACE = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
@@ -139,8 +140,12 @@ class PriorEstimator(BaseEstimator):
         self._fit_state(X, y)
         return self
 
-    def _fit_state(self, X, y, factor=None):
-        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows."""
+    def _fit_state(self, X, y, factor=None, is_weighted=False):
+        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows.
+
+        Copies count once, as they would be scored by models that know them; not if rows repeat
+        because they are weighted.
+        """
         self._validate_params()
         X = validated_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if y is None:
@@ -152,9 +157,11 @@ class PriorEstimator(BaseEstimator):
         rng = check_random_state(self.random_state)
         self.n_positive_ = int(positive.sum())
         self.n_unlabeled_ = int(len(positive) - self.n_positive_)
-        p, u = (
-            _sample(np.flatnonzero(rows), self.max_rows, rng) for rows in (positive, ~positive)
-        )
+        groups = None if is_weighted else groups_of(X, positive.astype(int) - 1)
+        once = count_once(np.arange(len(positive)), positive, groups)
+        if min(positive[once].sum(), (~positive[once]).sum()) < 2:
+            once = np.arange(len(positive))  # a kind with one different row can't be held out
+        p, u = (_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive))
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
         if factor is not None:

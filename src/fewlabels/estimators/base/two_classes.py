@@ -20,6 +20,9 @@ PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
 class TwoClassMachine(ClassifierMixin, KernelMachine):
     """A model with ``classes_``; with ``probability``, it says how its curve is fitted."""
 
+    # Groups of training rows, while a curve is fitted that leaves them out together.
+    _groups = None
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -116,18 +119,19 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         return self._computed(self._curve_name, self._fit_curve)
 
     @consistent
-    def curve_within(self, seconds):
+    def curve_within(self, seconds, groups=None):
         """``curve_`` fitted in about ``seconds``, and messages about what was cut short.
 
         The curve may then use fewer labels, but at least those that one model was trained without.
+        If models are trained without labels, these leave out whole ``groups`` of rows.
         """
         if self._deadline is not ENDLESS:  # part of a longer call
             return self.curve_, []
-        self._deadline = Deadline(seconds)
+        self._deadline, self._groups = Deadline(seconds), groups
         try:
             return self.curve_, self._deadline.cut
         finally:
-            del self._deadline
+            del self._deadline, self._groups
 
     @property
     @consistent

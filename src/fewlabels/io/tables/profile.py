@@ -108,6 +108,8 @@ class Verdict(NamedTuple):
 _AS_IT_IS = Verdict("", "")
 #: On a column that could be learnt from.
 UNHELPFUL = Verdict("left out", "held-out labels are predicted better without it")
+#: On the column whose values say which rows are held out together.
+OF_GROUPS = Verdict("left out", "an identifier: rows with the same value are held out together")
 
 
 def judge_columns(table, training, kept=(), labelled=None, trusted=()):

@@ -20,7 +20,15 @@ from .columns import blank, days_of, text, with_dates, without
 from .features import array_features, spelling_notes, table_features, table_schema
 from .leaks import LabelledRows, leaks_of_matrix
 from .notation import Notation, as_numbers, count_written, find_notations, notation_words
-from .profile import UNHELPFUL, ColumnProfile, describe_columns, judge_columns, notes_on, see
+from .profile import (
+    OF_GROUPS,
+    UNHELPFUL,
+    ColumnProfile,
+    describe_columns,
+    judge_columns,
+    notes_on,
+    see,
+)
 from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema, is_beside
 from .tally import Tally, filled_words
@@ -55,7 +63,8 @@ class TrainingFile:
     ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
     value that counts as blank, ``categorical``, ``keep`` and ``texts`` columns as
     :func:`fewlabels.fit_table` has them. ``notations`` say how numbers were written that are not
-    plain, by column; ``unhelpful`` are columns without which labels are predicted better.
+    plain, by column; ``unhelpful`` are columns without which labels are predicted better, and
+    ``groups`` is the column whose values say which rows are held out together.
     """
 
     path: Source | InMemory
@@ -72,6 +81,7 @@ class TrainingFile:
     unhelpful: tuple[str, ...] = ()
     sample: np.ndarray | None = None
     aside: np.ndarray | None = None
+    groups: str | None = None
 
     @property
     def name(self):
@@ -165,6 +175,7 @@ def read_training(
     merge_case=None,
     dates=(),
     aside=None,
+    groups=None,
 ):
     """Read a file, or rows in memory, to learn from.
 
@@ -174,17 +185,21 @@ def read_training(
     path = as_source(path)
     notations, numbers = {}, None
     if path.format.is_table:
-        _check_asked({"drop": drop, "categorical": categorical, "text": text}, target)
+        asked = {"drop": drop, "categorical": categorical, "text": text}
+        _check_asked(asked, target)
         others = [*categorical, *keep, *text, *dates]
+        if groups is not None:
+            _check_groups(groups, {"target": [target], "keep": keep, "dates": dates, **asked})
+            others.append(groups)
         content, values, numbers = _read_table(path, target, drop, others, aside)
         content = with_dates(content, dates, path)
         keep = [*keep, *map(days_of, dates)]
         names = set(content.column_names) - {*categorical, *text}
         notations = table_notations(path, content, names)
         content = as_numbers(content, notations)
-    elif drop or categorical or keep or text or dates or aside:
+    elif drop or categorical or keep or text or dates or aside or groups:
         raise UserError(
-            f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')} and "
+            f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
             f"{ref('categorical')} need column names, and {path} has none; use a table "
             f"({usual_extensions(tables())})."
         )
@@ -203,6 +218,7 @@ def read_training(
         tuple(text),
         tuple(dates),
         aside=numbers,
+        groups=groups,
     )
 
 
@@ -240,6 +256,16 @@ def _check_asked(asked, target):
             raise UserError(
                 f"{ref(one)} and {ref(other)} both name the column {listing(both)}; pass one of "
                 "them."
+            )
+
+
+def _check_groups(groups, asked):
+    """Refuse a column of groups that is to be something else too."""
+    for name, columns in asked.items():
+        if groups in columns:
+            raise UserError(
+                f"{ref('groups')} and {ref(name)} both name the column {quoted(groups)}; pass one "
+                "of them."
             )
 
 
@@ -314,6 +340,8 @@ def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
     for name in (*file.categorical, *file.texts):
         if name in verdicts and not verdicts[name].leaks:
             del verdicts[name]
+    if file.groups is not None:
+        verdicts[file.groups] = OF_GROUPS
     out, as_category, as_text = (
         [name for name, verdict in verdicts.items() if verdict.kind == kind]
         for kind in ("left out", "category", "text")

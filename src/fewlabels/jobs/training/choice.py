@@ -66,6 +66,7 @@ def check_for_pieces(options):
         ref(options.weighing or "propensity"): options.weighing is not None,
         ref("prior_convention", "pooled"): options.prior_convention == "pooled",
         ref("rows", True): bool(options.rows),
+        ref("groups"): options.groups is not None,
     }
     for name, is_given in needs.items():
         if is_given:

@@ -52,6 +52,7 @@ def compare(training, others, seconds, observer):
                 prepared.X,
                 prepared.found.y,
                 known_other=others,
+                groups=prepared.groups,
                 class_names=classes and [quoted(name) for name in classes],
                 time_budget=seconds,
                 random_state=prepared.settings.get("random_state"),

@@ -50,11 +50,12 @@ class Fitted(NamedTuple):
     stopped: bool = False
 
 
-def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=None):
+def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=None, groups=None):
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
-    Messages need the parameters ``given`` by the user. Labelled rows may have a ``propensity``.
+    Messages need the parameters ``given`` by the user. Labelled rows may have a ``propensity``,
+    and rows of one of the ``groups`` are held out together.
     """
     observer, seed = run.observer, given.get("random_state")
     try:
@@ -64,7 +65,9 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
                 stack.enter_context(interruptible("no model was written", run.model, hint))
             messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
-                estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, observer)
+                estimator, tuning, seconds = _tuned(
+                    estimator, X, y, search, seed, observer, groups
+                )
             else:
                 tuning, seconds = None, _fit(estimator, X, y, observer, propensity)
     except ValueError as error:
@@ -88,7 +91,7 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
             budget.hurry()
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
-    messages += _calibrate(estimator, X, observer, end, budget)
+    messages += _calibrate(estimator, X, observer, end, budget, groups)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
@@ -97,7 +100,7 @@ def _is_only_noted(estimator, given):
     return "target_fpr" not in given and estimator.has_own_threshold
 
 
-def _tuned(estimator, X, y, search, seed, observer):
+def _tuned(estimator, X, y, search, seed, observer, groups):
     from ...model_selection.tuning.tune import tune_within  # slow to import
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
@@ -112,6 +115,7 @@ def _tuned(estimator, X, y, search, seed, observer):
             progress=bar,
             seconds_in_all=search.seconds_in_all,
             expected=search.expected,
+            groups=groups,
         )
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
@@ -127,15 +131,16 @@ def _fit(estimator, X, y, observer, propensity):
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, observer, end, budget):
+def _calibrate(estimator, X, observer, end, budget, groups):
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
     observer.step("calibrating probabilities")
     try:
         with listening() as messages:
-            if end.is_near and hasattr(estimator, "curve_within"):
-                _, cut = estimator.curve_within(end.left())
+            within = hasattr(estimator, "curve_within")
+            if within and (end.is_near or groups is not None):
+                _, cut = estimator.curve_within(end.left(), groups)
                 messages.extend(short_of_time(what, budget.seconds) for what in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:

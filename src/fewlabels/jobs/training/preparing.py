@@ -12,6 +12,7 @@ from ...io.tables.training import TableRows, TrainingFile, read_training
 from ...options.fit import TARGET_FPR
 from ...options.words import UserError, listing, ref
 from ...tasks.machines import added_columns, machine_class, task_of
+from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice, steps_of
 from ..tasks.one_class import OF_BAGS
 from .choice import (
@@ -41,7 +42,8 @@ class Prepared:
     from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
     are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
     user; ``weighing`` says what texts count next to other columns, if labels chose that;
-    ``expected`` are the seconds of a fit, as far as that is known.
+    ``expected`` are the seconds of a fit, as far as that is known; ``groups`` of rows are held out
+    together and count once, None where each row is one.
     """
 
     file: TrainingFile
@@ -57,6 +59,7 @@ class Prepared:
     notes: list[str]
     weighing: Any = None
     expected: float = 0.0
+    groups: Any = None
 
 
 def prepare(data, options, budget):
@@ -66,6 +69,7 @@ def prepare(data, options, budget):
     read = time.perf_counter() - since
     planned = _planned(file, options, budget.seconds)
     file, roles = _fewer_rows(file, planned, read, budget)
+    file = with_identifier(file, roles, task_of(planned.choice.machine))
     encoded = encode(
         file,
         roles,
@@ -88,8 +92,13 @@ def prepare(data, options, budget):
     if n_rows < encoded.X.shape[0]:
         task = task_of(planned.choice.machine)
         encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
+    n_rows, task = encoded.X.shape[0], task_of(planned.choice.machine)
+    takes_labels = task.takes_labels
+    grouping = find_groups(encoded.file, encoded.found, encoded.X, task)
+    if not takes_labels and grouping.groups is not None:
+        encoded = subset(encoded, one_of_each(grouping.groups))
+        grouping = grouping._replace(groups=None)
     file, found, encoder, X, schema, weighing, text_notes = encoded
-    takes_labels = task_of(planned.choice.machine).takes_labels
     n_different = None if takes_labels else different_rows(X)
     planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
@@ -99,9 +108,10 @@ def prepare(data, options, budget):
         searched=planned.search.seconds > 0,
         n_different=n_different,
     )
-    notes = _on_fewer_rows(X.shape[0], int(planned.roles.keep.sum()), budget)
+    notes = _on_fewer_rows(n_rows, int(planned.roles.keep.sum()), budget)
     notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
     expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
+    notes += grouping.notes
     return Prepared(
         file,
         planned.choice,
@@ -116,6 +126,7 @@ def prepare(data, options, budget):
         notes,
         weighing,
         expected,
+        grouping.groups,
     )
 
 

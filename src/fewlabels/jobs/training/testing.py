@@ -8,6 +8,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ...io.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
 from ...options.words import quoted, ref
 from ..tasks import Choice
@@ -24,31 +26,33 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, budget, *, rows=None, before=None):
+def test_model(fitted, X, y, budget, *, rows=None, groups=None, before=None):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user.
 
-    ``rows`` of the table are what ``X`` was made of. ``before`` are the ``Tests`` of another model
-    of these rows. The test whether labels are random doesn't depend on the model, so it isn't made
-    again.
+    ``rows`` of the table are what ``X`` was made of, and ``groups`` of them are held out together.
+    ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
+    doesn't depend on the model, so it isn't made again.
     """
     from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
     from ...report.evidence.class_shares import class_shares
     from ...report.evidence.testing import labels_test, tested
+    from ...training.grouped_folds import count_once
 
     deadline = budget.test()
-    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds), deadline.cut
+    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
+    once = slice(None) if groups is None else count_once(np.arange(len(y)), y, groups)
     if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
         known = before is not None and (before.labels, before.labels_untested)
         if not known or not any(known):
             deadline = budget.test_labels()
-            known = labels_test(fitted.estimator, X, y, deadline)
+            known = labels_test(fitted.estimator, X[once], y[once], deadline)
             cut = cut + deadline.cut
         tests = tests._replace(labels=known[0], labels_untested=known[1])
     if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
         tests = tests._replace(apart=columns_apart(rows, y == 1))
     if not fitted.estimator.task.has_prior and not tests.silences:
         deadline = budget.test_labels()
-        tests = tests._replace(shares=class_shares(fitted.estimator, X, y, deadline))
+        tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
         cut = cut + deadline.cut
     notes = [short_of_time(what, budget.seconds) for what in cut]
     if tests.signal is None:

@@ -77,6 +77,7 @@ class Training:
             held=self.tests and self.tests.held,
             shares=self.tests and self.tests.shares,
             deadline=self.budget.to_report(),
+            groups=prepared.groups,
         )
 
 
@@ -202,6 +203,7 @@ def _fitted(prepared, options, run, budget):
             search=search,
             budget=budget,
             propensity=propensity,
+            groups=prepared.groups,
         )
     if options.weighing:
         fitted.messages.extend(notes + weight_notes(fitted.estimator))
@@ -294,9 +296,8 @@ def _trained(prepared, fitted, options, budget, observer, before=None):
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.step("testing the model against chance")
-        tests, messages = test_model(
-            fitted, prepared.X, y, budget, rows=prepared.found.rows, before=before
-        )
+        about = dict(rows=prepared.found.rows, groups=prepared.groups, before=before)
+        tests, messages = test_model(fitted, prepared.X, y, budget, **about)
         tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
         fitted.messages.extend(messages + more)
     metadata = described(prepared, fitted, options, observer, tests)

@@ -9,6 +9,7 @@ from ...kernels.sparse import canonical, checked_rows
 from ...tasks.machines import TASKS, estimators_of
 from ...tasks.one_class import ONE_CLASS
 from ...tasks.task import Task
+from ...training.grouped_folds import groups_of
 from ..tuning.search import Search
 from .run import ComparedRows
 
@@ -19,6 +20,7 @@ def compare_with_baselines(
     y=None,
     *,
     known_other=None,
+    groups=None,
     class_names=None,
     time_budget=60,
     random_state=None,
@@ -59,6 +61,9 @@ def compare_with_baselines(
         Labels as the estimator takes them.
     known_other : {array-like, sparse} of shape (n_other, n_features), default=None
         Rows known not to be normal, for models without labels. Not trained on.
+    groups : array-like of shape (n_samples,), default=None
+        Rows with the same value are held out together and count once, such as the visits of a
+        patient; None means copies, if rows repeat more often than chance allows.
     class_names : sequence of str, default=None
         What to call the classes of an S3VM in words, in their order; None means by their
         labels.
@@ -110,7 +115,7 @@ def compare_with_baselines(
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
     _check(model, X, y, known_other)
     X = _as_rows(X, steps, "X")
-    rows = ComparedRows(X, y, steps)
+    rows = ComparedRows(X, y, steps, None if groups is None else groups_of(X, groups=groups))
     if known_other is not None:
         known_other = _as_rows(known_other, steps, "known_other")
     compare = model.task.part(__package__).compare

@@ -9,6 +9,7 @@ from sklearn.utils import _safe_indexing
 
 from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
+from ...training.grouped_folds import count_once, kinds_of_groups, take_groups
 from ..splitters import LabeledKFold
 from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
@@ -31,10 +32,12 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
+    rows.find_groups(coded.astype(int))
     coded[coded < 0] = np.nan
     kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
     labelled = kept[label[kept] != 0]
-    sizes = np.bincount(coded[labelled].astype(int), minlength=len(classes))
+    of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
+    sizes = np.bincount(of_groups, minlength=len(classes))
     # Of several classes those with one label are trained on only.
     alone = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
     tested = sizes[sizes > 1] if len(classes) > 2 else sizes
@@ -45,7 +48,8 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         )
         return replace(measured, why_not=why)
     folds = min(_FOLDS, fewest)
-    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / len(labelled))))
+    n_labels = len(count_once(labelled, np.zeros(len(label)), rows.groups))
+    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
     repeats = min(repeats, _MOST_REPEATS)
     splitter = LabeledKFold(
         folds,
@@ -55,7 +59,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         unlabeled=None,
     )
     held = np.where(alone, np.nan, coded)
-    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, held[kept])]
+    splits = rows.splits(splitter, kept, held, np.isnan(held))
     if isinstance(getattr(model, "balance", None), Mapping):
         balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
         model = clone(model).set_params(balance=balance)
@@ -101,7 +105,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
             fill(found)
         found.protocol = (
             f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts "
-            f"of {len(labelled)} labelled rows, reshuffled each time). The unlabelled rows are "
+            f"of {n_labels} labelled rows, reshuffled each time). The unlabelled rows are "
             f"used for training.{told}"
         )
         _tell_shares(found, sizes / sizes.sum(), class_names or classes)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from ...baselines.methods import beside, one_class_methods
+from ...training.grouped_folds import WholeGroups, count_once
 from ...training.neighbors import far_from_neighbors
 from ..tuning.result import trim_of
 from .measured import Measured
@@ -37,14 +38,16 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     if n > MOST_ROWS:
         kept = np.sort(rng.choice(n, MOST_ROWS, replace=False))
         sampled = f" All methods used a sample of {MOST_ROWS} rows of {n}."
-    if len(kept) < 2 * _FOLDS:
-        few = f"{len(kept)} rows are too few to hold any out; at least 10 are needed"
+    rows.find_groups()
+    n_different = len(count_once(kept, np.zeros(n), rows.groups))
+    if n_different < 2 * _FOLDS:
+        few = f"{n_different} rows are too few to hold any out; at least 10 are needed"
         return replace(measured, why_not=few)
     seed = rng.randint(2**31 - 1)
     splits = []
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
-        splits += [(kept[a], kept[b]) for a, b in folds.split(kept)]
+        splits += rows.splits(WholeGroups(folds), kept, np.zeros(n, int))
     methods = beside(model, one_class_methods(seed))
     asked = getattr(model, "target_fpr", None) or _TARGET_FPR
 

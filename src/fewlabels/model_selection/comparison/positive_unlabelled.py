@@ -11,6 +11,7 @@ from ...baselines.methods import ComparedMethod, beside, decision_of, pu_methods
 from ...class_prior import estimate_prior, split_labels
 from ...estimators import PUSVM, PUEnsemble
 from ...estimators.base.positive_unlabelled import prior_of
+from ...training.grouped_folds import kinds_of_groups, take_groups
 from ..splitters import PUKFold
 from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
@@ -30,8 +31,10 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
     positive, classes = split_labels(rows.y, model.pos_label)
     prior = _prior_of(model, rows, positive, classes)
+    rows.find_groups(positive.astype(int) - 1)
     kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
-    fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
+    of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
+    fewest = int(min(of_groups.sum(), (~of_groups).sum()))
     if fewest < 2:
         why_not = "a single positive or unlabelled row can't be held out; label more rows"
         return replace(measured, why_not=why_not)
@@ -40,7 +43,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
     )
     mark = positive.astype(int)
-    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, mark[kept])]
+    splits = rows.splits(splitter, kept, mark, mark)
     methods = beside(model, candidates(model, rng.randint(2**31 - 1), prior), prior=prior)
 
     def evaluate(method, fold, train, test):

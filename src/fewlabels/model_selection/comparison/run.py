@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from ..._threads import one_blas_thread
 from ...metrics.intervals import cross_fitted_interval
+from ...training.grouped_folds import groups_of, splits_counted_once, take_groups
 from .judge import cannot_change, corrected_error
 
 # Most rows that take part.
@@ -199,11 +200,30 @@ def sample(marked, most_marked, word, rng):
 
 
 class ComparedRows:
-    """Rows of a comparison; a pipeline's steps are fitted once to the training rows of a fold."""
+    """Rows of a comparison; a pipeline's steps are fitted once to the training rows of a fold.
 
-    def __init__(self, X, y, steps):
-        self.X, self.y, self.steps = X, y, steps
+    Rows of one of the ``groups`` are held out together and count once.
+    """
+
+    def __init__(self, X, y, steps, groups=None):
+        self.X, self.y, self.steps, self.groups = X, y, steps, groups
         self._fold, self._encoder = None, None
+
+    def find_groups(self, codes=None):
+        """Find copies, unless groups were given; ``codes`` are of classes, -1 without a label."""
+        if self.groups is None:
+            self.groups = groups_of(self.X, codes)
+
+    def splits(self, splitter, rows, kinds, counted=None):
+        """Training and test rows among some rows, by a splitter of these and their kinds.
+
+        One row of each group is tested; one of each kind in ``counted``, if that is given.
+        """
+        groups = take_groups(self.groups, rows)
+        splits = splitter.split(rows, kinds[rows], groups)
+        counted = np.zeros(len(rows)) if counted is None else counted[rows]
+        splits = splits_counted_once(splits, counted, groups)
+        return [(rows[train], rows[test]) for train, test in splits]
 
     def encoded(self, fold, train, *others):
         """Training rows and others (positions, or rows next to X) as the model gets them."""

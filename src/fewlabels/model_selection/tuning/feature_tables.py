@@ -16,6 +16,12 @@ from ...kernels import Manifold
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels
 from ...training.curves import curve_of_labels, curves_of_classes
+from ...training.grouped_folds import (
+    count_once,
+    kinds_of_groups,
+    splits_counted_once,
+    take_groups,
+)
 from ...training.units import is_feature_table, why_feature_table
 from ..splitters import LabeledKFold
 from .result import SearchCurve, UnlabeledRows
@@ -65,7 +71,9 @@ def tune_table(estimator, X, y, weight, search):
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
     place = places_of(label, len(classes))
     counted = np.ones(len(label), bool) if weight is None else weight > 0
-    sizes = np.bincount(place[counted & (place >= 0)], minlength=len(classes))
+    known, groups = np.flatnonzero(counted & (place >= 0)), search.groups_of(X, place)
+    of_groups = kinds_of_groups(place[known], take_groups(groups, known))
+    sizes = np.bincount(of_groups, minlength=len(classes))
     free = counted & (place < 0)
     ratio, about_ratio = _ratio(estimator, X, y, weight, sizes, free, search)
     candidates = _candidates(estimator, ratio is not None)
@@ -80,7 +88,7 @@ def tune_table(estimator, X, y, weight, search):
             f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
         return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
-    trial = _Trial(estimator, X, place, sizes, weight, ratio, search)
+    trial = _Trial(estimator, X, place, sizes, weight, ratio, search, take_groups(groups, known))
     trial.run(candidates)
     plan, best = _decided(candidates, trial)
     unlabeled = _helped(candidates, trial, best)
@@ -147,7 +155,7 @@ def _twin(candidate):
 class _Trial:
     """Decisions about held-out labels; ``right`` is (candidates, labels), NaN where unknown."""
 
-    def __init__(self, estimator, X, place, sizes, weight, ratio, search):
+    def __init__(self, estimator, X, place, sizes, weight, ratio, search, groups):
         self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
         self.columns = why_feature_table(X)
         self.search, self.ratio, self.sizes = search, ratio, sizes
@@ -157,7 +165,11 @@ class _Trial:
         self.free = np.sort(rng.permutation(free)[:_UNLABELLED])
         self.gamma = resolve_gamma("distance", X[np.concatenate([self.known, self.free])], None)
         folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(self.known)), 1, _MOST_REPEATS))
+        labels = place[self.known].astype(float)
+        alike = np.zeros(len(labels))
+        once = count_once(np.arange(len(labels)), alike, groups)
+        self.n_labels = len(once)
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
             max(2, folds),
             shuffle=True,
@@ -165,8 +177,8 @@ class _Trial:
             random_state=search.seed,
             unlabeled=None,
         )
-        labels = place[self.known].astype(float)
-        self.splits = list(splitter.split(labels, labels))
+        splits = splitter.split(labels, labels, groups)
+        self.splits = splits_counted_once(splits, alike, groups)
         self.right = np.empty((0, len(self.splits), len(self.known)))
         # Accuracy is that among the unlabelled rows, as far as their class ratio is known.
         own = place[self.known]
@@ -292,7 +304,7 @@ def _decided(candidates, trial):
     level = norm.ppf(1.0 - 0.05 / max(1, others.sum()))
     table["clear"] = others & (table["gain"] > level * table["gain_error"])
     n_folds, chosen = int(done[0].sum()), candidates[best]
-    over = f"{n_folds} fold{'s' * (n_folds != 1)} of {len(trial.known)} labelled rows"
+    over = f"{n_folds} fold{'s' * (n_folds != 1)} of {trial.n_labels} labelled rows"
     if best:
         reason = (
             f"{trial.columns}. Held-out accuracy of the {chosen.kernel} kernel "

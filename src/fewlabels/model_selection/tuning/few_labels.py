@@ -20,6 +20,12 @@ from ...kernels.rows import shift_of
 from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import numbered_shares, places_of, read_semi_labels
 from ...solvers.whole import gram_over
+from ...training.grouped_folds import (
+    count_once,
+    kinds_of_groups,
+    splits_counted_once,
+    take_groups,
+)
 from ..search import has_gamma
 from ..splitters import LabeledKFold
 from .result import SearchCurve, UnlabeledRows
@@ -50,7 +56,11 @@ def tune_s3vm(estimator, X, y, weight, search):
     coded = places_of(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
     counted = np.ones(len(label), bool) if weight is None else weight > 0
-    sizes = np.bincount(coded[counted & ~np.isnan(coded)].astype(int), minlength=len(classes))
+    codes = np.where(np.isnan(coded), -1, coded).astype(int)
+    groups = None if estimator.kernel == "precomputed" else search.groups_of(X, codes)
+    known = np.flatnonzero(counted & (codes >= 0))
+    of_groups = kinds_of_groups(codes[known], take_groups(groups, known))
+    sizes = np.bincount(of_groups, minlength=len(classes))
     # Of several classes each may have fewer, as together they are as many.
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
     candidates = _candidates(estimator, X, weight)
@@ -94,7 +104,7 @@ def tune_s3vm(estimator, X, y, weight, search):
         estimator = clone(estimator).set_params(**settings)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
     search.took(search.expected)
-    trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds)
+    trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds, groups)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
     done = trial.done
@@ -151,15 +161,16 @@ def _key(candidate):
 class _Trial:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
-    def __init__(self, estimator, X, coded, counted, weight, first, search, folds):
+    def __init__(self, estimator, X, coded, counted, weight, first, search, folds, groups):
         self.search, self.coded = search, coded
         self.rows = rows = np.flatnonzero(counted)
-        n_labelled = int(np.sum(~np.isnan(coded[rows])))
+        own, groups = coded[rows], take_groups(groups, rows)
+        n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), np.isnan(own), groups))
         repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
             folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
-        self.splits = list(splitter.split(rows, self.coded[rows]))
+        self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
         self.right = np.empty((0, len(self.splits), len(coded)))
         self.converged = []
         self.machines = _Machines(estimator, X, coded, weight, rows, first)

@@ -14,6 +14,7 @@ from ...kernels import Manifold, kind_of, make_kernel
 from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, over_root
 from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import read_semi_labels
+from ...training.grouped_folds import WholeGroups, count_once, kinds_of_groups, take_groups
 from .few_labels import CURVE, tune_s3vm
 from .search import Plan
 
@@ -64,8 +65,13 @@ def choose_graph(estimator, X, y, weight, search):
     is_known = (
         isinstance(base, str) and base in _BASES and not isinstance(estimator.balance, Mapping)
     )
-    sizes = np.unique(label[np.abs(label) > 0], return_counts=True)[1]
-    if not is_known or len(rows) < _FEW_ROWS or sizes.sum() == len(rows):
+    known = np.flatnonzero(np.abs(label) > 0)
+    codes = np.where(np.abs(label) > 0, np.maximum(label, 0.0), -1.0).astype(int)
+    groups = search.groups_of(X, codes) if is_known else None
+    sizes = np.unique(
+        kinds_of_groups(codes[known], take_groups(groups, known)), return_counts=True
+    )[1]
+    if not is_known or len(rows) < _FEW_ROWS or len(known) == X.shape[0]:
         return None, "", None
     gamma = _gamma(estimator, X[~np.isnan(label)])
     kernel = make_kernel(base, gamma, estimator.degree, estimator.coef0)
@@ -80,7 +86,9 @@ def choose_graph(estimator, X, y, weight, search):
     weight = None if weight is None else weight[rows]
     # A fit of these rows takes at least its share of one of all rows.
     search.took(search.expected * min(1.0, len(rows) / X.shape[0]) ** _POWER)
-    trial = _Trial(estimator, kernel, X[rows], label[rows], weight, search.seed)
+    trial = _Trial(
+        estimator, kernel, X[rows], label[rows], weight, search.seed, take_groups(groups, rows)
+    )
     found, until = [], _TIME * search.time_budget
     with search.running("S3VM and the graph", len(graphs)):
         calls = [partial(trial.of, graph, until=until) for graph in (None, *graphs)]
@@ -156,7 +164,7 @@ def _words(table, best, trial):
 class _Trial:
     """Models under kernels, each without some of the labels."""
 
-    def __init__(self, estimator, kernel, X, label, weight, seed):
+    def __init__(self, estimator, kernel, X, label, weight, seed, groups):
         self.estimator, self.kernel, self.X, self.weight = estimator, kernel, X, weight
         self.values = None
         self.known = np.where(label == 0, np.nan, label)
@@ -166,7 +174,10 @@ class _Trial:
         splitter = RepeatedStratifiedKFold(
             n_splits=_FOLDS, n_repeats=_REPEATS, random_state=seed % 2**32
         )
-        self.folds = [test for _, test in splitter.split(labelled, label[labelled])]
+        own, groups = label[labelled], take_groups(groups, labelled)
+        splits = WholeGroups(splitter).split(labelled, own, groups)
+        self.folds = [test for _, test in splits]
+        self.once = count_once(np.arange(len(labelled)), np.zeros(len(own)), groups)
         self.free = label == 0
         self.balance = estimator.balance
         if follows_labels(self.balance):  # of all labels: it is not what is compared
@@ -211,7 +222,7 @@ class _Trial:
             predicted.append(machine.transduction_)
             wrong[fold] += (predicted[-1][rows] != self.known[rows]) / _REPEATS
         apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(predicted, 2)]
-        return wrong, float(np.mean(apart))
+        return wrong[self.once], float(np.mean(apart))
 
 
 def deformed_values(values, X, graph):

@@ -17,6 +17,7 @@ from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
 from ...problem.positive_unlabelled import weight_of_norm
 from ...training.cross_fitting import Sample
+from ...training.grouped_folds import kinds_of_groups, splits_counted_once, take_groups
 from ..search import COSTS, SHARED, FoldSearch, has_gamma
 from ..splitters import PUKFold
 from .result import SearchCurve
@@ -46,7 +47,11 @@ def tune_pu(estimator, X, y, weight, search):
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     prior = prior_of(clone(estimator), X, y, weight)[0]
     labels = classes[positive.astype(np.intp)]
-    folds = max(0, min(_FOLDS, positive[counted].sum(), (~positive[counted]).sum()))
+    is_matrix = estimator.kernel == "precomputed"
+    groups = None if is_matrix else search.groups_of(X, positive.astype(int) - 1)
+    groups = take_groups(groups, counted)
+    of_groups = kinds_of_groups(positive[counted], groups)
+    folds = max(0, min(_FOLDS, of_groups.sum(), (~of_groups).sum()))
     if folds < 2:
         table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan], "chosen": [True]})
         why = f"{KEPT} cross-validation needs two positive and two unlabelled rows."
@@ -54,8 +59,10 @@ def tune_pu(estimator, X, y, weight, search):
     splitter = PUKFold(
         int(folds), shuffle=True, random_state=search.seed, pos_label=estimator.pos_label
     )
-    splits = [(counted[a], counted[b]) for a, b in splitter.split(counted, labels[counted])]
-    sample = Sample(X, labels, weight, estimator.kernel == "precomputed")
+    splits = splitter.split(counted, labels[counted], groups)
+    splits = splits_counted_once(splits, positive[counted], groups)
+    splits = [(counted[a], counted[b]) for a, b in splits]
+    sample = Sample(X, labels, weight, is_matrix)
     data = sample, splits, prior.prior, search
     if isinstance(estimator, PUEnsemble) and estimator.kernel == "auto":
         search.took(search.expected)
@@ -167,7 +174,7 @@ def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
 
 
 def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
-    X, y, weight, _ = sample
+    X, y, weight = sample.X, sample.y, sample.weight
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
     machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
     score = make_pu_scorer(_SCORING, prior=prior)

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from ..._extras import require
 from ..._threads import n_workers, run_in_order
 from ..._warn import kept, warn
+from ...training.grouped_folds import groups_of
 from .result import SearchCurve
 
 _SEEDS = np.iinfo(np.int32).max
@@ -59,6 +60,7 @@ class Search:
         # Seconds until all is done, where so many fits have to come after the search.
         self.seconds_in_all, self.fits_to_come = None, 1
         self.may_take_graph = True
+        self.groups = None  # of rows that are held out together, if given; else copies are found
         self.stopped = ""
         self.told = None  # what moves the progress bar
 
@@ -111,6 +113,10 @@ class Search:
                 self.stopped = "Ctrl-C"
             finally:
                 self.told = None
+
+    def groups_of(self, X, codes):
+        """The groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
+        return groups_of(X, codes, self.groups)
 
     def took(self, seconds):
         """Note how long one thing took."""

@@ -32,6 +32,7 @@ def tune(
     random_state=None,
     progress=False,
     graph=True,
+    groups=None,
 ):
     """Choose settings from the data and return a fitted clone.
 
@@ -82,6 +83,9 @@ def tune(
         Show a progress bar on stderr.
     graph : bool, default=True
         Whether ``S3VM`` may get a kernel based on the neighbour graph, as above.
+    groups : array-like of shape (n_samples,), default=None
+        Rows with the same value are held out together and count once, such as the visits of a
+        patient; None means copies, if rows repeat more often than chance allows.
 
     Returns
     -------
@@ -108,6 +112,7 @@ def tune(
     X = canonical(X)
     search = Search(time_budget, progress, random_state)
     search.may_take_graph = bool(graph)
+    search.groups = groups
     return _of_pipeline(estimator, X, y, search, contaminated, sample_weight)
 
 
@@ -122,13 +127,14 @@ def tune_within(
     progress,
     seconds_in_all,
     expected=0.0,
+    groups=None,
 ):
     """``tune`` that leaves time for the fit and the probabilities: in all so many seconds.
 
     A fit of all rows is ``expected`` to take so many.
     """
     search = Search(time_budget, progress, random_state)
-    search.expected = expected
+    search.expected, search.groups = expected, groups
     search.seconds_in_all = seconds_in_all
     search.fits_to_come = estimator.task.fits_to_come
     return _of_pipeline(estimator, X, y, search, contaminated, None)

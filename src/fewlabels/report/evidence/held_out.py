@@ -13,6 +13,7 @@ from ..._deadline import Deadline
 from ...fitted import class_of
 from ...model_selection import LabeledKFold, PUKFold
 from ...training.cross_fitting import Sample, left_out_scores
+from ...training.grouped_folds import count_once, kinds_of_groups, splits_counted_once, take_groups
 from ..contents import Group, Rate
 from ..page import words
 from .intervals import counted_interval
@@ -34,7 +35,8 @@ class HeldOutScores(NamedTuple):
     ``rows`` are their indices, ascending. ``planned`` models there should have been, and there
     are ``folds`` (0 where the decisions are those that probabilities were calibrated by); their
     ``votes`` are their decisions about other rows, one row a model; ``parts`` says which rows
-    one model scored. Where there are no decisions, ``reason`` says why.
+    one model scored. Where there are no decisions, ``reason`` says why. Of copies, and of other
+    groups of rows, which are held out together, one row of each kind has a score.
     """
 
     rows: np.ndarray
@@ -62,41 +64,46 @@ class HeldOutScores(NamedTuple):
         return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
 
-def cross_fit_positive(estimator, X, y, deadline, seconds=0.0):
+def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None):
     """Cross-fit a fitted model of positive (y = 1) and unlabelled rows, both kinds held out.
 
-    Its prior is taken, not estimated again. A fit is expected to take so many ``seconds``.
+    Its prior is taken, not estimated again. A fit is expected to take so many ``seconds``. Rows of
+    one of the ``groups`` are held out together.
     """
-    fewest = int(min(np.sum(y == 1), np.sum(y != 1)))
+    of_groups = kinds_of_groups(y == 1, groups)
+    fewest = int(min(np.sum(of_groups), np.sum(~of_groups)))
     if fewest < 2:
         return _none("no row can be held out, because one kind has only one row.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
     machine = clone(estimator).set_params(prior=estimator.prior_)
-    return _cross_fit(machine, X, y, folds, deadline, seconds)
+    return _cross_fit(machine, X, y, folds, deadline, seconds, groups=groups)
 
 
-def cross_fit_classes(estimator, X, y, others, deadline, seconds):
+def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None):
     """Cross-fit a fitted model of classes; unlabelled rows (y = -1) are always trained on.
 
     All models are queried about the rows ``others``. Of several classes those with one labelled
     row are never held out. Where there is no time for a fit, which takes so many ``seconds``,
-    what probabilities were calibrated by is taken.
+    what probabilities were calibrated by is taken. Rows of one of the ``groups`` are held out
+    together.
     """
     known = getattr(estimator, "left_out_decisions_", None)
     if known is not None and len(known) == len(y):
         # Calibration has held rows out, perhaps more than there is time for here.
         n_known = int(np.isfinite(known).all(axis=1).sum())
         if _time_for(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
-            return _calibrated_by(known, deadline)
-    sizes, held = np.bincount(y[y >= 0]), y
+            return _calibrated_by(known, deadline, y, groups)
+    labelled = np.flatnonzero(y >= 0)
+    of_groups = kinds_of_groups(y[labelled], take_groups(groups, labelled))
+    sizes, held = np.bincount(of_groups, minlength=int(y.max()) + 1), y
     if len(sizes) > 2 and sizes.max() > 1:
-        alone = np.flatnonzero(sizes == 1)
+        alone = np.flatnonzero(sizes <= 1)
         sizes, held = sizes[sizes > 1], np.where(np.isin(y, alone), -1, y)
     fewest = int(sizes.min())
     if fewest < 2:
         return _none("no row can be held out, because a class has only one labelled row.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held)
+    return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held, groups)
 
 
 def _time_for(deadline):
@@ -104,25 +111,27 @@ def _time_for(deadline):
     return min(_MOST_SECONDS, _SHARE * deadline.left())
 
 
-def _calibrated_by(known, deadline):
+def _calibrated_by(known, deadline, y, groups):
     deadline.cut.append(
         "held-out predictions are missing for some labels, so error rates are based on the others"
     )
-    rows = np.flatnonzero(np.isfinite(known).all(axis=1))
+    rows = count_once(np.flatnonzero(np.isfinite(known).all(axis=1)), y >= 0, groups)
     if not len(rows):
         return _none("there was no time to train models without part of the labels.")
     scores = known[rows]
     return HeldOutScores(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
 
-def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
+def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None, groups=None):
     end = Deadline(_time_for(deadline))
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
         deadline.cut.append("no held-out predictions")
         return _none("there was no time to train a model without them.")
     # Decisions are all that is needed: baselines need not fit their probabilities.
     fresh = getattr(machine, "uncalibrated", partial(clone, machine))
-    sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
+    splits = folds.split(X, y if held is None else held, groups)
+    kinds = y if others is None else y >= 0
+    sample, splits = Sample(X, y), splits_counted_once(splits, kinds, groups)
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
     done, longest = 0, 0.0
@@ -201,32 +210,36 @@ class Hidden(NamedTuple):
     reason: str = ""
 
 
-def hide_labels(estimator, X, y, deadline, seconds=0.0):
+def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None):
     """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
     The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)
     and unlabelled rows. Rows with a hidden label stay in training, as unlabelled rows. The model
     treats them like the unlabelled positives, so both have the same recall. Rows that are left out
     of training altogether score higher, and would promise too much. If there is no time for a fit
-    of so many ``seconds``, nothing is counted.
+    of so many ``seconds``, nothing is counted. Labels of one of the ``groups`` are hidden
+    together, and one of them is counted.
     """
     labelled = np.flatnonzero(y == 1)
-    if len(labelled) < 2:
+    _, place = np.unique(groups[labelled] if groups is not None else labelled, return_inverse=True)
+    n_groups = int(place.max(initial=-1)) + 1
+    if n_groups < 2:
         return Hidden(0, 0, 0, "there is only one labelled row, so no label can be hidden.")
     n_unlabelled = int(np.sum(y != 1))
     expected = estimator.prior_ * n_unlabelled
-    folds = KFold(min(_FOLDS, len(labelled)), shuffle=True, random_state=0)
+    folds = KFold(min(_FOLDS, n_groups), shuffle=True, random_state=0)
     if seconds > max(deadline.left(), _ALWAYS):
         deadline.cut.append("no models with part of the labels hidden")
         return Hidden(0, 0, 0, "there was no time to hide labels.")
     end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
     found = n = done = 0
     longest, reason = 0.0, ""
-    for _, part in folds.split(labelled):
+    for _, part in folds.split(np.arange(n_groups)):
         if done and end.left() < longest:
             break
         since = time.perf_counter()
-        rows = labelled[part]
+        rows = labelled[np.isin(place, part)]
+        counted_rows = count_once(rows, y, groups)
         hidden = y.copy()
         hidden[rows] = 0
         prior = (expected + len(rows)) / (n_unlabelled + len(rows))
@@ -234,12 +247,12 @@ def hide_labels(estimator, X, y, deadline, seconds=0.0):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                decision = model.fit(X, hidden).decision_function(X[rows])
+                decision = model.fit(X, hidden).decision_function(X[counted_rows])
             except ValueError as error:
                 reason = f"no label could be hidden: {error}"
                 continue
         found += int(class_of(decision).sum())
-        n, done = n + len(rows), done + 1
+        n, done = n + len(counted_rows), done + 1
         longest = max(longest, time.perf_counter() - since)
     if done < folds.n_splits and not reason:
         deadline.cut.append(

@@ -14,6 +14,7 @@ from ...model_selection.random_labels import (
     LabelledAtRandomTest,
     labelled_at_random_within,
 )
+from ...training.grouped_folds import count_once, take_groups
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 
@@ -61,23 +62,26 @@ class Tests(NamedTuple):
         return self.signal is not None and self.signal.outcome == NO_SIGNAL
 
 
-def tested(estimator, X, y, deadline, seconds=0.0):
+def tested(estimator, X, y, deadline, seconds=0.0, groups=None):
     """The ``Tests`` of a fitted model by scores of models that were trained without the rows.
 
     ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
-    rows a sample takes part. ``seconds`` is what a fit takes.
+    rows a sample takes part. ``seconds`` is what a fit takes. Rows of one of the ``groups`` are
+    held out together and count once.
     """
     task = estimator.task
     labelled = task.is_known(y)
+    n_labels = len(count_once(np.flatnonzero(labelled), labelled, groups))
     kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)
-    X, y = (X[kept], y[kept]) if is_sample else (X, y)
+    if is_sample:
+        X, y, groups = X[kept], y[kept], take_groups(groups, kept)
     if task.has_prior:
-        held = cross_fit_positive(estimator, X, y, deadline)
+        held = cross_fit_positive(estimator, X, y, deadline, groups=groups)
         kinds = (y[held.rows] == 1).astype(int)
     else:
         others = np.flatnonzero(y < 0)[:MOST_ASKED]
-        held = cross_fit_classes(estimator, X, y, others, deadline, seconds)
+        held = cross_fit_classes(estimator, X, y, others, deadline, seconds, groups)
         kinds = y[held.rows]
     if held.reason:
         return Tests(reason=held.reason)
@@ -91,7 +95,7 @@ def tested(estimator, X, y, deadline, seconds=0.0):
         kinds,
         parts,
         held.planned,
-        int(np.sum(labelled)),
+        n_labels,
         prior=prior,
         rows=row_keys(X[held.rows]),
     )

@@ -11,6 +11,7 @@ import numpy as np
 from ...labels.semi_supervised import places_of
 from ..cross_fitting import left_out_scores
 from ..curves import curve_of_labels, curves_of_classes
+from ..grouped_folds import take_groups
 from ..row_order import label_folds
 
 # Models of a cross-fit. With a deadline and many rows, one of at least so many rows, or of this
@@ -49,7 +50,10 @@ class LeftOutCurves:
         known = np.flatnonzero(sample.y)
         scores = np.full((len(sample.y), self._n_functions), np.nan)
         some = sample._replace(
-            X=sample.rows(known, known), y=sample.y[known], weight=sample.weight[known]
+            X=sample.rows(known, known),
+            y=sample.y[known],
+            weight=sample.weight[known],
+            groups=take_groups(sample.groups, known),
         )
         scores[known] = self._decisions(some)
         return scores
@@ -62,6 +66,11 @@ class LeftOutCurves:
         """
         known, free = np.isfinite(scores[:, 0]), np.flatnonzero(sample.y == 0)
         label, weight = sample.y[known], sample.weight[known]
+        if sample.groups is not None:  # which count once
+            _, group, size = np.unique(
+                sample.groups[known], return_inverse=True, return_counts=True
+            )
+            weight = weight / size[group]
         unlabeled, shares = None, shares if len(free) else None
         if shares is not None:
             unlabeled = function(self._rows(sample, free), n_jobs=self.n_jobs), sample.weight[free]
@@ -86,7 +95,7 @@ class LeftOutCurves:
     def _decisions(self, sample):
         labels, deadline, seconds = sample.y, self.deadline, []
         make = partial(self.make, np.unique(labels[labels != 0]))
-        fold = label_folds(sample.X, places_of(labels, self.n_classes), _FOLDS)
+        fold = label_folds(sample.X, places_of(labels, self.n_classes), _FOLDS, sample.groups)
         sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
         tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
         splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
