@@ -141,5 +141,5 @@ def test_positives_of_one_period_in_a_fit():
     frame = frame.sample(frac=1.0, random_state=0)
     found = fit_table(frame, "answer", keep=["number"], time_budget=0)
     facts = found.metadata["training"]["labelled_rows"]
-    assert facts["column"] == "number"
-    assert "as no hidden positives explain" in repr(found)
+    assert facts["unlike"] and facts["column"] == "number"
+    assert "column 'number' alone" in repr(found)

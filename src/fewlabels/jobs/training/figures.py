@@ -46,7 +46,7 @@ def described(prepared, fitted, options, observer, tests):
         ),
         "tuning": tuning_facts(fitted.tuning),
         **tests_facts(tests, estimator, facts),
-        "labelled_rows": unlike_facts(tests and tests.unlike, facts),
+        "labelled_rows": unlike_facts(tests, facts),
         "class_shares": shares_facts(tests and tests.shares, names),
         "baselines": None,
         "delivered": None,

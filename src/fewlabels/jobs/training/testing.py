@@ -82,12 +82,16 @@ def compare_labelled(tests, estimator, prepared, budget):
     return tests._replace(unlike=unlike, shares=shares), notes
 
 
-def unlike_facts(unlike, facts):
-    """What a model keeps of how ``Unlike`` the labelled rows are, with a caution if they are."""
-    if unlike is None:
+def unlike_facts(tests, facts):
+    """What a model keeps of how ``Unlike`` the labelled rows are, with a caution if they are.
+
+    Columns that contradict the prior have a caution already.
+    """
+    if tests is None or tests.unlike is None:
         return None
+    unlike = tests.unlike
     kept = {"area": float(unlike.area), "column": unlike.column, "unlike": bool(unlike.is_unlike)}
-    if not unlike.is_unlike:
+    if not unlike.is_unlike or tests.apart:
         return kept
     column, area = quoted(unlike.column), f"ROC AUC {unlike.area:.2f}"
     how = f"the columns separate them ({area})"
