@@ -87,6 +87,7 @@ def test_positive_unlabelled(name, is_weighted, labelled, rng, library):
     assert np.array_equal(library.back(there.predict(library.there(X))), here.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:the class prior is uncertain")
 def test_a_prior_that_is_estimated(labelled, library):
     X, y = (values[::6] for values in labelled)
     here = PUSVM(tol=1e-7).fit(X, y)

@@ -141,7 +141,7 @@ def test_what_is_asked_of_columns():
         read_training(source_of(names), text=["nam"])
     with pytest.raises(UserError, match="Column 'name' of the data frame is blank"):
         _encoded(names.assign(name=""), text=["name"])
-    with pytest.raises(UserError, match="text, dates and categorical need column names"):
+    with pytest.raises(UserError, match="text, dates, groups and categorical need column names"):
         read_training(source_of(np.zeros((3, 2))), text=["x"])
 
 

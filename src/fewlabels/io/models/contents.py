@@ -43,18 +43,18 @@ def are_unlike(training):
 
 def _never_predicted(training):
     """The sentence on classes that no unlabelled row is given although some should be."""
-    from ...class_prior.uncertainty import is_determined  # slow to import
-
     shares = (training.get("class_shares") or {}).get("classes") or {}
     counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")
     missing = []
     for name, own in shares.items():
-        if counts.get(name) != 0 or not n or own["share"] * n < 1.0:
+        share = own["share"]
+        most = own["high"] if share is None else share
+        if counts.get(name) != 0 or not n or most * n < 1.0:
             continue
         low, high = (f"{100.0 * own[end]:.2g}" for end in ("low", "high"))
-        about = f"about {100.0 * own['share']:.2g} % ({low} to {high} %)"
-        if not is_determined((own["low"], own["high"])):
-            about = f"{low} to {high} %"
+        about = f"{low} to {high} %"
+        if share is not None:
+            about = f"about {100.0 * share:.2g} % ({low} to {high} %)"
         missing.append(f"'{name}', although {about} are expected")
     return f"No row is predicted {', or '.join(missing)}" if missing else None
 

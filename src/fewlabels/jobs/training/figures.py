@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ...class_prior.uncertainty import is_determined
 from ...io.models.contents import no_signal
 from ...io.models.files import describe
 from ...options.words import ref, rendered
@@ -99,17 +100,20 @@ def silenced(training):
 
 
 def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | None:
-    """What a model keeps of ``ClassShares``, plain values only; None for none."""
+    """What a model keeps of ``ClassShares``, plain values only; None for none.
+
+    A share that the data don't determine is None, and its interval has its ends.
+    """
     if shares is None or names is None:
         return None
-    ends = ("share", "low", "high")
+    classes = {}
+    for name, (share, low, high) in zip(names, shares.ends.tolist(), strict=True):
+        known = share if is_determined((low, high)) else None
+        classes[name] = {"share": known, "low": low, "high": high}
     return {
         "at_random": float(shares.at_random),
         "weighted": bool(shares.contradicts_labels),
-        "classes": {
-            name: dict(zip(ends, map(float, own), strict=True))
-            for name, own in zip(names, shares.ends, strict=True)
-        },
+        "classes": classes,
     }
 
 
