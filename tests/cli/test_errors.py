@@ -340,7 +340,7 @@ FIT = {
     "columns of a matrix": (
         _array(np.zeros((3, 2))),
         ["d.npy", "--keep", "a"],
-        "--drop, --keep, --text, --dates, --groups and --categorical need column names, .* has none",
+        "--drop, --keep, --text, --dates, --groups and --categorical need column names, .* none",
     ),
     "missing": (_csv(GOOD), ["d.csv", "--missing", "guess"], "'guess' is not one of"),
     "report and none": (
