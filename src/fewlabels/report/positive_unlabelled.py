@@ -96,7 +96,7 @@ def _expected_rows(prior: Rate, n_unlabelled: int, name: str) -> list[tuple[str,
 
 
 def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, name: str) -> str:
-    """How many rows are positive, how many are predicted so, and how well."""
+    """Say how many rows are positive, how many are predicted so, and how well."""
     rows = f"of {words.rows(n_unlabelled)} without a label are expected to be '{name}'"
     expected = words.count(round(prior.value * n_unlabelled))
     text = f"About {words.percent(prior.value)} {rows}: about {expected}"

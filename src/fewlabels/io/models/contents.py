@@ -91,7 +91,7 @@ def labels_words(training: dict[str, Any]) -> str | None:
 
 
 def assumption(training):
-    """What the figures of a model assume; None for no figures, or for nothing.
+    """Name what the figures of a model assume; None for no figures, or for nothing.
 
     With a given prior, or with propensities, only error rates need random labels: these are
     counted on labelled rows as they are.

@@ -100,7 +100,7 @@ def silenced(training):
 
 
 def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | None:
-    """What a model keeps of ``ClassShares``, plain values only; None for none.
+    """Return what a model keeps of ``ClassShares``, plain values only; None for none.
 
     A share that the data don't determine is None, and its interval has its ends.
     """

@@ -83,7 +83,7 @@ def compare_labelled(tests, estimator, prepared, budget):
 
 
 def unlike_facts(tests, facts):
-    """What a model keeps of how ``Unlike`` the labelled rows are, with a caution if they are.
+    """Return what a model keeps of ``Unlike``, with a caution if labelled rows are so.
 
     Columns that contradict the prior have a caution already.
     """

@@ -47,7 +47,7 @@ _NO_TIME = "no comparison of the labelled rows with the others"
 
 
 class Unlike(NamedTuple):
-    """How labelled rows differ from the unlabelled ones.
+    """Difference between labelled and unlabelled rows.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def _distinct(X: Any, y: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _forest_scores(X: Any, y: NDArray[np.intp]) -> NDArray[np.float64]:
-    """How much each row looks labelled to trees that haven't seen it."""
+    """Return by how much rows look labelled to trees that haven't seen them."""
     X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     place = (y >= 0).astype(np.intp)
     forest = VotingForest(X, place, _TREES, splits="best", drawn=len(place), min_samples_leaf=2)
@@ -174,7 +174,7 @@ def _forest_scores(X: Any, y: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def _column_scores(values: NDArray[np.float64], y: NDArray[np.intp]) -> NDArray[np.float64]:
-    """How much more often a value is one of labelled rows; of a labelled row, without itself."""
+    """Return how much more often labelled rows have a value; each without itself."""
     free = values[(y < 0) & np.isfinite(values)]
     ends = np.unique(np.quantile(free, np.arange(1, _BINS) / _BINS)) if len(free) else np.empty(0)
     if len(np.unique(free)) <= _BINS:
