@@ -87,7 +87,7 @@ def find(fit):
     )
 
 
-def expected_accuracy(accuracy, is_weighted=False):
+def expected_accuracy(accuracy, is_weighted=False) -> str:
     """The accuracy as a sentence; where little is known, no single number stands for it.
 
     ``is_weighted``: by class shares that are estimated from the unlabelled rows.
@@ -121,7 +121,7 @@ def _margins(scores):
     return two[:, 1] - two[:, 0]
 
 
-def rates_of(held, y, names, comparison, shares=None):
+def rates_of(held, y, names, comparison, shares=None) -> tuple[list[Rate], list[str]]:
     """Accuracy and recalls by the ``HeldOut`` scores of labels ``y``, and remarks.
 
     The accuracy is one among rows that have the ``ClassShares``, where the labels have others.
@@ -156,7 +156,7 @@ def rates_of(held, y, names, comparison, shares=None):
     return rates, unknown
 
 
-def _weighted(truth, answers, names, shares, counts):
+def _weighted(truth, answers, names, shares, counts) -> Rate:
     """The accuracy among rows with the ``ClassShares``, from each class's held-out rows.
 
     ``counts`` says how many rows these are and how many are right, a sentence.

@@ -145,7 +145,7 @@ def _prior(machine, name):
     )
 
 
-def _rates(hidden, marked, n_unlabelled, name, prior, quantiles):
+def _rates(hidden, marked, n_unlabelled, name, prior, quantiles) -> tuple[list[Rate], list[str]]:
     """Precision and recall of the marked rows, as hidden labels and the prior say."""
     if not hidden.n:
         return [], [f"Error rates are unknown: {hidden.reason}"]

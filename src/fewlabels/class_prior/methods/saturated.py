@@ -209,7 +209,7 @@ class Curves:
         below = np.cumsum(count_u, axis=1) - 0.5 * count_u
         return np.sum(count_p * below, axis=1) / (count_p.sum(axis=1) * count_u.sum(axis=1))
 
-    def _drawn(self, draws):
+    def _drawn(self, draws) -> tuple[np.ndarray, np.ndarray]:
         """Weight of positive and of unlabelled rows in every bin, of shape (draws, bins) each."""
         ours, others = [p for p, _ in draws], [u for _, u in draws]
         count_p = self._counts([self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours])

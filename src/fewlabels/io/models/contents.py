@@ -36,12 +36,12 @@ def cautions(training):
     return [sentence for sentence in sentences if sentence]
 
 
-def are_unlike(training):
+def are_unlike(training) -> bool:
     """Whether the labelled rows are unlike all others: error rates hold for rows like these."""
     return bool((training.get("labelled_rows") or {}).get("unlike"))
 
 
-def _never_predicted(training):
+def _never_predicted(training) -> str | None:
     """The sentence on classes that no unlabelled row is given although some should be."""
     shares = (training.get("class_shares") or {}).get("classes") or {}
     counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")

@@ -14,8 +14,8 @@ from .columns import blank, number_text
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})
-# A misspelt value has this many rows at most, or this share of those of the value that was meant,
-# which has so many times as many.
+# A misspelt value has this many rows at most, or this share of the rows of the value that was
+# meant, which has so many times as many.
 _FEW, _RARE, _TIMES = 2, 0.05, 5
 # More values than this are hardly classes, and are not compared.
 _MOST_COMPARED = 200
@@ -189,7 +189,7 @@ def _refuse_cases(labels):
             )
 
 
-def refuse_misspelt(labels):
+def refuse_misspelt(labels) -> None:
     """Refuse typing errors that alone make several classes of one."""
     sure = [one for one in labels.misspelt if one.kind == "slip"]
     if sure and len(sure) == len(labels.names) - 1:

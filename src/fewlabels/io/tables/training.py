@@ -259,7 +259,7 @@ def _check_asked(asked, target):
             )
 
 
-def _check_groups(groups, asked):
+def _check_groups(groups, asked) -> None:
     """Refuse a column of groups that is to be something else too."""
     for name, columns in asked.items():
         if groups in columns:

@@ -26,7 +26,9 @@ _OPEN = (None, "svdd")
 _MANY = 0.45
 
 
-def test_model(fitted, X, y, budget, *, rows=None, groups=None, before=None):
+def test_model(
+    fitted, X, y, budget, *, rows=None, groups=None, before=None
+) -> tuple[Any, list[Any]]:
     """The ``Tests`` of a model that was fitted to labels, and notes for the user.
 
     ``rows`` of the table are what ``X`` was made of, and ``groups`` of them are held out together.
@@ -60,7 +62,7 @@ def test_model(fitted, X, y, budget, *, rows=None, groups=None, before=None):
     return tests, notes
 
 
-def compare_labelled(tests, estimator, prepared, budget):
+def compare_labelled(tests, estimator, prepared, budget) -> tuple[Any, list[Any]]:
     """Tests that say whether labelled rows are unlike the unlabelled ones, and notes.
 
     Propensities allow for that, so a model with these isn't tested.
@@ -82,7 +84,7 @@ def compare_labelled(tests, estimator, prepared, budget):
     return tests._replace(unlike=unlike, shares=shares), notes
 
 
-def unlike_facts(tests, facts):
+def unlike_facts(tests, facts) -> dict[str, Any] | None:
     """Return what a model keeps of ``Unlike``, with a caution if labelled rows are so.
 
     Columns that contradict the prior have a caution already.
@@ -205,7 +207,7 @@ def _signal_facts(tests, facts):
     return kept
 
 
-def _area_words(signal, names):
+def _area_words(signal, names) -> str:
     """The ROC AUC with its interval, and what chance and a perfect model reach."""
     of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
     area = f"{signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}"
@@ -222,7 +224,7 @@ def _area_words(signal, names):
     )
 
 
-def contradiction_words(contradiction, prior, facts, apart=()):
+def contradiction_words(contradiction, prior, facts, apart=()) -> str | None:
     """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
 
     ``apart`` are columns that separate these from unlabelled rows, if there are any.

@@ -87,7 +87,7 @@ def _coded(
         if pd.api.types.is_numeric_dtype(cells):
             numbers = cells.to_numpy(dtype=float, na_value=np.nan)
         else:
-            # In their own order: that of the rows would tell labelled rows that come first.
+            # Sorted, because labelled rows that come first would show in the order of the rows.
             texts = cells.astype(object).map(str, na_action="ignore")
             codes = pd.factorize(texts, sort=True)[0]
             numbers = np.where(codes < 0, np.nan, codes)

@@ -64,7 +64,7 @@ class HeldOutScores(NamedTuple):
         return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
 
-def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None):
+def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None) -> HeldOutScores:
     """Cross-fit a fitted model of positive (y = 1) and unlabelled rows, both kinds held out.
 
     Its prior is taken, not estimated again. A fit is expected to take so many ``seconds``. Rows of
@@ -79,7 +79,7 @@ def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None):
     return _cross_fit(machine, X, y, folds, deadline, seconds, groups=groups)
 
 
-def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None):
+def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None) -> HeldOutScores:
     """Cross-fit a fitted model of classes; unlabelled rows (y = -1) are always trained on.
 
     All models are queried about the rows ``others``. Of several classes those with one labelled
@@ -122,7 +122,9 @@ def _calibrated_by(known, deadline, y, groups):
     return HeldOutScores(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
 
-def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None, groups=None):
+def _cross_fit(
+    machine, X, y, folds, deadline, seconds, others=None, held=None, groups=None
+) -> HeldOutScores:
     end = Deadline(_time_for(deadline))
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
         deadline.cut.append("no held-out predictions")
@@ -169,11 +171,11 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None, 
         )
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
-    votes = np.array(votes) if votes else None
     parts = np.full(len(y), -1)
     for number, (_, test) in enumerate(splits):
         parts[test] = number
-    return HeldOutScores(rows, scores[rows], done, len(splits), votes=votes, parts=parts[rows])
+    all_votes = np.array(votes) if votes else None
+    return HeldOutScores(rows, scores[rows], done, len(splits), votes=all_votes, parts=parts[rows])
 
 
 def _none(reason):
@@ -210,7 +212,7 @@ class Hidden(NamedTuple):
     reason: str = ""
 
 
-def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None):
+def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None) -> Hidden:
     """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
     The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)

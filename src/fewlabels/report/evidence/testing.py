@@ -62,7 +62,7 @@ class Tests(NamedTuple):
         return self.signal is not None and self.signal.outcome == NO_SIGNAL
 
 
-def tested(estimator, X, y, deadline, seconds=0.0, groups=None):
+def tested(estimator, X, y, deadline, seconds=0.0, groups=None) -> Tests:
     """The ``Tests`` of a fitted model by scores of models that were trained without the rows.
 
     ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
@@ -87,7 +87,7 @@ def tested(estimator, X, y, deadline, seconds=0.0, groups=None):
         return Tests(reason=held.reason)
     parts = np.zeros(len(kinds), int) if held.parts is None else held.parts
     interval = getattr(estimator, "prior_interval_", None)
-    prior = 0.0
+    prior: float | None = 0.0
     if task.has_prior:  # an estimate can't be trusted before anybody knows of a signal
         prior = float(estimator.prior_) if interval is None else None
     signal = permutation_test(

@@ -31,14 +31,14 @@ def between(interval: tuple[float, float]) -> str:
     return f"between {percent(low)} and {percent(high)}"
 
 
-def value(rate):
+def value(rate) -> str:
     """Write the value of a ``Rate``."""
     if not rate.is_determined:
         return "not determined"
     return f"at most about {percent(rate.value)}" if rate.is_bound else percent(rate.value)
 
 
-def rate(rate):
+def rate(rate) -> str:
     """Write a ``Rate`` with its interval."""
     if rate.is_bound and rate.interval is not None:
         return f"{value(rate)} (90{_SPACE}% CI up to {percent(rate.interval[1])})"
