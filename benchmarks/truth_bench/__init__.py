@@ -1,0 +1,1 @@
+"""Parts of hidden_truth.py: cases and their tables, runs, and the summary."""

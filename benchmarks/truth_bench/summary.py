@@ -1,0 +1,171 @@
+"""Coverage, verdicts, ranks and seconds of the cases that have run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import results as results_file
+from common import machine, machine_line, markdown_table
+from scipy.stats import binom
+
+LEVEL = 0.9
+# A verdict of "no signal" is wrong from this true ROC AUC on, unless it says that it only holds up
+# to a smaller share of positives, and one of "signal" at chance.
+WORTHWHILE = 0.7
+_CELLS = ("what", "labels", "signal", "share")
+
+
+def strength(case: dict) -> str:
+    """Signal of a case, in words."""
+    area = case["area"]
+    return (
+        "none"
+        if area == 0.5
+        else next(
+            word
+            for word, most in (("weak", 0.75), ("moderate", 0.89), ("strong", 1.0))
+            if area <= most
+        )
+    )
+
+
+def coverage(found: list[dict]) -> list[list]:
+    """Coverage and width of every interval: of cells, and pooled in three ways.
+
+    The last column of the cells with random labels is Holm's p-value that a cell covers less than
+    its level.
+    """
+    lines = [
+        (f"{one['part']}, {name}", one["labels"], strength(one), str(one["share"]),
+         f"{one['n_labels']} labels",
+         interval["low"] <= interval["truth"] <= interval["high"],
+         interval["high"] - interval["low"])
+        for one in found
+        for name, interval in one.get("intervals", {}).items()
+    ]  # fmt: skip
+    frame = pd.DataFrame(lines, columns=[*_CELLS, "size", "holds", "width"])
+    table = []
+    for by in (_CELLS[:2], (*_CELLS[:2], "size"), _CELLS[:3], (*_CELLS[:2], "share"), _CELLS):
+        cells = []
+        for key, group in frame.groupby(list(by), sort=False):
+            n, hits = len(group), int(group["holds"].sum())
+            level = 0.99 if "AUC" in key[0] else LEVEL
+            too_few = float(binom.cdf(hits, n, level))
+            cells.append([", ".join(key), n, hits / n, float(group["width"].mean()), too_few])
+        at_random = [cell for cell in cells if ", random" in cell[0]]
+        corrected = iter(holm([cell[-1] for cell in at_random]))
+        table += [[*cell, next(corrected) if ", random" in cell[0] else None] for cell in cells]
+    return table
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """P-values corrected for their number (Holm 1979)."""
+    order, least, found = np.argsort(p_values), 0.0, np.empty(len(p_values))
+    for place, k in enumerate(order):
+        least = max(least, min(1.0, (len(order) - place) * p_values[k]))
+        found[k] = least
+    return found.tolist()
+
+
+def verdicts(found: list[dict]) -> list[list]:
+    """How often each verdict was given, by part, signal and share."""
+    kept = [one for one in found if "verdict" in one and one["part"] in ("positives", "classes")]
+    table = []
+    for key in dict.fromkeys((one["part"], strength(one), one["repeats"]) for one in kept):
+        own = [one for one in kept if (one["part"], strength(one), one["repeats"]) == key]
+        said = [one["verdict"] for one in own]
+        row = [f"{key[0]}, {key[1]} signal" + (f", rows {key[2]} times" if key[2] > 1 else "")]
+        row += [len(own)] + [
+            said.count(v) for v in ("signal", "no signal", "too few labels", None)
+        ]
+        silenced = [
+            one for v, one in zip(said, own, strict=True)
+            if v == "no signal" and one["area"] >= WORTHWHILE
+        ]  # fmt: skip
+        wrong = sum(v == "signal" and one["area"] == 0.5 for v, one in zip(said, own, strict=True))
+        wrong += sum(one["share"] <= (one.get("up_to") or 1.0) for one in silenced)
+        table.append([*row, wrong, len(silenced)])
+    return table
+
+
+def means(found: list[dict]) -> list[list]:
+    """Means of ranks, calibration errors and seconds, by part, labels and signal."""
+    table, parts = [], ("positives", "classes", "one-class")
+    kept = [one for one in found if one["part"] in parts and "error" not in one]
+    for key in dict.fromkeys((one["part"], one["labels"], strength(one)) for one in kept):
+        own = [one for one in kept if (one["part"], one["labels"], strength(one)) == key]
+
+        def mean(name, own=own):
+            values = [one[name] for one in own if one.get(name) is not None]
+            return float(np.mean(values)) if values else None
+
+        tops = [one["top"] for one in own if "top" in one]
+        gap = [t["probability"] - t["truth"] for t in tops]
+        over = float(np.mean([one["seconds"] > 1.5 for one in own]))
+        table.append(
+            [", ".join(key), len(own), mean("rank"), mean("calibration"),
+             float(np.mean(gap)) if gap else None, mean("seconds"), over]
+        )  # fmt: skip
+    return table
+
+
+def flags(found: list[dict]) -> list[list]:
+    """How often labelled rows are said to be unlike the rest, by what decided who was labelled."""
+    kept, table = [one for one in found if one["part"] == "unlike" and "error" not in one], []
+    for labels in dict.fromkeys(one["labels"] for one in kept):
+        own = [one for one in kept if one["labels"] == labels]
+        said = [one for one in own if one["unlike"]]
+        named = sum(one["column"] == labels for one in said)
+        table.append([labels, len(own), len(said), named, sum(o["unlike"] is None for o in own)])
+    return table
+
+
+def print_summary(found: list[dict], folder: Path) -> None:
+    """Write the tables as Markdown, and as entries for the results file."""
+    errors = [one for one in found if "error" in one]
+    tables = [
+        ("hidden-truth-coverage", "Intervals of 90 % (held-out AUC: 99 %) that hold the truth",
+         "quantity, labels, signal or share",
+         ["cases", "coverage", "mean width", "P(this few or fewer)", "Holm"],
+         ["d", ".3f", ".3f", ".3g", ".3g"], coverage(found)),
+        ("hidden-truth-verdicts", "Verdicts", "part and true signal",
+         ["cases", "signal", "no signal", "too few labels", "none", "wrong", "useful but silent"],
+         ["d"] * 7, verdicts(found)),
+        ("hidden-truth-unlike", "Labelled rows unlike the rest", "what decided on labels",
+         ["cases", "said", "column named", "not compared"], ["d"] * 4, flags(found)),
+        ("hidden-truth-means", "Ranks, probabilities and seconds", "part, labels, signal",
+         ["cases", "mean rank", "calibration error", "top 20: probability minus truth",
+          "seconds over budget", "share over 1.5 budgets"],
+         ["d", ".2f", ".3f", ".3f", ".2f", ".2f"], means(found)),
+    ]  # fmt: skip
+    text, entries, hardware = (
+        ["# Reports against hidden truth", machine_line(machine())],
+        [],
+        machine(),
+    )
+    for name, title, label, columns, formats, rows in tables:
+        shown = [
+            [
+                row[0],
+                *(
+                    "" if v is None else format(v, f)
+                    for v, f in zip(row[1:], formats, strict=True)
+                ),
+            ]
+            for row in rows
+        ]
+        text += [f"## {title}", markdown_table([label, *columns], shown)]
+        if rows:
+            entries.append(
+                results_file.entry(
+                    name, columns, rows, unit="shares and counts", label=label, formats=formats,
+                    program="hidden_truth.py", hardware=hardware["processor"],
+                )
+            )  # fmt: skip
+    if errors:
+        text += ["## Errors", *sorted({f"* {one['name']}: {one['error']}" for one in errors})]
+    results_file.write(entries, folder, "hidden-truth")
+    (folder / "hidden-truth.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    print("\n\n".join(text))
