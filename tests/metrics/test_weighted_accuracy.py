@@ -53,7 +53,17 @@ def test_labels_are_compared_with_what_a_random_sample_would_have():
     assert probability_at_random(np.array([5, 5, 5, 5]), np.full((1, 4), 0.25)) < 0.1
     # Without any idea of the ratio, nothing contradicts labels of different numbers.
     unknown = np.random.default_rng(0).dirichlet([1, 1], 1000)
-    assert probability_at_random(np.array([30, 8]), unknown) > 0.8
+    assert probability_at_random(np.array([30, 8]), unknown) > 0.75
+
+
+def test_labelled_rows_that_look_unlike_the_rest_are_no_random_sample():
+    unknown = np.random.default_rng(0).dirichlet([1, 1], 1000)
+    told = [
+        probability_at_random(np.array([60, 5]), unknown, z) for z in (-3.0, 0.0, 2.0, 4.0, 60.0)
+    ]
+    # Labelled rows that look like the rest prove nothing: classes may look alike, too.
+    assert told[0] == told[1] == probability_at_random(np.array([60, 5]), unknown) > 0.7
+    assert told[1] > told[2] > 0.3 and told[3] < 0.01 and told[4] == 0.0
 
 
 def test_few_labels_leave_all_shares_possible():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
-from scipy.stats import binom, multinomial
+from scipy.stats import binom, multinomial, norm
 
 from .class_ratio import estimated_shares
 
@@ -35,8 +35,10 @@ _BOOTSTRAP = 40
 # then: a part of the draws, 1.5 divided by the labels of the rarest class, may be any shares. All
 # were chosen on one half of simulated tables (weak to strong signals, two and three classes,
 # labels at random, equally many of each class, or 60 and 5) by the coverage of the accuracy.
-_RANDOM, _EQUAL, _OTHER = 0.5, 0.43, 0.07
+_RANDOM, _EQUAL, _OTHER = 0.5, 0.38, 0.12
 _SMEARED, _MOST_SMEARED, _DRAWS = 1.5, 0.5, 2000
+# Standard errors by which a forest may tell labelled rows apart that aren't a random sample.
+_APART = 3.0
 # Such shares are more often near 0, where a rare class's are, than all alike would be.
 _TOWARDS_EDGES = 0.3
 
@@ -116,7 +118,9 @@ def smeared_shares(
     return drawn
 
 
-def probability_at_random(counts: NDArray[np.intp], shares: NDArray[np.float64]) -> float:
+def probability_at_random(
+    counts: NDArray[np.intp], shares: NDArray[np.float64], errors_apart: float = 0.0
+) -> float:
     """Probability that labels are a random sample of rows in which the classes have some shares.
 
     Parameters
@@ -125,12 +129,17 @@ def probability_at_random(counts: NDArray[np.intp], shares: NDArray[np.float64])
         Labels of each class, at least one.
     shares : ndarray of shape (n_draws, n_classes)
         Draws of the shares among the unlabelled rows.
+    errors_apart : float, default=0.0
+        By how many standard errors a classifier tells labelled rows from unlabelled ones. It knows
+        more of this than shares that few labels of a class estimate.
 
     Returns
     -------
     float
         Against labels of which somebody wanted equally many of each class, and against any other
-        numbers of labels, all of which are equally probable.
+        numbers of labels, all of which are equally probable. Rows of a random sample are told
+        apart by a standard normal number of errors, others by one with a half-normal mean. Where
+        this favours a random sample nothing is said: classes that look alike do as well.
     """
     n, n_classes = int(counts.sum()), len(counts)
     shares = np.maximum(shares, np.finfo(float).tiny)
@@ -138,6 +147,10 @@ def probability_at_random(counts: NDArray[np.intp], shares: NDArray[np.float64])
     # Of n labels k - 1 of the n - 1 gaps between them separate the classes.
     log_ways = gammaln(n) - gammaln(n_classes) - gammaln(n - n_classes + 1)
     by_class = _OTHER * np.exp(-log_ways) + _EQUAL * float(np.ptp(counts) <= 1)
+    spread = np.sqrt(1.0 + _APART**2)
+    otherwise = np.log(2.0) + norm.logpdf(errors_apart, scale=spread)
+    otherwise += norm.logcdf(errors_apart * _APART / spread)
+    at_random *= np.exp(min(0.0, norm.logpdf(errors_apart) - otherwise))
     return float(_RANDOM * at_random / (_RANDOM * at_random + by_class))
 
 

@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from ..._deadline import Deadline
 from ...class_prior.class_ratio import estimated_shares
 from ...class_prior.contradiction import probability_at_random, smeared_shares
+from .unlike import errors_apart
 
 # An estimate from fewer labels of a class ends anywhere. More classes take too long.
 _FEWEST, _MOST_CLASSES = 4, 20
+# Then it takes a forest that tells labelled rows from the rest by so many standard errors.
+_TOLD_APART = 2.0
 # Rows that take part, and bootstrap samples.
 _MOST_UNLABELLED, _MOST_OF_CLASS, _BOOTSTRAP = 800, 300, 40
 # From this probability on, labels count as a random sample.
@@ -67,7 +70,8 @@ def class_shares(
     """Estimate the shares of the classes among the unlabelled rows (y = -1).
 
     A ratio that the user gave counts as known. Where labels are too few, they count as a random
-    sample. Without time any shares are possible. None for fewer than two classes.
+    sample, unless they look unlike the other rows; then, and without time, any shares are possible.
+    None for fewer than two classes.
     """
     known = y >= 0
     counts = np.bincount(y[known])
@@ -79,13 +83,18 @@ def class_shares(
     if given is not None and estimator.class_ratio_interval_ is None:
         draws = np.asarray(given, dtype=float)[None]
         return ClassShares(counts, draws, probability_at_random(counts, draws))
-    if counts.min() < _FEWEST or n_classes > _MOST_CLASSES or (~known).sum() < counts.sum():
+    if n_classes > _MOST_CLASSES or (~known).sum() < counts.sum():
         return by_labels
+    any_shares = np.random.default_rng(0).dirichlet(np.ones(n_classes), _DRAWN)
+    if counts.min() < _FEWEST:
+        apart = errors_apart(X, y, deadline)
+        if apart < _TOLD_APART:
+            return by_labels
+        return ClassShares(counts, any_shares, probability_at_random(counts, any_shares, apart))
     rows = _sampled(y, n_classes)
     seconds = _SECONDS * n_classes + _SECONDS_PER_NUMBER * len(rows) * X.shape[1]
     if deadline.left() < seconds > _ALWAYS:
         deadline.cut.append(_NO_TIME)
-        any_shares = np.random.default_rng(0).dirichlet(np.ones(n_classes), _DRAWN)
         return ClassShares(counts, any_shares, probability_at_random(counts, any_shares))
     try:
         *_, replicates = estimated_shares(
@@ -94,7 +103,8 @@ def class_shares(
     except ValueError:  # the labelled rows of a class are copies of one row
         return by_labels
     draws = smeared_shares(counts, replicates)
-    return ClassShares(counts, draws, probability_at_random(counts, draws))
+    apart = errors_apart(X, y, deadline)
+    return ClassShares(counts, draws, probability_at_random(counts, draws, apart))
 
 
 def _sampled(y: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:

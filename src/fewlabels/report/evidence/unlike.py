@@ -31,6 +31,9 @@ _QUANTILE = 0.05
 # each row and column of a node, and those that there always are.
 _MOST_LABELLED, _MOST_UNLABELLED, _TREES, _MOST_NUMBERS = 500, 1000, 100, 2**24
 _SECONDS, _SECONDS_PER_NUMBER, _ALWAYS = 0.05, 1.5e-5, 0.4
+# Areas of labels drawn at random scatter this much more than those of independent scores (900
+# simulated tables of 15 to 200 labels).
+_SCATTER = 1.2
 # Ranges of a column's values that are counted, and columns that are looked at alone.
 _BINS, _MOST_COLUMNS = 20, 200
 # A column does it alone from a ROC AUC that is smaller than the forest's by so much.
@@ -95,8 +98,7 @@ def unlike_rest(
     n_labelled = int(np.sum(y_kept >= 0))
     if n_labelled < _FEWEST or len(kept) < 2 * n_labelled:
         return None
-    seconds = _SECONDS + _SECONDS_PER_NUMBER * len(kept) * float(np.sqrt(X.shape[1]))
-    if deadline.left() < seconds > _ALWAYS or len(kept) * X.shape[1] > _MOST_NUMBERS:
+    if _takes_too_long(len(kept), X.shape[1], deadline):
         deadline.cut.append(_NO_TIME)
         return None
     of_forest = _weighted(_forest_scores(X[kept], y_kept), y_kept, draws)
@@ -108,6 +110,24 @@ def unlike_rest(
     area = max(of_forest, best)
     is_unlike = area >= max(_UNLIKE, 0.5 + _ERRORS * _standard_error(y_kept, draws))
     return Unlike(area, column, best >= area - _ALONE, is_unlike)
+
+
+def errors_apart(X: Any, y: NDArray[np.intp], deadline: Deadline) -> float:
+    """By how many standard errors a forest tells labelled rows from unlabelled ones (y = -1).
+
+    Classes aren't weighted, so a random sample of all rows is told by chance alone. 0 with few
+    rows, or without time.
+    """
+    kept = _distinct(X, y)
+    labelled = y[kept] >= 0
+    n_labelled, n_free = int(labelled.sum()), int((~labelled).sum())
+    if n_labelled < _FEWEST or n_free < n_labelled:
+        return 0.0
+    if _takes_too_long(len(kept), X.shape[1], deadline):
+        return 0.0
+    area = _weighted(_forest_scores(X[kept], y[kept]), np.where(labelled, 0, -1), np.empty((0, 1)))
+    by_chance = _SCATTER * float(np.sqrt((1.0 / n_labelled + 1.0 / n_free) / 12.0))
+    return (area - 0.5) / by_chance
 
 
 def unlike_positives(rows: Any, y: NDArray[np.intp], dates: Collection[str] = ()) -> Unlike | None:
@@ -143,6 +163,11 @@ def unlike_positives(rows: Any, y: NDArray[np.intp], dates: Collection[str] = ()
         if is_block:
             return Unlike(0.5 + outside / 2.0, name, True, True)
     return None
+
+
+def _takes_too_long(n_rows: int, n_columns: int, deadline: Deadline) -> bool:
+    seconds = _SECONDS + _SECONDS_PER_NUMBER * n_rows * float(np.sqrt(n_columns))
+    return deadline.left() < seconds > _ALWAYS or n_rows * n_columns > _MOST_NUMBERS
 
 
 # -- rows ----------------------------------------------------------------------------------------
