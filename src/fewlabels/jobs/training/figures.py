@@ -205,18 +205,14 @@ def _class_ratio_words(estimator, names):
     shares = getattr(estimator, "class_ratio_", None)
     if shares is None:
         return ""
-    ends = estimator.class_ratio_interval_
-    each = [
+    each = ", ".join(
         f"{100 * share:.0f} % {name}"
         for name, share in zip(names or estimator.classes_, shares, strict=True)
-    ]
-    if ends is None:
-        return f"; class ratio of unlabelled rows as given: {', '.join(each)}"
-    each = [
-        f"{one} ({100 * low:.0f} to {100 * high:.0f})"
-        for one, (low, high) in zip(each, ends, strict=True)
-    ]
-    return f"; estimated class ratio of unlabelled rows, with 90 % CIs: {', '.join(each)}"
+    )
+    # An estimate has no interval here: the report has one, which allows for random labels.
+    is_given = estimator.class_ratio_interval_ is None
+    how = "as given" if is_given else "as estimated for the threshold"
+    return f"; class ratio of unlabelled rows {how}: {each}"
 
 
 def _unlabeled_words(tuning):
