@@ -135,7 +135,10 @@ def test_a_table_is_fitted_by_trees_and_says_so(rng, tmp_path):
     fit = fit_table(frame, "class", time_budget=30, report=False, baselines=False)
     facts = fit.metadata["training"]
     assert facts["tuning"]["chosen"]["kernel"] == "trees"
-    assert "unlabelled rows are" in facts["settings"] and "as estimated for the threshold" in facts["settings"]
+    assert (
+        "unlabelled rows are" in facts["settings"]
+        and "as estimated for the threshold" in facts["settings"]
+    )
     assert set(facts["tuning"]["unlabeled_rows"]) == {"gain", "low", "high", "used"}
     names = np.where(truth == 1, "yes", "no")
     assert np.mean(fit.predict(frame[list("abcdef")])["label"].to_numpy() == names) > 0.75
