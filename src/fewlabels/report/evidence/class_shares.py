@@ -70,7 +70,7 @@ def class_shares(
     """Estimate the shares of the classes among the unlabelled rows (y = -1).
 
     A ratio that the user gave counts as known. Where labels are too few, they count as a random
-    sample, unless they look unlike the other rows; then, and without time, any shares are possible.
+    sample, unless they look unlike the other rows; then, and without time, any are possible.
     None for fewer than two classes.
     """
     known = y >= 0
