@@ -82,7 +82,7 @@ def run_positives(case: Case, budget: float) -> dict:
             if name in expected and true is not None:
                 e = expected[name]
                 intervals[name] = of_interval(e["value"], e["low"], e["high"], true)
-    facts = outcome(training, budget) | {"intervals": intervals, "share": float(share)}
+    facts = outcome(training, budget) | {"intervals": intervals, "true_share": float(share)}
     scores = found.model.decision_function(frame.drop(columns="answer").iloc[free])
     if 0 < hidden.sum() < len(hidden):
         facts["ranking"] = roc_auc_score(hidden, scores)

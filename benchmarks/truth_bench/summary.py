@@ -14,7 +14,10 @@ LEVEL = 0.9
 # A verdict of "no signal" is wrong from this true ROC AUC on, unless it says that it only holds up
 # to a smaller share of positives, and one of "signal" at chance.
 WORTHWHILE = 0.7
-_CELLS = ("what", "labels", "signal", "share")
+# Settings by which cases are pooled; cells are the finest.
+_SIGNAL = ("quantity", "labels", "signal")
+_SIZE = ("quantity", "labels", "size")
+_CELLS = (*_SIGNAL, "share")
 
 
 def strength(case: dict) -> str:
@@ -31,33 +34,35 @@ def strength(case: dict) -> str:
     )
 
 
-def coverage(found: list[dict]) -> list[list]:
-    """Coverage and width of every interval: of cells, and pooled in three ways.
+def coverage(found: list[dict], by: tuple[str, ...]) -> list[list]:
+    """Coverage and width of every interval, by some of the settings.
 
-    The last column of the cells with random labels is Holm's p-value that a cell covers less than
-    its level.
+    The last two columns are the probability of so few hits or fewer at the nominal level, and for
+    random labels Holm's p-value of it.
     """
     lines = [
-        (f"{one['part']}, {name}", one["labels"], strength(one), str(one["share"]),
+        (f"{one['part']}, {name}", one["labels"], f"{strength(one)} signal", str(one["share"]),
          f"{one['n_labels']} labels",
          interval["low"] <= interval["truth"] <= interval["high"],
          interval["high"] - interval["low"])
         for one in found
         for name, interval in one.get("intervals", {}).items()
     ]  # fmt: skip
-    frame = pd.DataFrame(lines, columns=[*_CELLS, "size", "holds", "width"])
-    table = []
-    for by in (_CELLS[:2], (*_CELLS[:2], "size"), _CELLS[:3], (*_CELLS[:2], "share"), _CELLS):
-        cells = []
-        for key, group in frame.groupby(list(by), sort=False):
-            n, hits = len(group), int(group["holds"].sum())
-            level = 0.99 if "AUC" in key[0] else LEVEL
-            too_few = float(binom.cdf(hits, n, level))
-            cells.append([", ".join(key), n, hits / n, float(group["width"].mean()), too_few])
-        at_random = [cell for cell in cells if ", random" in cell[0]]
-        corrected = iter(holm([cell[-1] for cell in at_random]))
-        table += [[*cell, next(corrected) if ", random" in cell[0] else None] for cell in cells]
-    return table
+    columns = ["quantity", "labels", "signal", "share", "size", "holds", "width"]
+    cells = []
+    for key, group in pd.DataFrame(lines, columns=columns).groupby(list(by), sort=False):
+        n, hits = len(group), int(group["holds"].sum())
+        level = 0.99 if "AUC" in key[0] else LEVEL
+        too_few = float(binom.cdf(hits, n, level))
+        cells.append([", ".join(key), n, hits / n, float(group["width"].mean()), too_few])
+    at_random = [", random" in cell[0] for cell in cells]
+    corrected = iter(
+        holm([cell[-1] for cell, is_so in zip(cells, at_random, strict=True) if is_so])
+    )
+    return [
+        [*cell, next(corrected) if is_so else None]
+        for cell, is_so in zip(cells, at_random, strict=True)
+    ]
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -82,10 +87,10 @@ def verdicts(found: list[dict]) -> list[list]:
         ]
         silenced = [
             one for v, one in zip(said, own, strict=True)
-            if v == "no signal" and one["area"] >= WORTHWHILE
+            if v == "no signal" and one["area"] >= WORTHWHILE and one["part"] == "positives"
         ]  # fmt: skip
         wrong = sum(v == "signal" and one["area"] == 0.5 for v, one in zip(said, own, strict=True))
-        wrong += sum(one["share"] <= (one.get("up_to") or 1.0) for one in silenced)
+        wrong += sum(one["true_share"] <= (one.get("up_to") or 1.0) for one in silenced)
         table.append([*row, wrong, len(silenced)])
     return table
 
@@ -123,13 +128,17 @@ def flags(found: list[dict]) -> list[list]:
 
 
 def print_summary(found: list[dict], folder: Path) -> None:
-    """Write the tables as Markdown, and as entries for the results file."""
+    """Print the tables; write them as Markdown, and some as entries for the results file."""
     errors = [one for one in found if "error" in one]
+    title = "Intervals of 90 % (held-out AUC: 99 %) that hold the truth"
+    columns = ["cases", "coverage", "mean width", "P(this few or fewer)", "Holm"]
+    formats = ["d", ".3f", ".3f", ".3g", ".3g"]
     tables = [
-        ("hidden-truth-coverage", "Intervals of 90 % (held-out AUC: 99 %) that hold the truth",
-         "quantity, labels, signal or share",
-         ["cases", "coverage", "mean width", "P(this few or fewer)", "Holm"],
-         ["d", ".3f", ".3f", ".3g", ".3g"], coverage(found)),
+        ("hidden-truth-coverage", title, "quantity, labels, signal",
+         columns, formats, coverage(found, _SIGNAL)),
+        ("hidden-truth-sizes", f"{title}, by labels", "quantity, labels",
+         columns, formats, coverage(found, _SIZE)),
+        ("", f"{title}, by cells", "cell", columns, formats, coverage(found, _CELLS)),
         ("hidden-truth-verdicts", "Verdicts", "part and true signal",
          ["cases", "signal", "no signal", "too few labels", "none", "wrong", "useful but silent"],
          ["d"] * 7, verdicts(found)),
@@ -140,28 +149,15 @@ def print_summary(found: list[dict], folder: Path) -> None:
           "seconds over budget", "share over 1.5 budgets"],
          ["d", ".2f", ".3f", ".3f", ".2f", ".2f"], means(found)),
     ]  # fmt: skip
-    text, entries, hardware = (
-        ["# Reports against hidden truth", machine_line(machine())],
-        [],
-        machine(),
-    )
+    text, entries = ["# Reports against hidden truth", machine_line(machine())], []
     for name, title, label, columns, formats, rows in tables:
-        shown = [
-            [
-                row[0],
-                *(
-                    "" if v is None else format(v, f)
-                    for v, f in zip(row[1:], formats, strict=True)
-                ),
-            ]
-            for row in rows
-        ]
+        shown = [[row[0], *map(_shown, row[1:], formats)] for row in rows]
         text += [f"## {title}", markdown_table([label, *columns], shown)]
-        if rows:
+        if rows and name:
             entries.append(
                 results_file.entry(
                     name, columns, rows, unit="shares and counts", label=label, formats=formats,
-                    program="hidden_truth.py", hardware=hardware["processor"],
+                    program="hidden_truth.py", hardware=machine()["processor"],
                 )
             )  # fmt: skip
     if errors:
@@ -169,3 +165,7 @@ def print_summary(found: list[dict], folder: Path) -> None:
     results_file.write(entries, folder, "hidden-truth")
     (folder / "hidden-truth.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
     print("\n\n".join(text))
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
