@@ -11,8 +11,8 @@ from common import machine, machine_line, markdown_table
 from scipy.stats import binom
 
 LEVEL = 0.9
-# A verdict of "no signal" is wrong from this true ROC AUC on, unless it says that it only holds up
-# to a smaller share of positives, and one of "signal" at chance.
+# A verdict of "no signal" is wrong from this true ROC AUC of a model on, unless it says that it
+# only holds up to a smaller share of positives, and one of "signal" at chance.
 WORTHWHILE = 0.7
 # Settings by which cases are pooled; cells are the finest.
 _SIGNAL = ("quantity", "labels", "signal")
@@ -87,7 +87,7 @@ def verdicts(found: list[dict]) -> list[list]:
         ]
         silenced = [
             one for v, one in zip(said, own, strict=True)
-            if v == "no signal" and one["area"] >= WORTHWHILE and one["part"] == "positives"
+            if v == "no signal" and one.get("ranking", 0.0) >= WORTHWHILE
         ]  # fmt: skip
         wrong = sum(v == "signal" and one["area"] == 0.5 for v, one in zip(said, own, strict=True))
         wrong += sum(one["true_share"] <= (one.get("up_to") or 1.0) for one in silenced)

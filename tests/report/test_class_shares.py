@@ -65,17 +65,17 @@ def test_far_too_many_labels_of_one_class(share):
 @pytest.mark.parametrize("counts", [(3, 40), (5, 60)])
 def test_labelled_rows_that_look_unlike_the_rest_have_another_ratio(counts):
     """Few 'no' are labelled, many rows are, and a model says 'yes' to all."""
-    kept = 0
+    kept, held = 0, 0
     for seed in range(6):
         X, truth, y = rows(seed, 0.2, counts, area=0.93)
         shares = class_shares(S3VM(), X, y, Deadline())
         assert shares.at_random < 0.1
         (accuracy, *_), _ = rates_of(held_out(y, (0, counts[1])), y, NAMES, None, shares)
-        assert accuracy.interval[0] <= float(np.mean(truth[y < 0])) <= accuracy.interval[1]
+        held += accuracy.interval[0] <= float(np.mean(truth[y < 0])) <= accuracy.interval[1]
         # Of a random sample with so few of one class, the labels' own ratio is kept.
         X, _, y = rows(seed, counts[1] / sum(counts), counts, area=0.93)
         kept += class_shares(S3VM(), X, y, Deadline()).at_random > 0.7
-    assert kept >= 5
+    assert kept >= 5 and held >= 5
 
 
 @pytest.mark.parametrize(("share", "counts"), [(0.4, (23, 15)), (0.1, (54, 6)), (0.5, (28, 32))])

@@ -15,6 +15,7 @@ from ..options.words import Message, ref
 from ..training.curves import curves_of_classes
 from ..training.row_order import label_folds, value_order
 from .estimate import interval_of
+from .frequent_class import shares_by_frequent_class
 
 # Folds of the labels, and trees of each forest.
 _FOLDS, _TREES = 5, 100
@@ -112,6 +113,9 @@ def label_shift(
     was measured. An interval is never narrower than one for a share that was counted on the
     unlabelled rows. No interval allows for labels that are easier or harder than other rows of
     their class.
+
+    Where nearly all labels are of one of two classes, and a forest separates labelled rows from
+    the others, the share of that class is the class prior that :func:`estimate_prior` finds.
 
     References
     ----------
@@ -251,6 +255,9 @@ def estimated_shares(
     rng = np.random.default_rng(seed)
     rows = _sampled(value_order(X, place, weight), place, rng)
     X, place = X[rows], place[rows]
+    of_frequent = shares_by_frequent_class(X, place, seed) if len(classes) == 2 else None
+    if of_frequent is not None:
+        return of_frequent
     fold = label_folds(X, place, _FOLDS)
     for number, name in enumerate(classes):
         if not np.any(fold[place == number] >= 0):

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from ...class_prior import label_shift
+from ...class_prior import ClassRatio, label_shift
+from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
 from ...estimators import S3VM
 from ...estimators.semi_supervised.reading import follows_labels
 from ...kernels import Manifold
@@ -102,7 +103,11 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
         return None, ""
     is_given = estimator.class_ratio is not None
     is_even = sizes.min() >= _FEWEST_EQUAL and np.ptp(sizes) <= _EQUAL * sizes.max()
-    if not is_given and not (follows_labels(estimator.balance) and is_even):
+    if not is_given and not follows_labels(estimator.balance):
+        return None, ""
+    if not is_given and is_skewed(sizes):
+        return _ratio_of_skewed(X, y, estimator.unlabeled, search)
+    if not is_given and not is_even:
         return None, ""
     found = label_shift(
         X,
@@ -122,6 +127,20 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     return found, (
         " Classes have equal numbers of labels, so the class ratio of the unlabelled rows was "
         "estimated (class_ratio_), and the threshold follows it."
+    )
+
+
+def _ratio_of_skewed(X, y, unlabeled, search):
+    """The same where nearly all labels are of one class, and look unlike the other rows."""
+    label, classes, _ = read_semi_labels(y, unlabeled)
+    found = shares_by_frequent_class(X, places_of(label, len(classes)), search.seed)
+    if found is None:
+        return None, ""
+    ratio = ClassRatio(classes, found.shares, found.intervals, 0.9, found.replicates)
+    return ratio, (
+        " Nearly all labels are of one class, and labelled rows look unlike the others, so the "
+        "class ratio of the unlabelled rows was estimated (class_ratio_), and the threshold "
+        "follows it."
     )
 
 

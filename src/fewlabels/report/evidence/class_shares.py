@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..._deadline import Deadline
 from ...class_prior.class_ratio import estimated_shares
 from ...class_prior.contradiction import probability_at_random, smeared_shares
-from .unlike import errors_apart
+from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
+from ...class_prior.labelled_rows import errors_apart
 
 # An estimate from fewer labels of a class ends anywhere. More classes take too long.
 _FEWEST, _MOST_CLASSES = 4, 20
@@ -86,24 +87,30 @@ def class_shares(
     if n_classes > _MOST_CLASSES or (~known).sum() < counts.sum():
         return by_labels
     any_shares = np.random.default_rng(0).dirichlet(np.ones(n_classes), _DRAWN)
-    if counts.min() < _FEWEST:
-        apart = errors_apart(X, y, deadline)
-        if apart < _TOLD_APART:
-            return by_labels
-        return ClassShares(counts, any_shares, probability_at_random(counts, any_shares, apart))
     rows = _sampled(y, n_classes)
+    if counts.min() < _FEWEST and not is_skewed(counts):
+        return by_labels
     seconds = _SECONDS * n_classes + _SECONDS_PER_NUMBER * len(rows) * X.shape[1]
     if deadline.left() < seconds > _ALWAYS:
         deadline.cut.append(_NO_TIME)
         return ClassShares(counts, any_shares, probability_at_random(counts, any_shares))
-    try:
-        *_, replicates = estimated_shares(
-            X[rows], y[rows], np.ones(len(rows)), np.arange(n_classes), n_bootstrap=_BOOTSTRAP
-        )
-    except ValueError:  # the labelled rows of a class are copies of one row
-        return by_labels
-    draws = smeared_shares(counts, replicates)
-    apart = errors_apart(X, y, deadline)
+    X, y = X[rows], y[rows]
+    apart = errors_apart(X, y)
+    of_frequent = shares_by_frequent_class(X, y, deadline=deadline) if n_classes == 2 else None
+    if of_frequent is not None:
+        draws = of_frequent.replicates
+    elif counts.min() < _FEWEST:
+        if apart < _TOLD_APART:
+            return by_labels
+        draws = any_shares
+    else:
+        try:
+            *_, replicates = estimated_shares(
+                X, y, np.ones(len(rows)), np.arange(n_classes), n_bootstrap=_BOOTSTRAP
+            )
+        except ValueError:  # the labelled rows of a class are copies of one row
+            return by_labels
+        draws = smeared_shares(counts, replicates)
     return ClassShares(counts, draws, probability_at_random(counts, draws, apart))
 
 

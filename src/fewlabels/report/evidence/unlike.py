@@ -19,21 +19,17 @@ from numpy.typing import NDArray
 from scipy.stats import binom, ks_2samp
 
 from ..._deadline import Deadline
-from ...kernels.growing import VotingForest
-from ...kernels.sparse import checked_rows
+from ...class_prior.labelled_rows import distinct_rows, looks_labelled
 
 # ROC AUC from which labelled rows are unlike the rest, standard errors of it above 0.5 that it
 # takes as well (the best of many columns is compared), and labelled rows.
 _UNLIKE, _ERRORS, _FEWEST = 0.8, 5.5, 10
 # Of the weighted ROC AUC over the draws of the class shares this quantile counts.
 _QUANTILE = 0.05
-# Rows of either kind, trees, numbers in these rows, and the seconds that they take: at least, for
+# Rows of either kind, numbers in these rows, and the seconds that they take: at least, for
 # each row and column of a node, and those that there always are.
-_MOST_LABELLED, _MOST_UNLABELLED, _TREES, _MOST_NUMBERS = 500, 1000, 100, 2**24
+_MOST_LABELLED, _MOST_UNLABELLED, _MOST_NUMBERS = 500, 1000, 2**24
 _SECONDS, _SECONDS_PER_NUMBER, _ALWAYS = 0.05, 1.5e-5, 0.4
-# Areas of labels drawn at random scatter this much more than those of independent scores (900
-# simulated tables of 15 to 200 labels).
-_SCATTER = 1.2
 # Ranges of a column's values that are counted, and columns that are looked at alone.
 _BINS, _MOST_COLUMNS = 20, 200
 # A column does it alone from a ROC AUC that is smaller than the forest's by so much.
@@ -93,7 +89,7 @@ def unlike_rest(
     Unlike or None
         None with few labelled or unlabelled rows, or without time.
     """
-    kept = _distinct(X, y)
+    kept = distinct_rows(X, y, _MOST_LABELLED, _MOST_UNLABELLED)
     y_kept = y[kept]
     n_labelled = int(np.sum(y_kept >= 0))
     if n_labelled < _FEWEST or len(kept) < 2 * n_labelled:
@@ -101,7 +97,7 @@ def unlike_rest(
     if _takes_too_long(len(kept), X.shape[1], deadline):
         deadline.cut.append(_NO_TIME)
         return None
-    of_forest = _weighted(_forest_scores(X[kept], y_kept), y_kept, draws)
+    of_forest = _weighted(looks_labelled(X[kept], y_kept), y_kept, draws)
     best, column = 0.0, ""
     for name, values in _columns(rows, kept):
         area = _weighted(_column_scores(values, y_kept), y_kept, draws)
@@ -110,24 +106,6 @@ def unlike_rest(
     area = max(of_forest, best)
     is_unlike = area >= max(_UNLIKE, 0.5 + _ERRORS * _standard_error(y_kept, draws))
     return Unlike(area, column, best >= area - _ALONE, is_unlike)
-
-
-def errors_apart(X: Any, y: NDArray[np.intp], deadline: Deadline) -> float:
-    """By how many standard errors a forest tells labelled rows from unlabelled ones (y = -1).
-
-    Classes aren't weighted, so a random sample of all rows is told by chance alone. 0 with few
-    rows, or without time.
-    """
-    kept = _distinct(X, y)
-    labelled = y[kept] >= 0
-    n_labelled, n_free = int(labelled.sum()), int((~labelled).sum())
-    if n_labelled < _FEWEST or n_free < n_labelled:
-        return 0.0
-    if _takes_too_long(len(kept), X.shape[1], deadline):
-        return 0.0
-    area = _weighted(_forest_scores(X[kept], y[kept]), np.where(labelled, 0, -1), np.empty((0, 1)))
-    by_chance = _SCATTER * float(np.sqrt((1.0 / n_labelled + 1.0 / n_free) / 12.0))
-    return (area - 0.5) / by_chance
 
 
 def unlike_positives(rows: Any, y: NDArray[np.intp], dates: Collection[str] = ()) -> Unlike | None:
@@ -171,31 +149,6 @@ def _takes_too_long(n_rows: int, n_columns: int, deadline: Deadline) -> bool:
 
 
 # -- rows ----------------------------------------------------------------------------------------
-
-
-def _distinct(X: Any, y: NDArray[np.intp]) -> NDArray[np.intp]:
-    """One of the equal rows of either kind: a forest would know copies by heart."""
-    rng, kept = np.random.default_rng(0), []
-    for is_kind, most in ((y >= 0, _MOST_LABELLED), (y < 0, _MOST_UNLABELLED)):
-        own = np.flatnonzero(is_kind)
-        if len(own) > most:
-            own = np.sort(rng.choice(own, most, replace=False))
-        part = sp.csr_array(X[own])
-        part.eliminate_zeros()
-        part.sort_indices()
-        ends = zip(part.indptr, part.indptr[1:], strict=False)
-        cells = [(part.indices[a:b].tobytes(), part.data[a:b].tobytes()) for a, b in ends]
-        first = dict(zip(reversed(cells), reversed(own.tolist()), strict=True))
-        kept.append(np.sort(np.fromiter(first.values(), np.intp, len(first))))
-    return np.concatenate(kept)
-
-
-def _forest_scores(X: Any, y: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return by how much rows look labelled to trees that haven't seen them."""
-    X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    place = (y >= 0).astype(np.intp)
-    forest = VotingForest(X, place, _TREES, splits="best", drawn=len(place), min_samples_leaf=2)
-    return np.nan_to_num(forest.out_of_bag()[:, 1], nan=0.5)
 
 
 def _column_scores(values: NDArray[np.float64], y: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -1,0 +1,94 @@
+"""The class ratio where nearly all labels are of one of two classes.
+
+A few labels of the rare class don't show which unlabelled rows are like them. The labels of the
+frequent class and the unlabelled rows are positive and unlabelled rows, whose class prior is the
+share of the frequent class. This matters only where labels are no random sample, so first a
+forest has to tell labelled rows from the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._deadline import ENDLESS, Deadline
+from ..training.row_order import value_order
+from .estimate import estimate_within
+from .labelled_rows import errors_apart
+from .uncertainty import is_determined
+
+# Labels of the frequent class: at least so many, and so many for each of the rare class.
+_FEWEST, _FOR_EACH = 20, 3.0
+# Standard errors by which a forest tells labelled rows from the others.
+_APART = 2.5
+
+
+def is_skewed(counts: NDArray[np.intp]) -> bool:
+    """Return whether nearly all labels are of one of two classes, from the labels of each."""
+    return bool(len(counts) == 2 and counts.max() >= max(_FEWEST, _FOR_EACH * counts.min()))
+
+
+class SharesOfTwo(NamedTuple):
+    """Shares of two classes among unlabelled rows.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (2,)
+        The estimate.
+    intervals : ndarray of shape (2, 2)
+        Ends of 90 % intervals.
+    replicates : ndarray of shape (n_bootstrap, 2)
+        Estimates from bootstrap samples.
+    """
+
+    shares: NDArray[np.float64]
+    intervals: NDArray[np.float64]
+    replicates: NDArray[np.float64]
+
+
+def shares_by_frequent_class(
+    X: Any, place: NDArray[np.intp], seed: int = 0, deadline: Deadline = ENDLESS
+) -> SharesOfTwo | None:
+    """Estimate the class ratio from the class that has nearly all labels.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR array} of shape (n_samples, n_features)
+        Rows.
+    place : ndarray of int of shape (n_samples,)
+        0 or 1, or -1 for unlabelled rows.
+    seed : int, default=0
+        Of the forests and the bootstrap.
+    deadline : Deadline
+        With little time, rows are sampled.
+
+    Returns
+    -------
+    SharesOfTwo or None
+        None unless the labels are skewed, look unlike the other rows, have another ratio than
+        these, and the rows determine that one.
+    """
+    counts = np.bincount(place[place >= 0], minlength=2)
+    if not is_skewed(counts) or np.sum(place < 0) < counts.sum():
+        return None
+    rows = value_order(X, place, np.ones(len(place)))
+    X, place = X[rows], place[rows]
+    if errors_apart(X, place) < _APART:
+        return None
+    frequent = int(np.argmax(counts))
+    kept = np.flatnonzero((place < 0) | (place == frequent))
+    is_labelled = (place[kept] == frequent).astype(int)
+    found = estimate_within(deadline, X[kept], is_labelled, random_state=seed)
+    if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
+        return None
+    replicates = _of_both(found.replicates, frequent)
+    intervals = np.sort(_of_both(np.array([found.low, found.high]), frequent).T, axis=1)
+    return SharesOfTwo(_of_both(np.array(found.prior), frequent), intervals, replicates)
+
+
+def _of_both(share: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Shares of both classes from shares of one, along a last axis."""
+    both = (share, 1.0 - share) if number == 0 else (1.0 - share, share)
+    return np.stack(both, axis=-1)
