@@ -76,10 +76,9 @@ def test_models_follow_the_ratio_of_the_rows():
     """60 rows of one class are labelled and 5 of the other, which most rows are of."""
     X, truth, y = rows(2, 0.25, (5, 60))
     free = y < 0
-    model = S3VM().fit(X, y)
-    assert np.mean(model.predict(X[free]) == truth[free]) > 0.7
-    held = S3VM(balance=True).fit(X, y)
-    assert np.mean(held.predict(X[free]) == truth[free]) < 0.5
+    model, held = S3VM().fit(X, y), S3VM(balance=True).fit(X, y)
+    right = np.mean(model.predict(X[free]) == truth[free])
+    assert right > max(0.7, 0.1 + np.mean(held.predict(X[free]) == truth[free]))
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame["kind"] = np.where(free, None, np.where(truth == 1, "yes", "no"))
     fit = fit_table(frame, "kind", time_budget=10, report=False)

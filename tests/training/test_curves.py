@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, log_softmax
 from sklearn.isotonic import IsotonicRegression
 
-from fewlabels.training.curves import curve_of_labels, curve_with_prior, curve_with_priors
+from fewlabels.training.curves import (
+    curve_of_labels,
+    curve_with_prior,
+    curve_with_priors,
+    softmax_slopes,
+)
 
 KINDS = ["sigmoid", "isotonic"]
 
@@ -242,3 +247,29 @@ def test_few_labels_without_an_error_give_no_certainty():
     assert 0.6 < curve(np.array([1.0]))[0, 1] < 0.95
     nothing = curve_of_labels(np.zeros(0), np.zeros(0, bool), np.zeros(0), "isotonic")
     np.testing.assert_allclose(nothing(np.array([0.7]))[0, 1], expit(0.7))
+
+
+def test_softmax_slopes_are_the_densest_ones():
+    """Against BFGS, with scores from tiny to large, classes of one row, and weights of 0."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n_classes = int(rng.integers(2, 6))
+        n = int(rng.integers(n_classes, 40))
+        scores = rng.normal(size=(n, n_classes)) * 10.0 ** rng.uniform(-2, 2)
+        place = rng.integers(0, n_classes, n)
+        weights = rng.integers(0, 4, (3, n)) * 10.0 ** rng.uniform(-1, 2)
+        usual = float(rng.normal())
+        slopes, intercepts = softmax_slopes(scores, place, weights, usual)
+        for weight, slope, intercept in zip(weights, slopes, intercepts, strict=True):
+
+            def value(at, weight=weight, scores=scores, place=place, usual=usual):
+                z = log_softmax(np.exp(at[0]) * scores + at[1:], axis=1)
+                loss = -(weight @ z[np.arange(len(z)), place])
+                return loss + 0.5 * (at[0] - usual) ** 2 + 0.125 * np.sum(at[1:] ** 2)
+
+            found = np.append(np.log(slope), intercept)
+            starts = np.append(usual, np.zeros(n_classes)), found
+            best = min(minimize(value, start, method="BFGS").fun for start in starts)
+            assert value(found) <= best + 1e-9 * max(1.0, best)
+    alone = softmax_slopes(scores, place, weights[1:2], usual)
+    np.testing.assert_allclose(alone[0], slopes[1:2], rtol=1e-9)

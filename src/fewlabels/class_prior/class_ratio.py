@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import softmax
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
@@ -12,7 +13,7 @@ from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
 from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
 from ..options.words import Message, ref
-from ..training.curves import curves_of_classes
+from ..training.curves import softmax_slopes
 from ..training.row_order import label_folds, value_order
 from .estimate import interval_of
 from .frequent_class import shares_by_frequent_class
@@ -273,28 +274,28 @@ def estimated_shares(
     even = np.full(n_classes, 1.0 / n_classes)
     least = 0.5 / n_free
 
-    def shares_of(weight, scores):
+    def shares_of(slope, intercept, scores):
         """Classes weigh the same in calibration, so the shares of the labels are equal."""
-        curves = curves_of_classes(known, own, weight, "sigmoid", usual=0.0)
-        ratio = n_classes * curves(scores)
+        ratio = n_classes * softmax(slope * scores + intercept, axis=1)
         shares = _shares_by_em(ratio, np.full(len(ratio), 1.0 / len(ratio)), even)
         shares = np.maximum(shares, least)
         return shares / shares.sum()
 
-    per_row = len(own) / (n_classes * counts)
-    shares = shares_of(per_row[own], free.reshape(-1, n_classes))
+    per_row = (len(own) / (n_classes * counts))[own]
+    slopes, intercepts = softmax_slopes(known, own, per_row[None], usual=0.0)
+    shares = shares_of(slopes[0], intercepts[0], free.reshape(-1, n_classes))
     if is_enough is not None and is_enough(shares):
         return shares, None, None
-    replicates = np.empty((n_bootstrap, n_classes))
+    times, places = np.zeros((n_bootstrap, len(own))), []
     for k in range(n_bootstrap):
-        times = np.zeros(len(own))
         for number, count in enumerate(counts):
             drawn = max(min(2, count), count - _FEWER)
             some = rng.choice(np.flatnonzero(own == number), drawn)
-            times += np.bincount(some, minlength=len(own)) * (count / drawn)
+            times[k] += np.bincount(some, minlength=len(own)) * (count / drawn)
         # Of each row the scores of one of the forests.
-        scores = free[rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)]
-        replicates[k] = shares_of(per_row[own] * times, scores)
+        places.append((rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)))
+    fitted = zip(*softmax_slopes(known, own, per_row * times, usual=0.0), places, strict=True)
+    replicates = np.array([shares_of(*curve, free[which]) for *curve, which in fitted])
     pairs = zip(shares, replicates.T, strict=True)
     intervals = np.array([interval_of(one, of_it, confidence, n_free) for one, of_it in pairs])
     return shares, intervals, replicates

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize, minimize_scalar
-from scipy.special import expit, logit, softmax
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
 from ..fitted import ClassCurves, Curve
@@ -26,6 +26,13 @@ _INTERCEPT = 2.0
 _LEAST = 1e-12
 _NEWTON_STEPS = 60
 _EXACT = 1e-14
+# Newton's method for several classes ends where a step would gain less, relative to the objective.
+_GAIN = 1e-20
+# A step is halved until it gains this part of what its slope promises, but for rounding; the
+# logarithm of the slope moves by so much at most.
+_ENOUGH, _ROUNDING, _HALVINGS, _FARTHEST = 1e-4, 1e-13, 40, 2.0
+# Scores of all weightings together.
+_MOST_AT_ONCE = 2**21
 # Scores, and values of an isotonic function, that are nearer than this, relative to the largest,
 # are equal.
 _SAME = 1e-9
@@ -285,36 +292,110 @@ def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, 
     n_classes = scores.shape[1]
     usual = np.log(0.5 * (1.0 + np.log(n_classes - 1))) if usual is None else usual
     hit = np.arange(n_classes) == place[:, None]
-    of_free = None if shares is None else (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
-
-    def value(at):
-        slope, intercept = np.exp(at[0]), at[1:]
-        if of_free is not None:
-            intercept = _intercepts(slope * of_free[0], of_free[1], shares)
-        z = slope * scores + intercept
-        logs = z - z.max(axis=1, keepdims=True)  # of the softmax
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
-        loss = -(weight @ np.sum(logs, axis=1, where=hit))
-        residual = weight[:, None] * (np.exp(logs) - hit)
-        away = at[0] - usual
-        change = np.concatenate([[np.sum(residual * scores) * slope + away], residual.sum(axis=0)])
-        change[1:] += intercept / _INTERCEPT**2
-        return loss + 0.5 * away**2 + 0.5 * np.sum((intercept / _INTERCEPT) ** 2), change
-
-    start = np.append(usual, np.zeros(n_classes))
-    if of_free is None:
-        at = minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
-        slope, intercept = float(np.exp(at[0])), at[1:]
+    if shares is None:
+        slopes, intercepts = softmax_slopes(scores, place, weight[None], usual)
+        slope, intercept = float(slopes[0]), intercepts[0]
     else:
-        bounds = usual - 5.0, usual + 5.0
-        found = minimize_scalar(lambda s: value(np.append(s, start[1:]))[0], bounds=bounds)
+        free, mass = unlabeled[0], unlabeled[1] / unlabeled[1].sum()
+
+        def value(log_slope):
+            intercept = _intercepts(np.exp(log_slope) * free, mass, shares)
+            z = np.exp(log_slope) * scores + intercept
+            loss = -(weight @ np.sum(log_softmax(z, axis=1), axis=1, where=hit))
+            return (
+                loss + 0.5 * (log_slope - usual) ** 2 + 0.5 * np.sum((intercept / _INTERCEPT) ** 2)
+            )
+
+        found = minimize_scalar(value, bounds=(usual - 5.0, usual + 5.0))
         slope = float(np.exp(found.x))
-        intercept = _intercepts(slope * of_free[0], of_free[1], shares)
+        intercept = _intercepts(slope * free, mass, shares)
     curves = ClassCurves(slope, intercept, kind=kind)
     if kind == "isotonic" and len(scores):
         steps = [isotonic(f, h * 1.0, weight) for f, h in zip(scores.T, hit.T, strict=True)]
         curves = replace(curves, steps=tuple(steps))
     return curves
+
+
+def softmax_slopes(scores, place, weights, usual):
+    """Slopes and intercepts of greatest posterior density for several weightings of the rows.
+
+    Newton's method on log slope s and intercepts b of
+
+        min over s, b of -sum_i w_i log softmax(exp(s) f_i + b)[y_i]
+                         + (s - usual)^2 / 2 + |b|^2 / (2 B^2),
+
+    for all weightings at once. In s this isn't convex where rows are on the wrong side; there the
+    curvature without the gradient's part is used.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_classes)
+        Scores f.
+    place : ndarray of int of shape (n,)
+        Classes y.
+    weights : ndarray of shape (n_weightings, n)
+        Weights w, >= 0.
+    usual : float
+        Logarithm of the slope that others are distributed around.
+
+    Returns
+    -------
+    slopes : ndarray of shape (n_weightings,)
+    intercepts : ndarray of shape (n_weightings, n_classes)
+    """
+    n_classes = scores.shape[1]
+    several = max(1, _MOST_AT_ONCE // max(1, scores.size))
+    if len(weights) > several:
+        parts = np.split(weights, range(several, len(weights), several))
+        found = [softmax_slopes(scores, place, part, usual) for part in parts]
+        return tuple(np.concatenate(one) for one in zip(*found, strict=True))
+    hit = (np.arange(n_classes) == place[:, None]) * 1.0
+    at = np.zeros((len(weights), 1 + n_classes))
+    at[:, 0] = usual
+    eye = np.eye(n_classes) / _INTERCEPT**2
+
+    def logs_of(at):
+        return log_softmax(np.exp(at[:, 0])[:, None, None] * scores + at[:, None, 1:], axis=2)
+
+    def value(at, logs):
+        loss = -np.einsum("bn,bnk,nk->b", weights, logs, hit)
+        away = (at[:, 0] - usual) ** 2 + np.sum((at[:, 1:] / _INTERCEPT) ** 2, axis=1)
+        return loss + 0.5 * away
+
+    logs = logs_of(at)
+    now = value(at, logs)
+    for _ in range(_NEWTON_STEPS):
+        p = np.exp(logs)
+        slope = np.exp(at[:, 0])
+        residual = weights[:, :, None] * (p - hit)
+        along = slope * np.einsum("bnk,nk->b", residual, scores)
+        change = np.column_stack([along + at[:, 0] - usual, residual.sum(axis=1)])
+        change[:, 1:] += at[:, 1:] / _INTERCEPT**2
+        # The softmax has the derivatives diag(p) - p p'.
+        wp = weights[:, :, None] * p
+        mean = np.einsum("bnk,nk->bn", p, scores)
+        curvature = np.zeros((len(at), 1 + n_classes, 1 + n_classes))
+        bent = np.einsum("bnk,nk,nk->b", wp, scores, scores) - np.sum(weights * mean**2, axis=1)
+        curvature[:, 0, 0] = 1.0 + slope**2 * bent + np.maximum(along, 0.0)
+        mixed = slope[:, None] * np.einsum("bnk,bnk->bk", wp, scores - mean[:, :, None])
+        curvature[:, 0, 1:] = curvature[:, 1:, 0] = mixed
+        curvature[:, 1:, 1:] = -np.einsum("bnk,bnl->bkl", wp, p) + eye
+        curvature[:, 1:, 1:] += np.einsum("bnk,kl->bkl", wp, np.eye(n_classes))
+        step = -np.linalg.solve(curvature, change[:, :, None])[:, :, 0]
+        step *= np.minimum(1.0, _FARTHEST / np.maximum(np.abs(step[:, :1]), _FARTHEST))
+        slack = np.sum(step * change, axis=1)  # twice what a step gains, below 0
+        if np.all(-slack <= _GAIN * np.maximum(1.0, now)):
+            break
+        for _ in range(_HALVINGS):
+            logs = logs_of(at + step)
+            then = value(at + step, logs)
+            worse = ~(then <= now + _ENOUGH * slack + _ROUNDING * np.maximum(1.0, now))
+            if not worse.any():
+                break
+            step[worse] *= 0.5
+            slack[worse] *= 0.5
+        at, now = at + step, then
+    return np.exp(at[:, 0]), at[:, 1:]
 
 
 def _intercepts(z, mass, shares):
