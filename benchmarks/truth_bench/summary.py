@@ -18,6 +18,7 @@ WORTHWHILE = 0.7
 _SIGNAL = ("quantity", "labels", "signal")
 _SIZE = ("quantity", "labels", "size")
 _CELLS = (*_SIGNAL, "share")
+SIGNALS = ("none", "weak", "moderate", "strong")
 
 
 def strength(case: dict) -> str:
@@ -63,6 +64,15 @@ def coverage(found: list[dict], by: tuple[str, ...]) -> list[list]:
         [*cell, next(corrected) if is_so else None]
         for cell, is_so in zip(cells, at_random, strict=True)
     ]
+
+
+def by_signal(found: list[dict]) -> list[list]:
+    """Coverage and mean width of each quantity and kind of labels, with a column per signal."""
+    rows: dict[str, dict[str, str]] = {}
+    for name, _, held, width, *_ in coverage(found, _SIGNAL):
+        quantity, signal = name.removesuffix(" signal").rsplit(", ", 1)
+        rows.setdefault(quantity, {})[signal] = f"{held:.2f} / {width:.2f}"
+    return [[name, *(cells.get(signal) for signal in SIGNALS)] for name, cells in rows.items()]
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -134,9 +144,10 @@ def print_summary(found: list[dict], folder: Path) -> None:
     columns = ["cases", "coverage", "mean width", "P(this few or fewer)", "Holm"]
     formats = ["d", ".3f", ".3f", ".3g", ".3g"]
     tables = [
-        ("hidden-truth-coverage", title, "quantity, labels, signal",
-         columns, formats, coverage(found, _SIGNAL)),
-        ("hidden-truth-sizes", f"{title}, by labels", "quantity, labels",
+        ("hidden-truth", f"{title}, and their mean width", "quantity, labels",
+         [f"{signal} signal" for signal in SIGNALS], [""] * 4, by_signal(found)),
+        ("", title, "quantity, labels, signal", columns, formats, coverage(found, _SIGNAL)),
+        ("", f"{title}, by labels", "quantity, labels",
          columns, formats, coverage(found, _SIZE)),
         ("", f"{title}, by cells", "cell", columns, formats, coverage(found, _CELLS)),
         ("hidden-truth-verdicts", "Verdicts", "part and true signal",
