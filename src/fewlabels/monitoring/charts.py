@@ -93,7 +93,8 @@ class ShiryaevRoberts:
     @state.setter
     def state(self, state):
         self.n_rows, self.pools = state["n_rows"], state["pools"]
-        self.threshold = state["threshold"]  # stays until the chart restarts
+        # Stays until the chart restarts, whatever is simulated meanwhile.
+        self.threshold = state["threshold"]
 
 
 class Cusum(ShiryaevRoberts):

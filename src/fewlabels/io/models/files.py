@@ -37,7 +37,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ..._extras import require
-from ...options.words import UserError, listing, quoted
+from ...options.words import UserError, listing
 from ...tasks.machines import MACHINES, machine_class
 from ..atomic import replacing
 from ..limits import check_room
@@ -223,7 +223,7 @@ def _check_version(path, metadata):
     advice = "update fewlabels" if is_newer else "fit the model again"
     raise UserError(
         f"{path} was written by fewlabels {_writer(metadata)} in model format "
-        f"{quoted(number, most=20)}, but this is fewlabels {version('fewlabels')}, which reads "
+        f"{number!s:.20}, but this is fewlabels {version('fewlabels')}, which reads "
         f"format {FORMAT_VERSION} only; {advice}."
     )
 
