@@ -341,7 +341,7 @@ class SVDDEnsemble(OneClassMachine):
         return self._late.copy()
 
     def __setstate__(self, state):
-        BaseEstimator.__setstate__(self, state)  # the bags have their rows
+        BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
 
     # -- what a fit has found ------------------------------------------------------------------
 
