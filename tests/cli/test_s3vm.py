@@ -242,7 +242,7 @@ def test_inspect(run, model):
     text = run("inspect", model).out
     for words in (
         "s3vm, created",
-        "format           5",
+        "format           1",
         " kB",
         "C_star=5.0",
         "target           status",
