@@ -106,7 +106,7 @@ def test_model_files_hold_plain_arrays_only(rows, name, tmp_path):
     machine, _, new = fitted(name, rows)
     training = {"classes": ["a", "b"]} if task_of(name) is CLASSIFICATION else {}
     metadata = describe(name, {}, Schema("dense", 4), training)
-    assert metadata["format_version"] == 6
+    assert metadata["format_version"] == 1
     save_model(tmp_path / "m", make_pipeline(StandardScaler().fit(rows[0]), machine), metadata)
     loaded = load_model(tmp_path / "m")[0][-1]
     np.testing.assert_array_equal(loaded.decision_function(new), machine.decision_function(new))

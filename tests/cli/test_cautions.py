@@ -148,7 +148,7 @@ def test_what_took_longer_than_the_budget():
     assert _over_budget(large).endswith("training on all rows and others 1")
     assert _over_budget({"budget": spent, "seconds_in_all": 10.9}) is None
     assert _over_budget({"budget": {"seconds": 0.0}, "seconds_in_all": 5.0}) is None
-    assert _over_budget({}) is None  # an older model, or one fitted to a larger file
+    assert _over_budget({}) is None  # a model fitted to a larger file
 
 
 def test_a_model_of_the_labels_alone_is_called_so():

@@ -277,32 +277,26 @@ def test_inspect(run, data, tmp_path):
     }
 
 
-def test_a_model_of_format_1(run, tmp_path):
-    old = Path(__file__).parents[1] / "io" / "models" / "svdd-format-1.skops"
-    result = run("inspect", old)
+def test_a_stored_model(run, tmp_path):
+    """It fills gaps in, takes dates and texts, and has probabilities."""
+    folder = Path(__file__).parents[1] / "io" / "models"
+    result = run("inspect", folder / "table.skops")
     assert result.code == 0, result.err
-    for words in ("svdd, created", "training rows outside  2 (5.0 %)", "radius"):
+    for words in ("pusvm, created", "format", "category, 3 values", "text, 23 terms", "boolean"):
         assert words in result.out
-    assert "machine" not in result.out
-    np.save(tmp_path / "d.npy", np.zeros((3, 2)))
-    result = run("predict", old, tmp_path / "d.npy", "-o", tmp_path / "o.csv", "--json")
-    assert result.code == 0, result.err
-    assert json.loads(result.out)["outside"] == 3
-
-
-def test_a_model_of_format_4(run, tmp_path):
-    """It fills gaps in, takes dates, and knows probabilities."""
-    model = Path(__file__).parents[1] / "io" / "models" / "pusvm-format-4.skops"
     (tmp_path / "d.csv").write_text(
-        "size,day,colour\n0.5,2026-02-01,red\n,2026-03-01,green\n-1.0,2026-01-05,blue\n"
+        "size,colour,day,since,note,tested\n"
+        "0.5,red,2026-01-10,2025-06-01,the pump leaks oil again,yes\n"
+        ",green,2026-03-05,,all quiet at night,no\n"
+        "-3.0,violet,2030-01-01,2025-01-01,,no\n"
+        "2.0,,2026-02-01,2025-12-24,the pump hums,yes\n"
     )
-    result = run("predict", model, tmp_path / "d.csv", "-o", tmp_path / "o.csv")
+    model, out = folder / "table.skops", tmp_path / "o.csv"
+    result = run("predict", model, tmp_path / "d.csv", "-o", out)
     assert result.code == 0, result.err
-    back = read_csv(tmp_path / "o.csv")
-    scores = [-0.22070476853268034, 0.11478140545585308, -0.21063142214241654]
-    np.testing.assert_allclose(back["score"], scores, rtol=1e-9)
-    chances = [0.2601683685375404, 0.3222164690659509, 0.2615113949543961]
-    np.testing.assert_allclose(back["probability"], chances, rtol=1e-9)
+    wanted, back = json.loads((folder / "answers.json").read_text())["table"], read_csv(out)
+    for name in ("score", "probability"):
+        np.testing.assert_allclose(back[name], wanted[name], rtol=1e-9)
 
 
 def test_inspect_tells_of_the_search(run, tmp_path, data):

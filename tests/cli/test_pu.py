@@ -72,7 +72,7 @@ def test_one_class_and_blanks(fitted, pu_model, pile):
     pipeline, schema, metadata = load_model(pu_model)
     machine, training = pipeline[-1], metadata["training"]
     assert schema.names() == ["size", "age", "shop"]
-    assert (metadata["machine"], metadata["format_version"]) == ("pusvm", 5)
+    assert (metadata["machine"], metadata["format_version"]) == ("pusvm", 1)
     assert isinstance(machine, PUSVM)
     assert training["choice"] == (
         "'status' holds one class, 'fraud', and blanks; quicker than a pu-ensemble "

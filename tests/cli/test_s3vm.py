@@ -74,7 +74,7 @@ def test_two_classes_and_blanks(fitted, model, shops):
     pipeline, schema, metadata = load_model(model)
     machine, training = pipeline[-1], metadata["training"]
     assert schema.names() == ["size", "age", "shop"]
-    assert (metadata["machine"], metadata["format_version"]) == ("s3vm", 5)
+    assert (metadata["machine"], metadata["format_version"]) == ("s3vm", 1)
     assert type(machine) is S3VM
     assert training["choice"] == "'status' holds two classes, 'fine' and 'fraud', and blanks"
     assert training["classes"] == ["fine", "fraud"]
@@ -242,7 +242,7 @@ def test_inspect(run, model):
     text = run("inspect", model).out
     for words in (
         "s3vm, created",
-        "format           5",
+        "format           1",
         " kB",
         "C_star=5.0",
         "target           status",
@@ -268,7 +268,7 @@ def test_pu_ensemble(run, tmp_path, shops):
     X = encoded(pile, pile)
     expected = PUEnsemble(prior=0.33, n_bags=5, random_state=3).fit(X, pile["status"] == "fraud")
     pipeline, _, metadata = load_model(model)
-    assert (metadata["format_version"], metadata["training"]["rows_held"]) == (5, False)
+    assert (metadata["format_version"], metadata["training"]["rows_held"]) == (1, False)
     np.testing.assert_allclose(
         pipeline.decision_function(pile), expected.decision_function(X), atol=1e-9
     )

@@ -116,18 +116,6 @@ def test_a_file_of_the_same_name_with_other_rows_is_another_file(folder, run, tm
     assert again[490:520] == shorter[430:460] and again[520] != shorter[460]
 
 
-def test_a_state_without_fingerprints_goes_on(folder, run, tmp_path):
-    state, out, rows = tmp_path / "watch.db", tmp_path / "out.jsonl", tmp_path / "rows.csv"
-    options = ("--state", state, "-o", out, "-q")
-    rows_of(100, 20).to_csv(rows, index=False)
-    assert run("watch", folder / "model", rows, *options).code == 0
-    with closing(sqlite3.connect(state)) as base:  # as a version before fingerprints wrote it
-        base.execute("DROP TABLE fingerprints")
-    pd.concat([rows_of(100, 20), rows_of(50, 21)]).to_csv(rows, index=False)
-    assert run("watch", folder / "model", rows, *options).code == 0
-    assert len(lines(out.read_text())) == 150
-
-
 def test_reads_standard_input_as_it_comes(folder, tmp_path):
     text = (folder / "calm.csv").read_bytes() + b"".join(
         (folder / "changed.csv").read_bytes().splitlines(keepends=True)[1:]

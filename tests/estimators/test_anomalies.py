@@ -716,24 +716,6 @@ def test_pickles_and_copies_go_on(rng, name):
         model.relabel(5)
 
 
-def test_models_of_versions_without_anomalies_go_on(rng):
-    # Their states have neither the parameter nor the formulation's number.
-    X, anomaly = rows(rng, 60)
-    for model in (SVDD(gamma=0.3), OneClassSVM(nu=0.2, gamma=0.3)):
-        model.fit(X)
-        state = model.__getstate__()
-        del state["C_anomaly"]
-        stream = state["_stream"].__getstate__()
-        vars(stream["formulation"]).pop("C_anomaly")
-        state["_stream"].__setstate__(stream)
-        state["_fixed"] = {k: v for k, v in state["_fixed"].items() if k != "C_anomaly"}
-        old = type(model).__new__(type(model))
-        old.__setstate__(state)
-        old.relabel(np.flatnonzero(anomaly))
-        fresh = clone(model).fit(X, anomalies=anomaly)
-        assert np.allclose(old.decision_function(X), fresh.decision_function(X), atol=1e-4)
-
-
 def test_onnx_and_explanations(rng):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")

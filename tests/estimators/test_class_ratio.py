@@ -136,13 +136,6 @@ def test_copies_and_files(uneven, tmp_path):
         np.testing.assert_array_equal(other.class_ratio_, model.class_ratio_)
         np.testing.assert_array_equal(other.class_ratio_interval_, model.class_ratio_interval_)
         np.testing.assert_array_equal(other.predict_proba(X), p)
-    state = model.__getstate__()
-    for name in ("class_ratio", "class_ratio_", "class_ratio_interval_"):  # a model of before
-        state.pop(name)
-    older = S3VM.__new__(S3VM)
-    older.__setstate__(state)
-    assert older.class_ratio is None and older.class_ratio_ is None
-    np.testing.assert_array_equal(older.predict(X), model.predict(X))
 
 
 def test_streams_from_the_first_rows(uneven):

@@ -3,7 +3,6 @@
 import pickle
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import scipy.sparse as sp
 from reference.pu import clouds
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -33,8 +31,6 @@ from fewlabels.training.positive_unlabelled.leave_one_out import (
 )
 from fewlabels.training.positive_unlabelled.losses import solve_double_hinge
 
-# Written by version 0.1.0, when no machine knew of probabilities.
-STORED = Path(__file__).parent.parent / "io" / "models" / "s3vm-format-3.skops"
 KINDS = ["sigmoid", "isotonic"]
 PUSVM = partial(fewlabels.PUSVM, probability="isotonic")
 S3VM = partial(fewlabels.S3VM, probability="sigmoid")
@@ -319,56 +315,6 @@ def test_released_rows(rng):
     np.testing.assert_array_equal(other.release_rows().predict_proba(X), expected)
 
 
-def test_models_from_before_there_were_probabilities(rng):
-    machine, X = next((m, X) for name, m, X in both(rng) if name == "pusvm")
-    expected, kind, function = machine.predict_proba(X), machine.probability, machine.function_
-    rows = machine.training_rows_
-    shown = (
-        "n_features_in_ shape_fit_ gamma_ classes_ prior_ prior_interval_ lam_ support_ "
-        "n_support_ support_vectors_ dual_coef_ n_iter_ history_ fit_status_ objective_ "
-        "duality_gap_ objectives_ risk_intercept_ transduction_"
-    ).split()
-    parameters = machine.get_params()
-    del parameters["probability"]
-    fixed = ("prior", "lam", "loss", "kernel", "gamma", "degree", "coef0")
-    old = clone(machine)
-    old.__setstate__(
-        {
-            **parameters,
-            **{name: getattr(machine, name) for name in shown},
-            "_bias": function.bias,
-            "_shift": None,
-            "_center": function.center,
-            "_float64": function.float64,
-            "_decision_size": 1e12 * function.rounding,
-            "_stream": {
-                "parameters": {name: parameters[name] for name in fixed},
-                "X": rows.X,
-                "weight": None,
-                "multiplier": machine.risk_intercept_,
-                "positive": rows.label == 1,
-            },
-        }
-    )
-    assert old.probability is None and not hasattr(old, "predict_proba")
-    np.testing.assert_array_equal(old.decision_function(X), machine.decision_function(X))
-    old.set_params(probability=kind)
-    np.testing.assert_allclose(old.predict_proba(X), expected, atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
-def test_an_s3vm_from_before_there_were_probabilities():
-    machine = load_model(STORED)[0][-1]
-    assert machine.probability is None and not hasattr(machine, "predict_proba")
-    rows = machine.training_rows_
-    y = np.where(rows.label == 0, np.nan, rows.label)
-    again = clone(machine).set_params(probability="sigmoid", unlabeled=None).fit(rows.X, y)
-    machine.set_params(probability="sigmoid")
-    np.testing.assert_allclose(
-        machine.predict_proba(rows.X), again.predict_proba(rows.X), atol=1e-3
-    )
-
-
 def test_prediction_sets_no_attribute(rng):
     for _, machine, X in both(rng):
         before = machine.__dict__.copy()
@@ -447,7 +393,7 @@ def test_probabilities_carry_the_uncertainty_of_an_estimated_prior(model, rng):
 
 def test_a_stored_curve_that_disagrees_stays_as_it_is(rng):
     machine, X = next(crossed(rng))
-    disagreeing = Curve(3.0, 2.0)  # as files hold it from before there was such a rule
+    disagreeing = Curve(3.0, 2.0)  # as over an estimated prior that is uncertain
     machine.predict_proba(X)
     state = pickle.loads(pickle.dumps(machine)).__getstate__()
     state["_late"] = state["_late"].with_value(f"{machine.probability} curve", disagreeing)

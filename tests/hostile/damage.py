@@ -201,6 +201,7 @@ def _schema(facts, **changes):
 
 _SAYS = _edited(
     "fewlabels.json",
+    lambda f: _with(f, format_version=2),
     lambda f: _with(f, format_version=99),
     lambda f: _with(f, format_version=0),
     lambda f: _with(f, format_version=-3),

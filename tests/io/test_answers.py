@@ -86,10 +86,13 @@ def test_what_is_no_file_of_labels_is_refused(path):
         AnswerFile(path, ABOUT)
     path.unlink()
     AnswerFile(path, ABOUT).close()
-    with closing(sqlite3.connect(path)) as newer:
-        newer.execute("PRAGMA user_version = 9")
-    with pytest.raises(UserError, match="newer fewlabels"):
-        read_answers(path)
+    for number, advice in ((9, "update fewlabels"), (0, "pass another one"), (-1, "pass another")):
+        with closing(sqlite3.connect(path)) as other:
+            other.execute(f"PRAGMA user_version = {number}")
+        said = rf"format {number}, .* reads format 1 only; {advice}"
+        for about in (ABOUT, None):
+            with pytest.raises(UserError, match=said):
+                AnswerFile(path, about)
 
 
 def test_rows_are_known_by_their_cells():

@@ -1,23 +1,13 @@
-"""Model files of positive-unlabelled machines, and files of older formats."""
-
-import json
-import zipfile
-from pathlib import Path
+"""Model files of positive-unlabelled machines."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
 from fewlabels import PUSVM
-from fewlabels.io.models import files as models
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
-
-# Written by version 0.1.0 before there were other machines:
-# fewlabels fit healthy.npy --slack linear --nu 0.2, 40 rows of two columns.
-FORMAT_1 = Path(__file__).parent / "models" / "svdd-format-1.skops"
 
 
 def _data(seed=0, sparse=False):
@@ -61,24 +51,7 @@ def test_round_trip(tmp_path, parameters):
     assert loaded.history_ == machine.history_
     np.testing.assert_array_equal(loaded.transduction_, machine.transduction_)
     np.testing.assert_array_equal(loaded.classes_, [0, 1])
-    assert metadata["format_version"] == 5
-
-
-@pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
-def test_format_1_still_loads():
-    assert FORMAT_1.stat().st_size < 20_000
-    pipeline, schema, metadata = load_model(FORMAT_1)
-    assert (metadata["format_version"], schema.layout) == (1, "dense")
-    scores = pipeline.decision_function([[0.0, 0.0], [1.0, -1.0], [3.0, 0.0]])
-    expected = [-0.0019167839464586667, 0.05029824990658316, -0.24534192214674178]
-    np.testing.assert_allclose(scores, expected, atol=1e-12)
-
-
-def test_the_old_file_is_what_it_claims_to_be():
-    with zipfile.ZipFile(FORMAT_1) as archive:
-        metadata = json.loads(archive.read(models.MEMBER))
-    assert metadata["versions"]["fewlabels"] == "0.1.0"
-    assert "choice" not in metadata["training"]
+    assert metadata["format_version"] == 1
 
 
 @pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])

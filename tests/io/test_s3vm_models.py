@@ -2,25 +2,15 @@
 
 import io
 import zipfile
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
-
-# Written by version 0.1.0: fewlabels fit few.csv --target class, then update more.csv:
-# 24 + 6 rows of two columns.
-FORMAT_3 = Path(__file__).parent / "models" / "s3vm-format-3.skops"
-# Its decisions at three rows, and those once these rows are added.
-STORED = [-1.8503846294335937, 1.7513735731748816, 0.09618047095582771]
-UPDATED = [-2.105449520206238, 1.8788940393374085, 0.3484308849449389]
 
 
 def _rows(seed=0, n=130, sparse=False):
@@ -37,7 +27,7 @@ def _round_trip(tmp_path, machine, held=True, name="s3vm"):
     metadata = describe(name, {}, schema, {"rows_held": held})
     save_model(tmp_path / "m", Pipeline([("machine", machine)]), metadata)
     pipeline, _, metadata = load_model(tmp_path / "m")
-    assert metadata["format_version"] == 5
+    assert metadata["format_version"] == 1
     return pipeline[-1]
 
 
@@ -175,17 +165,3 @@ def test_pu_ensemble(tmp_path, kernel):
     loaded = load_model(tmp_path / "m")[0][-1]
     np.testing.assert_array_equal(loaded.decision_function(X), machine.decision_function(X))
     np.testing.assert_array_equal(loaded.predict_proba(X), machine.predict_proba(X))
-
-
-@pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
-def test_format_3_still_loads_and_takes_rows():
-    assert FORMAT_3.stat().st_size < 20_000
-    pipeline, schema, metadata = load_model(FORMAT_3)
-    assert (metadata["format_version"], schema.names()) == (3, ["a", "b"])
-    machine = pipeline[-1]
-    assert metadata["training"]["updates"]["rows"] == 6
-    rows = pd.DataFrame([[1.0, 1.0], [-1.0, -1.0], [0.3, 0.0]], columns=["a", "b"])
-    np.testing.assert_allclose(pipeline.decision_function(rows), STORED, atol=1e-10)
-    machine.partial_fit(pipeline[:-1].transform(rows))
-    assert machine.kkt_violation_ < 1e-10
-    np.testing.assert_allclose(pipeline.decision_function(rows), UPDATED, atol=1e-8)

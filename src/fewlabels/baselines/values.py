@@ -35,7 +35,7 @@ class Votes:
 
 
 @dataclass(frozen=True, eq=False)
-class Isolation:
+class IsolationScore:
     """``-2 ** -(mean depth / usual depth)``, as scikit-learn scores."""
 
     forest: Forest  # its values are depths
@@ -89,7 +89,7 @@ def value_of(estimator, X):
     if isinstance(estimator, NeighborDistance):
         return Distance(X, estimator.n_neighbors)
     if isinstance(estimator, IsolationForest):
-        return Isolation(_depths(estimator))
+        return IsolationScore(_depths(estimator))
     if isinstance(estimator, RandomForestClassifier):
         return Votes(Forest.of(estimator.estimators_, _second_share))
     if isinstance(estimator, ExtraTreesClassifier):

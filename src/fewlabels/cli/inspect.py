@@ -63,11 +63,11 @@ def _described(metadata, n_bytes):
 def _search(tuning):
     if not tuning:
         return None
-    n, scored = tuning["candidates"], tuning.get("scored", tuning["candidates"])
+    n, scored = tuning["candidates"], tuning["scored"]
     of_all = f"{n:,}" if scored == n else f"{scored:,} of {n:,}"
     fits = f"{tuning['fits']:,} fit{'' if tuning['fits'] == 1 else 's'}"
     tried = f"{of_all} settings tried in {fits}"
-    return f"{tried}, ended by {tuning['stopped']}" if tuning.get("stopped") else tried
+    return f"{tried}, ended by {tuning['stopped']}" if tuning["stopped"] else tried
 
 
 def _kind(column):

@@ -465,9 +465,8 @@ class PUSVM(positive_unlabelled.PUMachine):
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
             describer, function = self._describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)
-        quantiles = getattr(self, "prior_quantiles_", None)  # older models have none
-        if quantiles is not None:
-            return curve_with_priors(*held_out, quantiles, self.probability)
+        if self.prior_quantiles_ is not None:
+            return curve_with_priors(*held_out, self.prior_quantiles_, self.probability)
         curve = curve_with_prior(*held_out, self.prior_, self.probability)
         return replace(curve, agrees=True)
 

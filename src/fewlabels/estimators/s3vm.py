@@ -301,8 +301,6 @@ class S3VM(UpdatableS3VM):
     class_ratio: str | float | dict | list | None = None
     path_order: str = "block"
 
-    # Of models saved before these were there. ``_means``: of f, if the labels' ratio is doubted.
-    class_ratio_ = class_ratio_interval_ = _means = None
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
     _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
 

@@ -341,8 +341,7 @@ class SVDDEnsemble(OneClassMachine):
         return self._late.copy()
 
     def __setstate__(self, state):
-        # Earlier models had no isolation kernel, and updates don't add one.
-        BaseEstimator.__setstate__(self, {"isolation": False, **state})
+        BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
 
     # -- what a fit has found ------------------------------------------------------------------
 

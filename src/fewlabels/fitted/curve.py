@@ -59,7 +59,7 @@ class Curve:
     values: np.ndarray | None = None  # at the knots
     kind: str = "sigmoid"  # what was asked for: "isotonic" of no rows at all has no knots
     # Whether the class of a row is its most probable one. Curves over an estimated class prior
-    # disagree where the estimate is uncertain, and those of older files may.
+    # disagree where the estimate is uncertain.
     agrees: bool = False
 
     def __call__(self, decision):

@@ -289,14 +289,11 @@ def _seconds(training):
 
 
 def _seconds_choosing(training):
-    """How long the search took without the fit at its end; None where that isn't known."""
+    """How long the search took without the fit at its end; None without a search."""
     tuning = training.get("tuning")
     if not tuning:
         return None
-    # Older models have the seconds of one fit only. In pieces, it is another fit: of all rows.
-    if "fit_seconds" not in tuning and training.get("in_pieces"):
-        return None
-    return tuning["seconds"] - tuning.get("fit_seconds", training["seconds"])
+    return tuning["seconds"] - tuning["fit_seconds"]
 
 
 def _over_budget(training):

@@ -35,14 +35,13 @@ class BiasSensitivity:
     changes_at : ndarray of shape (n_rows,)
         The smallest bound at which the row's class may be another one; infinity if it never is.
     rows : ndarray of int of shape (n_rows,)
-        Positions of the compared rows: in X, whose unlabelled rows they are, or in X_eval. None
-        in results of versions before 0.2.
+        Positions of the compared rows: in X, whose unlabelled rows they are, or in X_eval.
     """
 
     table: pd.DataFrame
     base: np.ndarray
     changes_at: np.ndarray
-    rows: np.ndarray | None = None
+    rows: np.ndarray
 
     @property
     def robust_positives(self):

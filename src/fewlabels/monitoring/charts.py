@@ -60,7 +60,7 @@ class Martingale:
 
     @state.setter
     def state(self, state):
-        self.n_rows, (self.pools, self.scale) = state["n_rows"], _capitals(state)
+        self.n_rows, self.pools, self.scale = state["n_rows"], state["pools"], state["scale"]
         self._unit, self._reserve = exp(-self.scale), _reserve(self.n_rows)
 
 
@@ -88,14 +88,13 @@ class ShiryaevRoberts:
     @property
     def state(self):
         own = {"chart": self.name, "threshold": self.threshold}
-        return {"n_rows": self.n_rows, "pools": self.pools, "scale": 0.0, **own}
+        return {"n_rows": self.n_rows, "pools": self.pools, **own}
 
     @state.setter
     def state(self, state):
-        self.n_rows, (pools, scale) = state["n_rows"], _capitals(state)
-        self.pools = [v * exp(scale) for v in pools]
-        # Earlier versions had the bound as threshold. It stays until the chart restarts.
-        self.threshold = state.get("threshold", log(self.run_length))
+        self.n_rows, self.pools = state["n_rows"], state["pools"]
+        # Stays until the chart restarts, whatever is simulated meanwhile.
+        self.threshold = state["threshold"]
 
 
 class Cusum(ShiryaevRoberts):
@@ -117,12 +116,3 @@ CHARTS = {chart.name: chart for chart in (ShiryaevRoberts, Cusum)}
 def _reserve(n):
     """The share of the capital that is held back after n rows."""
     return log(2.0) / log(2.0 + n / _INVESTED)
-
-
-def _capitals(state):
-    """Capitals and the logarithm of their common factor; version 0.1.0 kept logarithms."""
-    if "scale" in state:
-        return state["pools"], state["scale"]
-    logs = [-inf if pool is None else pool for pool in state["pools"]]
-    scale = max(0.0, *logs)
-    return [exp(value - scale) for value in logs], scale

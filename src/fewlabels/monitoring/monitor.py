@@ -400,9 +400,8 @@ class Monitor:
         self
         """
         self.n_rows_, self.alarm_, self._epoch = state["n_rows"], state["alarm"], state["epoch"]
-        # States of earlier versions don't name their chart, and "cusum" was the default.
-        name = state["chart"].get("chart", self.chart or "cusum")
-        self._chart = self._chart_of(self._epoch, name)
+        # Only charts that restart have a name.
+        self._chart = self._chart_of(self._epoch, state["chart"].get("chart"))
         self._chart.state = state["chart"]
         for bettor, values in zip(self._bettors, state["bettors"], strict=True):
             bettor.state = values

@@ -432,8 +432,8 @@ class ClassPath:
             iterations=saved["iterations"],
             n_rebuilt=saved["rows_at_training"],
             n_changed=saved["changed_since"],
-            value_rebuilt=saved.get("value_at_training", np.nan),
-            consolidated=saved.get("consolidated", False),
+            value_rebuilt=saved["value_at_training"],
+            consolidated=saved["consolidated"],
             history=tuple(json.loads(saved["history"])),
         )
         return cls(options, state)

@@ -302,20 +302,15 @@ class S3VMStream(PlainState):
         }
 
     def __setstate__(self, state):
-        # Streams of two classes were saved without parts, of several classes without options.
-        parts = state.get("parts", [state])
-        self.names = state.get("names")
-        parameters = parts[0]["parameters"]
-        self.options = PathOptions(
-            *(parameters[name] for name in ("balance_update", "cache_size", "n_jobs")),
-            parameters.get("path_order", "block"),  # older files don't have it
-        )
-        held = labelled_rows(state["X"], state["label"], state.get("weight"))
+        parts, self.names = state["parts"], state["names"]
+        names = ("balance_update", "cache_size", "n_jobs", "path_order")
+        self.options = PathOptions(*(parts[0]["parameters"][name] for name in names))
+        held = labelled_rows(state["X"], state["label"], state["weight"])
         views = zip(parts, _views(held, len(parts)), strict=True)
         paths = tuple(
             ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
         )
-        self._now = _Now(state["version"] if "parts" in state else 0, held, paths)
+        self._now = _Now(state["version"], held, paths)
 
 
 def numbered(histories):

@@ -61,13 +61,11 @@ class Redraw(NamedTuple):
     def of(cls, stream, share, seed):
         """The seed of a stream's next update; None without a split.
 
-        Without a ``share``, as in models that earlier versions saved, it is the present one.
         Versions of a stream never repeat.
         """
         marks = held_out_marks(stream)
         if marks is None:
             return None
-        share = float(marks.mean()) if share is None else share
         rng = np.random.default_rng([seed, stream.version])
         return cls(marks, stream.marks.mask[stream.rows.alive], share, rng)
 

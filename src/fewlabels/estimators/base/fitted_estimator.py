@@ -19,7 +19,6 @@ from ..._warn import warn
 from ...fitted import Late
 from ...kernels import kind_of
 from ...streams.rows import read_indices
-from . import earlier
 from .locking import consistent, lock_of, one_at_a_time
 from .status import warn_of_rounding
 
@@ -358,7 +357,7 @@ class FittedEstimator(BaseEstimator):
         return self._late.with_value("solution", solution.without_vectors())
 
     def __setstate__(self, state):
-        super().__setstate__(earlier.upgraded(type(self), state))
+        super().__setstate__(state)
         if self._stream is None or self._late is None:
             return
         solution = self._late.known("solution", self._version)

@@ -467,9 +467,7 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     def _redraw(self):
         """The ``Redraw`` of one update; None without a split."""
-        redraw = Redraw.of(self._stream, self._share_held_out, self._seed())
-        self._share_held_out = None if redraw is None else redraw.share
-        return redraw
+        return Redraw.of(self._stream, self._share_held_out, self._seed())
 
     def _remembered(self):
         if self._found.rate is not None:

@@ -461,20 +461,5 @@ class UpdatableS3VM(TwoClassMachine):
         return ["certificate", self._curve_name]
 
     def _state(self):
-        """Without rows that only the curve is for; with the record as attributes."""
-        state, record = {**super()._state(), "_sample": None}, self._record
-        state.pop("_record", None)
-        if record.objectives:
-            state["objectives_"] = self.objectives_
-        if record.n_nodes is not None:
-            state["n_nodes_"] = record.n_nodes
-        return {**state, "_lower_bound": record.bound}
-
-    def __setstate__(self, state):
-        names = ("objectives_", "_lower_bound", "n_nodes_")
-        objectives, bound, n_nodes = (state.get(name) for name in names)
-        super().__setstate__({k: v for k, v in state.items() if k not in names})
-        if objectives is not None:
-            several = len(self.classes_) > 2
-            objectives = tuple(objectives) if several else (objectives,)
-            self._record = TrainingRecord(objectives, bound, n_nodes)
+        """Without rows that only the curve is for."""
+        return {**super()._state(), "_sample": None}

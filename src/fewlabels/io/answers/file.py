@@ -128,10 +128,12 @@ class AnswerFile:
             raise UserError(
                 f"{self.path} is not a label file; pass another one as {ref('labels')}."
             )
-        if version > _VERSION:
+        if version != _VERSION:
+            is_newer = version > _VERSION
+            advice = "update fewlabels" if is_newer else f"pass another one as {ref('labels')}"
             raise UserError(
-                f"{self.path} was written by a newer fewlabels (format {version}; this one reads "
-                f"{_VERSION}); update fewlabels."
+                f"{self.path} is a label file of format {version}, but this fewlabels reads "
+                f"format {_VERSION} only; {advice}."
             )
 
     def _read(self):

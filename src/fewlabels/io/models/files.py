@@ -1,30 +1,24 @@
 """Model files.
 
-A model is a skops file (a zip archive that holds a fitted scikit-learn Pipeline without any
-pickle) with one more member, ``fewlabels.json``: format version, versions of the libraries,
-columns, parameters and figures of the fit. It is read first, so a file from a newer version is
-recognised before anything in it is interpreted, and looking at a model needs no scikit-learn.
+A model file is a zip archive that skops writes: a fitted scikit-learn Pipeline without any pickle.
+The pipeline is an encoder of columns, where there is one, and a model. A model is its parameters
+and what its fit found: values of ``fewlabels.fitted`` (the function with its kernel, calibration,
+curve), and the stream of its rows if these are kept, so that rows can be added.
 
-Formats. Files are written in the lowest one of 5 and 6 that can hold them, and all are read:
+One more member, ``fewlabels.json``, describes the model:
 
-1. models of one class (``svdd``, ``one-class``);
-2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
-   under ``training``;
-3. also ``pu-ensemble`` and ``s3vm``, the latter with its two classes; and models that hold
-   their training rows, so that rows can be added (``rows_held`` under ``training``);
-4. also models that fill in missing numbers (``missing`` under ``schema``) and columns of dates
-   (their ``kind``), taken as days since 1970;
-5. a model is its parameters and what its fit has left: values of ``fewlabels.fitted`` (the
-   function with its kernel, calibration, curve) and the stream of its rows, if these are held.
-   In files of formats 1 to 4 it is single attributes, which ``estimators/base/earlier.py`` turns
-   into these values;
-6. also ``svdd-ensemble``, models of ``fewlabels.baselines``, and ``s3vm`` of more than two
-   classes; columns of texts (their ``kind``, and how many ``words`` are known), whose words travel
-   in the encoder; truth values in words (their ``kind``); and, for models of one class, 0/1
-   columns that are weighed by how rare they are.
+- ``format`` and ``format_version``: "fewlabels-model" and 1;
+- ``created`` and ``versions``: the time, and the versions of the libraries;
+- ``machine`` and ``parameters``: the method's name on the command line, and its parameters;
+- ``schema``: the input columns, see ``Schema``;
+- ``training``: data, counts, figures of the fit and notes. ``rows_held`` says whether the model
+  keeps its rows;
+- ``digest``: of names, sizes and checksums of the other members, so that parts of two models
+  don't pass for one.
 
-Keys that readers do not know they pass over, so new ones need no new format. One is ``digest``,
-of names, sizes and checksums of the other members: parts of two models are not one.
+The description is read first. Reading it needs no scikit-learn, and a file of another format is
+refused before anything else in it is interpreted. Keys that aren't known are passed over, so a
+new one needs no new format.
 """
 
 import copy
@@ -44,14 +38,14 @@ from typing import Any, NamedTuple
 
 from ..._extras import require
 from ...options.words import UserError, listing
-from ...tasks.machines import MACHINES, machine_class, task_of
+from ...tasks.machines import MACHINES, machine_class
 from ..atomic import replacing
 from ..limits import check_room
 from ..sources import existing_file
 from ..steady import Identity, changed, identity_of, read_whole
-from ..tables.schema import IMPUTE, Schema
+from ..tables.schema import Schema
 
-FORMAT, FORMAT_VERSION = "fewlabels-model", 6
+FORMAT, FORMAT_VERSION = "fewlabels-model", 1
 MEMBER = "fewlabels.json"
 # A file may fill so many bytes, or be packed by so much; others are made to fill memory.
 _ANY_MODEL, _MOST_PACKED = 1e9, 100
@@ -70,7 +64,7 @@ def describe(machine, parameters, schema, training):
     versions = {name: version(name) for name in there}
     return {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION if _is_new(machine, schema, training) else 5,
+        "format_version": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {**versions, "python": platform.python_version()},
         "machine": machine,
@@ -78,16 +72,6 @@ def describe(machine, parameters, schema, training):
         "schema": schema.to_dict(),
         "training": training,
     }
-
-
-def _is_new(machine, schema, training):
-    """Whether readers of format 5 do not know what a model holds."""
-    # Without labels, rare categories and missing numbers count less.
-    may_weigh = schema.names("category") or schema.missing == IMPUTE
-    is_weighed = may_weigh and not task_of(machine).takes_labels
-    several = len(training.get("classes") or ()) > 2
-    is_new = machine == "svdd-ensemble" or MACHINES[machine].is_baseline or several
-    return bool(is_new or schema.names("text", "boolean") or is_weighed)
 
 
 def save_model(path, pipeline, metadata, in_place_of=None):
@@ -206,19 +190,12 @@ def _metadata(path, file, whole=True):
             most = max(_ANY_MODEL, _MOST_PACKED * file.seek(0, io.SEEK_END))
             check_room(f"The model file {path}", unpacked, "unpacked", most)
             metadata = json.loads(archive.read(MEMBER))
-            written_in = metadata["format_version"]
-            if metadata["format"] != FORMAT or not isinstance(written_in, int):
+            if metadata["format"] != FORMAT:
                 raise _no_model(path)
-            if written_in > FORMAT_VERSION:
-                raise UserError(
-                    f"{path} was written by fewlabels {_writer(metadata)} in model format "
-                    f"{written_in}, but this is fewlabels {version('fewlabels')}, "
-                    f"which reads formats up to {FORMAT_VERSION}; update fewlabels."
-                )
+            _check_version(path, metadata)
             if not whole:
                 return metadata
-            # Older files have no digest.
-            if archive.testzip() or metadata.get("digest", _digest(archive)) != _digest(archive):
+            if archive.testzip() or metadata["digest"] != _digest(archive):
                 raise damaged
             if metadata["machine"] not in MACHINES:
                 raise _no_model(path)
@@ -235,6 +212,20 @@ def _metadata(path, file, whole=True):
     ) as error:
         raise damaged from error
     return metadata
+
+
+def _check_version(path, metadata):
+    """Refuse a file of another format than the one that is read."""
+    number = metadata["format_version"]
+    if type(number) is int and number == FORMAT_VERSION:  # True equals 1
+        return
+    is_newer = type(number) is int and number > FORMAT_VERSION
+    advice = "update fewlabels" if is_newer else "fit the model again"
+    raise UserError(
+        f"{path} was written by fewlabels {_writer(metadata)} in model format "
+        f"{number!s:.20}, but this is fewlabels {version('fewlabels')}, which reads "
+        f"format {FORMAT_VERSION} only; {advice}."
+    )
 
 
 def _check_description(metadata):
@@ -353,7 +344,7 @@ def _check_scoring(pipeline, schema):
 
 
 def is_model(path):
-    """Whether a file is a model, of whatever version."""
+    """Whether a file is a model, of whatever format."""
     try:
         with zipfile.ZipFile(path) as archive:
             return MEMBER in archive.namelist()

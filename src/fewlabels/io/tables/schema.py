@@ -1,9 +1,19 @@
 """What a model knows about the columns it was fitted to."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
+# Values that a description leaves out.
+_USUAL: dict[str, Any] = {
+    "missing": REFUSE,
+    "header": True,
+    "dates": (),
+    "features": "",
+    "empty_rows": "",
+}
+_USUAL_OF_COLUMNS: dict[str, Any] = {"decimal": ".", "unit": "", "words": None, "spellings": {}}
 # Columns of numbers that are in a file next to the table.
 _BESIDE = "features[{}]"
 
@@ -111,18 +121,13 @@ class Schema:
         return replace(self, columns=tuple(columns))
 
     def to_dict(self):
+        """Plain values by name, without those that most schemas and columns share."""
         values = asdict(self)
-        if self.missing == REFUSE:
-            del values["missing"]  # which readers of older formats do not know
-        if self.header:
-            del values["header"]
-        if not self.dates:
-            del values["dates"]
-        for key in ("features", "empty_rows"):
-            if not values[key]:
+        for key, usual in _USUAL.items():
+            if values[key] == usual:
                 del values[key]
         for column in values["columns"]:
-            for key, usual in (("decimal", "."), ("unit", ""), ("words", None), ("spellings", {})):
+            for key, usual in _USUAL_OF_COLUMNS.items():
                 if column[key] == usual:
                     del column[key]
         return values

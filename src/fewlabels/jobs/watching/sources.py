@@ -25,7 +25,7 @@ def unread_rows(path, schema, counted, size, reading):
     another file of the same name, and is read from its beginning.
     """
     chunks = _chunks(path, schema, size, reading)
-    reached = WatchProgress(digest=None) if counted.digest is None else WatchProgress()
+    reached = WatchProgress()
     for chunk in chunks:
         n, skip = len(chunk.complete), max(0, counted.rows - reached.rows)
         reached = reached.after(*_first(chunk, min(n, skip)))
@@ -52,7 +52,7 @@ def _chunks(path, schema, size, reading):
 
 def _is_another(reached, counted):
     """Whether the rows read so far aren't those counted: the first one, or all of them."""
-    if counted.digest is None or not reached.rows:
+    if not reached.rows:
         return False
     whole = reached.rows == counted.rows
     return reached.first != counted.first or (whole and reached.digest != counted.digest)

@@ -24,20 +24,18 @@ class WatchProgress(NamedTuple):
     """The number of rows counted, the hash of the first one, and a hash of all in their order.
 
     The hash of rows h_1, h_2, ... is ((h_1 m + h_2) m + ...) modulo 2^64, so it doesn't depend on
-    the pieces that the rows are read in. Hashes are None where an older version counted the rows.
+    the pieces that the rows are read in.
     """
 
     rows: int = 0
-    first: int | None = 0
-    digest: int | None = 0
+    first: int = 0
+    digest: int = 0
 
     def after(self, rows, complete):
         """Progress behind more rows; the ``complete`` ones have their cells in ``rows``."""
         n = len(complete)
         if n == 0:
             return self
-        if self.digest is None:
-            return self._replace(rows=self.rows + n)
         hashes = np.zeros(n, np.uint64)
         hashes[complete] = hash_pandas_object(rows, index=False).to_numpy()
         powers = np.full(n, _MULTIPLIER, np.uint64)
@@ -51,9 +49,8 @@ class WatchProgress(NamedTuple):
 _FORMAT = 1
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, rows INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fingerprints (
-  name TEXT PRIMARY KEY, first TEXT, digest TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sources (
+  name TEXT PRIMARY KEY, rows INTEGER, first TEXT, digest TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scores (slot INTEGER PRIMARY KEY, score REAL);
 CREATE TABLE IF NOT EXISTS reference (k INTEGER PRIMARY KEY, score REAL);
 CREATE TABLE IF NOT EXISTS kept (
@@ -91,7 +88,8 @@ class State:
             known = self.fact("format")
             if known not in (None, _FORMAT):
                 raise UserError(
-                    f"{self.path} was written by a newer version of fewlabels; update fewlabels."
+                    f"{self.path} is a state of format {known}, but this fewlabels reads format "
+                    f"{_FORMAT} only; update fewlabels, or pass another {ref('state')}."
                 )
             is_read = n_tables == self._n_tables() and known is not None
             if not is_read:
@@ -147,12 +145,9 @@ class State:
 
     def progress_of(self, source):
         """How many rows of a source were counted, and their fingerprint."""
-        row = self._base.execute("SELECT rows FROM sources WHERE name = ?", (source,)).fetchone()
-        if row is None:
-            return WatchProgress()
-        query = "SELECT first, digest FROM fingerprints WHERE name = ?"
-        found = self._base.execute(query, (source,)).fetchone() or (None, None)
-        return WatchProgress(row[0], *(None if value is None else int(value) for value in found))
+        query = "SELECT rows, first, digest FROM sources WHERE name = ?"
+        found = self._base.execute(query, (source,)).fetchone()
+        return WatchProgress() if found is None else WatchProgress(*map(int, found))
 
     def points(self):
         """Rows and logarithms of the evidence, for the picture."""
@@ -245,10 +240,9 @@ class State:
 
     def count(self, source, progress, points):
         """Keep the progress in a source, and points of the evidence for the picture."""
-        self._base.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", (source, progress.rows))
-        if progress.digest is not None:  # as text, as integers of SQLite have a sign
-            seen = (source, str(progress.first), str(progress.digest))
-            self._base.execute("INSERT OR REPLACE INTO fingerprints VALUES (?, ?, ?)", seen)
+        # Hashes are texts, as integers of SQLite have a sign.
+        seen = (source, progress.rows, str(progress.first), str(progress.digest))
+        self._base.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", seen)
         if points:
             self._base.executemany("INSERT OR REPLACE INTO points VALUES (?, ?)", points)
             n = self._base.execute("SELECT COUNT(*) FROM points").fetchone()[0]

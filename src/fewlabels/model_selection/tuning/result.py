@@ -21,9 +21,6 @@ class SearchCurve(NamedTuple):
     title: str
 
 
-Curve = SearchCurve  # as pickles of earlier versions name it
-
-
 class UnlabeledRows(NamedTuple):
     """What unlabelled rows change in the accuracy on held-out labels.
 
@@ -129,7 +126,7 @@ class TuningResult:
         self.__dict__.update(state)
         self.candidates = pd.DataFrame(state["candidates"])
         self.curve = SearchCurve(*state["curve"])
-        change = state.get("unlabeled_rows")
+        change = state["unlabeled_rows"]
         self.unlabeled_rows = change and UnlabeledRows(*change)
 
     def plot(self, ax=None):
