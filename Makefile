@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
 CORE := setup.py $(wildcard core/*.py core/src/*) src/fewlabels/_core/fewlabels.h
 # What meets the dependencies' interfaces: validation, files, tables, terminals, graphs.
-OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosystem.py tests/estimators/test_scikit_learn.py
+OLDEST_TESTS ?= tests/tables tests/cli tests/portability tests/one_class/test_ecosystem.py tests/one_class/test_scikit_learn.py
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 # What meets the version of Python: imports, docstrings, files, processes, threads, the commands.
-VERSIONS_TESTS ?= tests/options tests/io tests/labelling tests/hostile/test_sample.py \
+VERSIONS_TESTS ?= tests/options tests/tables tests/labelling tests/hostile/test_sample.py \
   tests/meta --ignore tests/meta/test_shown_code.py tests/cluster/test_machines.py \
   $(addprefix tests/cli/test_,errors.py fit.py predict.py process.py reading.py) \
   $(addprefix tests/estimators/test_,ecosystem.py scikit_learn.py two_threads.py)

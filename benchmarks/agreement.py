@@ -189,9 +189,9 @@ def fitted(X, gamma, slack, solver):
 
 def penalised_vector(X, gamma, solver):
     """What a penalty solver returns before its answer is moved onto the simplex."""
-    from fewlabels.gram import make_gram
     from fewlabels.kernels import RBF
-    from fewlabels.problem import svdd_squared
+    from fewlabels.kernels.operators import make_gram
+    from fewlabels.one_class.problem import svdd_squared
     from fewlabels.solvers.papers.interior_point import solve_interior_point
     from fewlabels.solvers.papers.lagrangian import solve_lagrangian
     from fewlabels.solvers.papers.projected import solve_projected

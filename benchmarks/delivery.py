@@ -40,7 +40,7 @@ from common import (
 from pu_bench.data import REAL_SETS, label_some
 from sklearn.metrics import roc_auc_score
 
-from fewlabels.jobs.training.train import train
+from fewlabels.pipeline.training.train import train
 
 # File and positive classes; None keeps the classes.
 FEW = {

@@ -46,8 +46,8 @@ def generate(path, n_rows, n_columns):
 
 def speed(n_columns):
     """Kernel values a second, between rows in memory, with every core."""
-    from fewlabels.gram import make_gram
     from fewlabels.kernels import RBF
+    from fewlabels.kernels.operators import make_gram
 
     X = np.random.default_rng(0).standard_normal((400_000, n_columns), np.float32)
     gram, columns = make_gram(RBF(1.0 / n_columns), X, n_jobs=os.cpu_count()), np.arange(512)

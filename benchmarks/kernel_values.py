@@ -33,9 +33,9 @@ def serve():
     """Measure the cases whose descriptions arrive on stdin."""
     import scipy.sparse as sp
 
-    from fewlabels.gram.row_map import RowMap
-    from fewlabels.gram.rows import packed
     from fewlabels.kernels import make_kernel
+    from fewlabels.kernels.operators.row_map import RowMap
+    from fewlabels.kernels.operators.rows import packed
 
     made = {}
 

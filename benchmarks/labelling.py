@@ -30,8 +30,8 @@ import pandas as pd
 from labelling_bench.chromium import Chromium
 from sklearn.datasets import load_breast_cancer
 
-from fewlabels.io.answers.file import read_answers
 from fewlabels.labelling.session import Session
+from fewlabels.tables.answers.file import read_answers
 
 WIDE, PHONE = 1280, 390
 OTHER = "somebody-else"

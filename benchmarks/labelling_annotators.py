@@ -24,9 +24,9 @@ import numpy as np
 from labelling_bench.sets import CHOSEN_ON, UNSEEN, draw_of, encoder_of, text_columns
 from labelling_bench.summary import entries, tables
 
-from fewlabels.io.answers.file import AnswerFile
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import TARGET, Session
+from fewlabels.tables.answers.file import AnswerFile
 
 LOOKS = (50, 100, 200)
 STEP = 5

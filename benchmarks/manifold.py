@@ -33,7 +33,7 @@ from sklearn.svm import SVC
 from fewlabels import S3VM, tune
 from fewlabels.kernels import Manifold
 from fewlabels.kernels.width import distance_gamma
-from fewlabels.model_selection.tuning.graph import choose_graph
+from fewlabels.model_selection.semi_supervised.graph import choose_graph
 from fewlabels.model_selection.tuning.search import Search
 
 # Name, file, key of the labelled rows; and whether the choice was made with the set in sight.

@@ -228,9 +228,9 @@ def objective(rows, coef, gamma, block=2048):
 
 def floor(model, X, gamma):
     """What evaluating the support vectors' columns once would cost."""
-    from fewlabels._threads import resolve_n_jobs
-    from fewlabels.gram import make_gram
+    from fewlabels._util.threads import resolve_n_jobs
     from fewlabels.kernels import RBF
+    from fewlabels.kernels.operators import make_gram
 
     gram = make_gram(RBF(gamma), X, n_jobs=resolve_n_jobs(None))
     rng = np.random.default_rng(1)

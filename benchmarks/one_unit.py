@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from fewlabels import S3VM, PUEnsemble, SVDDEnsemble
-from fewlabels.training.units import common_unit
+from fewlabels.data.units import common_unit
 
 IN_SIGHT = [
     "usps", "mnist", "chapelle_text", "ssl_text", "mushrooms", "phishing", "a9a", "w8a",

@@ -80,7 +80,7 @@ def command(*arguments):
 
 def check(data, out, model, stretch=2_000_000):
     """Compare stretches of both files; gives the rows compared and the largest deviation."""
-    from fewlabels.io.models.files import load_model
+    from fewlabels.tables.models.files import load_model
 
     pipeline, _, _ = load_model(model)
     size_in, size_out = data.stat().st_size, out.stat().st_size
@@ -113,11 +113,11 @@ def check(data, out, model, stretch=2_000_000):
 
 def floors(data, model, folder, n_bytes=150_000_000):
     """CPU seconds per million rows of every stage by itself."""
-    from fewlabels.io.tables.chunks import iterate_chunks
-    from fewlabels.io.tables.tally import Tally
-    from fewlabels.io.write import table_writer
-    from fewlabels.jobs.pieces import rows_with
-    from fewlabels.jobs.scorer import Scorer
+    from fewlabels.pipeline.pieces import rows_with
+    from fewlabels.pipeline.scorer import Scorer
+    from fewlabels.tables.columns.tally import Tally
+    from fewlabels.tables.reading.chunks import iterate_chunks
+    from fewlabels.tables.write import table_writer
 
     with open(data, "rb") as file:
         part = file.read(n_bytes).rsplit(b"\n", 1)[0] + b"\n"

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import norm
 
 from fewlabels import PUSVM, S3VM, tune
-from fewlabels._deadline import ENDLESS
+from fewlabels._util.deadline import ENDLESS
 from fewlabels.report.evidence.testing import tested
 
 

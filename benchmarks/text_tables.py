@@ -46,7 +46,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from fewlabels import fit_table
-from fewlabels.jobs import score
+from fewlabels.pipeline import score
 
 FILLER = (
     "i we the a to of and is was in on it with for this that please my our your today yesterday "

@@ -29,11 +29,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, PUEnsemble, tune
-from fewlabels._deadline import ENDLESS
+from fewlabels._util.deadline import ENDLESS
 from fewlabels.baselines.methods import decision_of, few_label_methods, pu_methods
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison import classification as of_classes
-from fewlabels.model_selection.comparison import positive_unlabelled as of_positives
+from fewlabels.model_selection.positive_unlabelled import comparison as of_positives
+from fewlabels.model_selection.semi_supervised import comparison as of_classes
 from fewlabels.report.evidence.intervals import counted_interval
 from fewlabels.report.evidence.testing import tested
 

@@ -92,7 +92,7 @@ _TASKS = [
     ("Learn from a few labels", ["fewlabels.S3VM"]),
     (
         "Fit a table in one call",
-        ["fewlabels.fit_table", "fewlabels.load", "fewlabels.TableEncoder", "fewlabels.jobs"],
+        ["fewlabels.fit_table", "fewlabels.load", "fewlabels.TableEncoder", "fewlabels.pipeline"],
     ),
     ("Label rows", ["fewlabels.label", "fewlabels.labelling", "fewlabels.querying"]),
     (
@@ -118,7 +118,7 @@ _TASKS = [
     ("Report versions", ["fewlabels"]),
     ("State and solve the optimisation problem", ["fewlabels.problem", "fewlabels.solvers"]),
     ("Follow a solution", ["fewlabels.solvers.path"]),
-    ("Compute kernel values", ["fewlabels.gram"]),
+    ("Compute kernel values", ["fewlabels.kernels.operators"]),
 ]
 
 

@@ -29,19 +29,19 @@ ALWAYS = ["tests/meta/test_house.py", "tests/meta/test_layers.py"]
 SMOKE = [
     "tests/core/test_library.py",
     "tests/problem/test_dual.py",
-    "tests/estimators/test_one_class.py",
-    "tests/estimators/test_pu.py",
-    "tests/estimators/test_s3vm.py",
-    "tests/streams/test_rows.py",
-    "tests/io/test_files.py",
+    "tests/one_class/test_one_class.py",
+    "tests/positive_unlabelled/test_pu.py",
+    "tests/semi_supervised/test_s3vm.py",
+    "tests/rows/test_row_store.py",
+    "tests/tables/test_files.py",
     "tests/cli/test_predict.py",
-    "tests/options/test_schema.py",
+    "tests/pipeline/test_schema.py",
 ]
 CODE = "tests/meta/test_shown_code.py"
 PROSE = ["tests/meta/test_vocabulary.py", "tests/meta/test_documentation.py"]
 # What other files affect: the beginning of a path, and tests.
 OTHERS = {
-    "core/": ["tests/core", "tests/gram", "tests/problem"],
+    "core/": ["tests/core", "tests/kernels", "tests/problem"],
     "changelog.d/": ["tests/meta/test_changelog.py"],
     "pyproject.toml": [f"tests/meta/test_{name}.py" for name in ("bounds", "extras", "versions")],
     "Makefile": [f"tests/meta/test_{name}.py" for name in ("quick", "documentation", "versions")],

@@ -75,9 +75,9 @@ def floor(model, draw):
     own product of kernel columns with coefficients, on the same rows in the same process.
     With the linear kernel the floor is that product for all support vectors, O((n_U + n_SV) d).
     """
-    from fewlabels._threads import resolve_n_jobs
-    from fewlabels.gram import make_gram
+    from fewlabels._util.threads import resolve_n_jobs
     from fewlabels.kernels import RBF, Linear
+    from fewlabels.kernels.operators import make_gram
 
     linear = model.kernel == "linear"
     X = draw.X[draw.n_positive :]

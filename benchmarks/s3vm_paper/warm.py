@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewlabels.data.labels.semi_supervised import read_semi_labels
 from fewlabels.kernels.rows import shift_of
-from fewlabels.labels.semi_supervised import read_semi_labels
-from fewlabels.problem.semi_supervised import SemiSupervised
+from fewlabels.semi_supervised.annealing import solution_of
+from fewlabels.semi_supervised.data import S3VMData
+from fewlabels.semi_supervised.problem import SemiSupervised
 from fewlabels.solvers import Settings
 from fewlabels.solvers.cccp import Steps, solve_cccp
 from fewlabels.solvers.decomposition import warm_start
 from fewlabels.solvers.whole import gram_over
-from fewlabels.training.semi_supervised.annealing import solution_of
-from fewlabels.training.semi_supervised.data import S3VMData
 
 
 @dataclass

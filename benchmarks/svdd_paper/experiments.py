@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewlabels.gram import PrecomputedGram
-from fewlabels.problem import svdd_squared
+from fewlabels.kernels.operators import PrecomputedGram
+from fewlabels.one_class.problem import svdd_squared
 from fewlabels.solvers.papers.interior_point import solve_interior_point
 from fewlabels.solvers.papers.lagrangian import solve_lagrangian
 from fewlabels.solvers.papers.projected import solve_projected

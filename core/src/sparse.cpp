@@ -1,4 +1,4 @@
-// Kernel values between CSR rows; see gram/rows.py.
+// Kernel values between CSR rows; see kernels/operators/rows.py.
 //
 // A group of columns is held dense and interleaved: lanes[k, c] is feature k of column c. One
 // stored entry of a row serves them all, and their sums stay in registers over the whole row.

@@ -1,4 +1,4 @@
-// Kernel values between dense rows, tile by tile; see gram/rows.py.
+// Kernel values between dense rows, tile by tile; see kernels/operators/rows.py.
 //
 // A tile holds 768 bytes of each feature: tiles[t, k, i] is feature k of row t * width + i. The
 // inner loop takes a strip of rows and four columns, whose products stay in registers over a chain

@@ -4,13 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._versions import show_versions
-    from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
-    from .io.stored import stored_rows
-    from .jobs.encoder import TableEncoder
-    from .jobs.table import fit_table, load
+    from ._util.versions import show_versions
     from .labelling.notebook import label
     from .model_selection import tune
+    from .one_class.one_class_svm import OneClassSVM
+    from .one_class.svdd import SVDD
+    from .one_class.svdd_ensemble import SVDDEnsemble
+    from .pipeline.encoder import TableEncoder
+    from .pipeline.table import fit_table, load
+    from .positive_unlabelled.pu_ensemble import PUEnsemble
+    from .positive_unlabelled.pusvm import PUSVM
+    from .semi_supervised.s3vm import S3VM
+    from .tables.stored import stored_rows
 
 __version__ = "0.1.0"
 
@@ -19,12 +24,12 @@ __version__ = "0.1.0"
 _ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble")
 _HOMES = {
     **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
-    "TableEncoder": "fewlabels.jobs",
-    "fit_table": "fewlabels.jobs",
+    "TableEncoder": "fewlabels.pipeline",
+    "fit_table": "fewlabels.pipeline",
     "label": "fewlabels.labelling",
-    "load": "fewlabels.jobs",
-    "show_versions": "fewlabels._versions",
-    "stored_rows": "fewlabels.io.stored",
+    "load": "fewlabels.pipeline",
+    "show_versions": "fewlabels._util.versions",
+    "stored_rows": "fewlabels.tables.stored",
     "tune": "fewlabels.model_selection",
 }
 

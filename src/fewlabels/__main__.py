@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from ._extras import MissingExtra, require
+from ._util.extras import MissingExtra, require
 
 
 def main():

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from fewlabels._util.messages import UserError
 from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline, PUBaseline
 from fewlabels.baselines._base import fitted_quietly
 from fewlabels.baselines.methods import (
@@ -17,14 +18,13 @@ from fewlabels.baselines.methods import (
     decision_of,
 )
 from fewlabels.inspection import explain
-from fewlabels.io.models.files import describe, load_model, save_model, trusted_types
-from fewlabels.io.tables.schema import Schema
+from fewlabels.one_class.task import ONE_CLASS
 from fewlabels.onnx import to_onnx
-from fewlabels.options.words import UserError
-from fewlabels.tasks.classification import CLASSIFICATION
-from fewlabels.tasks.machines import MACHINES, machine_class, task_of
-from fewlabels.tasks.one_class import ONE_CLASS
-from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
+from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
+from fewlabels.semi_supervised.task import CLASSIFICATION
+from fewlabels.tables.columns.schema import Schema
+from fewlabels.tables.models.files import describe, load_model, save_model, trusted_types
+from fewlabels.tasks import MACHINES, machine_class, task_of
 
 
 @parametrize_with_checks(

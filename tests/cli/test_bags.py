@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import SVDD, SVDDEnsemble
-from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.jobs.training.choice import different_rows
-from fewlabels.options.words import UserError
+from fewlabels._util.messages import UserError
+from fewlabels.pipeline.training.choice import different_rows
+from fewlabels.tables.models.files import load_model, read_metadata
 
 
 @pytest.fixture

@@ -346,7 +346,7 @@ def test_without_permission(run, tmp_path, model):
 
 
 def test_a_disk_that_is_full(run, tmp_path, model, monkeypatch):
-    from fewlabels.io.formats import delimited
+    from fewlabels.tables.formats import delimited
 
     def full(*arguments):
         raise OSError(28, "No space left on device")

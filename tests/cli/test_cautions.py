@@ -9,13 +9,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from fewlabels import S3VM
-from fewlabels._deadline import Deadline
-from fewlabels.jobs.summary import _over_budget, answer
-from fewlabels.jobs.training.budget import Budget
-from fewlabels.jobs.training.choice import SearchPlan
-from fewlabels.jobs.training.comparison import comparison_facts
-from fewlabels.jobs.training.figures import why_settings
-from fewlabels.options.flags import as_flags
+from fewlabels._util.deadline import Deadline
+from fewlabels.pipeline.options.flags import as_flags
+from fewlabels.pipeline.summary import _over_budget, answer
+from fewlabels.pipeline.training.budget import Budget
+from fewlabels.pipeline.training.choice import SearchPlan
+from fewlabels.pipeline.training.comparison import comparison_facts
+from fewlabels.pipeline.training.figures import why_settings
 
 SAMPLE = "the labelled rows are a random sample of the positives"
 

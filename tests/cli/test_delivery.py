@@ -10,14 +10,15 @@ import pytest
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, fit_table
 from fewlabels.baselines import PUBaseline
 from fewlabels.baselines.methods import ComparedMethod, pu_methods
-from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.jobs.training import comparison as delivery
 from fewlabels.model_selection import BaselineComparison, compare_with_baselines
-from fewlabels.model_selection.comparison import classification, positive_unlabelled
 from fewlabels.model_selection.comparison.measured import Measured
-from fewlabels.model_selection.comparison.positive_unlabelled import candidates
 from fewlabels.model_selection.comparison.run import Scores
-from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
+from fewlabels.model_selection.positive_unlabelled import comparison as positive_unlabelled
+from fewlabels.model_selection.positive_unlabelled.comparison import candidates
+from fewlabels.model_selection.semi_supervised import comparison as classification
+from fewlabels.pipeline.training import comparison as delivery
+from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
+from fewlabels.tables.models.files import load_model, read_metadata
 
 TREES = "extremely random trees, labels only"
 NAME = "extra-trees"

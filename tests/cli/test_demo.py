@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from fewlabels.cli.demo.run import moved_images, side_by_side
-from fewlabels.io.models.files import load_model
+from fewlabels.tables.models.files import load_model
 
 
 @pytest.mark.parametrize(

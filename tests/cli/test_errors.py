@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewlabels import SVDD
-from fewlabels.jobs.scorer import Scorer
+from fewlabels.pipeline.scorer import Scorer
 
 GOOD = "a,b\n" + "\n".join(f"{i % 7},{i % 5}" for i in range(20)) + "\n"
 
@@ -402,7 +402,7 @@ def test_predict(run, tmp_path, model, case):
 
 
 def test_later_pieces_are_counted_too(run, tmp_path, model, monkeypatch):
-    from fewlabels.io.tables import chunks
+    from fewlabels.tables.reading import chunks
 
     monkeypatch.setattr(chunks, "_ROWS", 256)
     monkeypatch.setattr(chunks, "_VALUES", 1)

@@ -15,8 +15,8 @@ import pytest
 
 import fewlabels.cli
 from fewlabels import fit_table
+from fewlabels._util.messages import UserError, printable
 from fewlabels.cli.terminal.show import guard
-from fewlabels.options.words import UserError, printable
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 NAMES = [f"wi{ESCAPE}dth", "he\u202eight", "a\r\nError: b", "c\x9b2J"]

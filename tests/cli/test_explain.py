@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewlabels.inspection import explain
-from fewlabels.io.models.files import load_model
+from fewlabels.tables.models.files import load_model
 
 COLUMNS = ["width", "height", "colour", "ok"]
 
@@ -89,7 +89,7 @@ def test_a_matrix(run, tmp_path):
 
 
 def test_only_as_much_is_read_as_is_needed(run, tmp_path, model, table, monkeypatch):
-    from fewlabels.io.tables import chunks
+    from fewlabels.tables.reading import chunks
 
     monkeypatch.setattr(chunks, "_VALUES", 1)  # 256 rows a piece
     large = pd.concat([table] * 10, ignore_index=True)

@@ -9,7 +9,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 
-from fewlabels.io.models.files import load_model
+from fewlabels.tables.models.files import load_model
 
 
 def scores_of(path, table):

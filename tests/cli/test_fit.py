@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
-from fewlabels.estimators.base.left_out import count_outside
-from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.options.fit import ONE_CLASS_NU
+from fewlabels.one_class.left_out import count_outside
+from fewlabels.pipeline.options.fit import ONE_CLASS_NU
+from fewlabels.tables.models.files import load_model, read_metadata
 
 
 def test_target_and_normal_value(run, data, tmp_path, table):

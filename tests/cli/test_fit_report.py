@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewlabels._util.messages import Message, ref
 from fewlabels.cli.fit import page_path
-from fewlabels.io.models.files import load_model, read_metadata
-from fewlabels.options.words import Message, ref
 from fewlabels.report import is_report
+from fewlabels.tables.models.files import load_model, read_metadata
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -58,7 +58,7 @@ def no_page(monkeypatch):
         path.write_text("<!doctype html>\n<!-- fewlabels report -->\n")
         training.metadata["training"]["notes"].append("told while reporting")
 
-    monkeypatch.setattr("fewlabels.jobs.training.train.write_report_of", write)
+    monkeypatch.setattr("fewlabels.pipeline.training.train.write_report_of", write)
     return parts
 
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
-from fewlabels.io.models.files import load_model
-from fewlabels.jobs.tasks import Choice
-from fewlabels.jobs.training import fitting
-from fewlabels.jobs.training.choice import plan_search
-from fewlabels.options.fit import FitOptions
+from fewlabels.pipeline.options.fit import FitOptions
+from fewlabels.pipeline.tasks import Choice
+from fewlabels.pipeline.training import fitting
+from fewlabels.pipeline.training.choice import plan_search
+from fewlabels.tables.models.files import load_model
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -201,7 +201,7 @@ def test_the_command_can_be_given_again(run, normal, tmp_path, monkeypatch):
         said.update(options, arguments=arguments, observer=None)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fewlabels.jobs.training.train.train_file", train)
+    monkeypatch.setattr("fewlabels.pipeline.training.train.train_file", train)
     arguments = [str(normal), "-o", str(tmp_path / "my model"), "--keep", "size", "--keep", "age",
                  "--no-scale", "--machine", "one-class", "-q", "--time-budget", "3",
                  "--no-report"]  # fmt: skip

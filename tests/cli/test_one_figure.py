@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels.jobs.training import budget
+from fewlabels.pipeline.training import budget
 from fewlabels.report.page import words
 
 pytestmark = pytest.mark.usefixtures("few_trees")

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.cli.terminal import progress
-from fewlabels.io.formats import blocks as tables
-from fewlabels.io.models.files import load_model
-from fewlabels.jobs import Observer, score_file
+from fewlabels.pipeline import Observer, score_file
+from fewlabels.tables.formats import blocks as tables
+from fewlabels.tables.models.files import load_model
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")

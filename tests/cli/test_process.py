@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from fewlabels.jobs.scorer import Scorer
+from fewlabels.pipeline.scorer import Scorer
 
 
 def _python(*arguments):
@@ -158,7 +158,7 @@ def test_ctrl_c_twice(tmp_path):
 
 
 def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
-    from fewlabels.jobs.training import preparing, train
+    from fewlabels.pipeline.training import preparing, train
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
@@ -203,7 +203,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "fewlabels.cli.fit", "fewlabels.io.models.files"])
+@pytest.mark.parametrize("module", ["typer", "fewlabels.cli.fit", "fewlabels.tables.models.files"])
 def test_ctrl_c_while_modules_are_imported(module):
     done = subprocess.run(
         [sys.executable, "-c", _WHILE_IMPORTING.replace("MODULE", repr(module))],

@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM
 from fewlabels.class_prior import METHODS, estimate_prior, pooled_from_unlabeled
-from fewlabels.io.models.files import load_model
-from fewlabels.jobs import score_file
-from fewlabels.jobs.tasks.positive_unlabelled import PRIOR_CONFIDENCE
+from fewlabels.pipeline import score_file
+from fewlabels.pipeline.tasks.positive_unlabelled import PRIOR_CONFIDENCE
+from fewlabels.tables.models.files import load_model
 
 N, N_LABELED, N_POSITIVE = 240, 40, 100
 

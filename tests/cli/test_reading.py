@@ -187,7 +187,7 @@ def test_from_a_notebook(tmp_path):
     import pandas as pd
 
     from fewlabels import fit_table
-    from fewlabels.options.words import UserError
+    from fewlabels._util.messages import UserError
 
     path = write(tmp_path / "de.csv")
     options = dict(target="status", prior=0.2, time_budget=0, report=False)

@@ -10,7 +10,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import S3VM, PUEnsemble
-from fewlabels.io.models.files import load_model
+from fewlabels.tables.models.files import load_model
 
 N, N_LABELED = 160, 10
 

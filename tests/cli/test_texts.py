@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from fewlabels import fit_table
-from fewlabels.io.formats import blocks
-from fewlabels.io.models.files import load_model
-from fewlabels.io.tables import chunks
+from fewlabels.tables.formats import blocks
+from fewlabels.tables.models.files import load_model
+from fewlabels.tables.reading import chunks
 
 RNG = np.random.default_rng(0)
 N = 120

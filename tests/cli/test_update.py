@@ -14,9 +14,9 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import S3VM, SVDD
-from fewlabels.io.models.files import describe, load_model, save_model
-from fewlabels.jobs import Observer, updating
-from fewlabels.options.words import Message, ref
+from fewlabels._util.messages import Message, ref
+from fewlabels.pipeline import Observer, updating
+from fewlabels.tables.models.files import describe, load_model, save_model
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fewlabels import PUEnsemble, SVDDEnsemble
-from fewlabels._threads import run_in_order
+from fewlabels._util.threads import run_in_order
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

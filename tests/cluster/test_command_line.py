@@ -9,13 +9,13 @@ import pytest
 from distributed import LocalCluster, get_worker
 from typer.testing import CliRunner
 
-from fewlabels import jobs
+from fewlabels import pipeline as jobs
 from fewlabels.cli import app
-from fewlabels.io.formats.registry import FORMATS
-from fewlabels.io.models.files import load_model
-from fewlabels.jobs.cluster import training
-from fewlabels.jobs.training import large
 from fewlabels.model_selection.tuning.search import Search
+from fewlabels.pipeline.cluster import training
+from fewlabels.pipeline.training import large
+from fewlabels.tables.formats.registry import FORMATS
+from fewlabels.tables.models.files import load_model
 
 N, FILES = 900, 3
 
@@ -170,7 +170,7 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     refused("is a pattern, which needs a cluster", files)
     refused("No file matches", tmp_path / "*.nothing", "--workers", 1)
     refused("pass one", files, "--workers", 1, "--scheduler", address)
-    monkeypatch.setattr("fewlabels.jobs.cluster.files._PATIENCE", 0.5)
+    monkeypatch.setattr("fewlabels.pipeline.cluster.files._PATIENCE", 0.5)
     refused("No Dask scheduler answers at", files, "--scheduler", "tcp://127.0.0.1:9")
     (tmp_path / "rows.npy").write_bytes(b"123")
     refused(

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble, tune
-from fewlabels.model_selection.tuning import graph
+from fewlabels.model_selection.semi_supervised import graph
 from fewlabels.model_selection.tuning.search import Search
 
 RNG = np.random.default_rng(0)

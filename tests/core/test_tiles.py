@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from fewlabels._core import columns as stored
 from fewlabels._core import tiles
-from fewlabels.gram.rows import SparseRows, TiledRows
 from fewlabels.kernels.base import Map
+from fewlabels.kernels.operators.rows import SparseRows, TiledRows
 
 MAPS = {
     Map.EXP2: lambda z: np.exp2(np.minimum(z, 0.0)),

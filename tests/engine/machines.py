@@ -7,9 +7,10 @@ import numpy as np
 from reference import dual_bound, kernel_matrix, kkt_residual, objective, solve_qp
 from reference.problems import implied_interval, random_penalty, random_point
 
-from fewlabels.gram import BorderedGram, make_gram
 from fewlabels.kernels import make_kernel
-from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.kernels.operators import BorderedGram, make_gram
+from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Status
 
 MACHINES = (

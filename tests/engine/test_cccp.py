@@ -7,8 +7,8 @@ import pytest
 from reference import kernel_matrix, kkt_residual
 from reference.pu import clouds
 
-from fewlabels.gram import PrecomputedGram
-from fewlabels.problem import pu_ramp_step
+from fewlabels.kernels.operators import PrecomputedGram
+from fewlabels.positive_unlabelled.problem import pu_ramp_step
 from fewlabels.solvers import Status, solve_decomposition
 from fewlabels.solvers.cccp import solve_cccp
 

@@ -12,9 +12,9 @@ from reference import kernel_matrix, penalty_value
 from reference.problems import random_point
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.gram import FormedGram, LinearGram, RowsGram, equal_rows, make_gram
-from fewlabels.gram.equal_rows import Copies
 from fewlabels.kernels import RBF, Callable, Linear, Precomputed
+from fewlabels.kernels.operators import FormedGram, LinearGram, RowsGram, equal_rows, make_gram
+from fewlabels.kernels.operators.equal_rows import Copies
 from fewlabels.problem import Penalty
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.decomposition import warm_start

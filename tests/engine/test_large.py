@@ -6,9 +6,10 @@ import scipy.sparse as sp
 from reference import dual_bound, kernel_matrix, kkt_residual, objective
 from reference.problems import implied_interval
 
-from fewlabels.gram import BorderedGram, make_gram
 from fewlabels.kernels import RBF
-from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.kernels.operators import BorderedGram, make_gram
+from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Status, solve_decomposition
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -158,7 +158,7 @@ def test_order_of_rows_does_not_matter(machine, rng):
     n = case.problem.gram.n
     order = rng.permutation(n - 1)
     order = np.append(order, n - 1)  # the virtual row stays last
-    from fewlabels.gram import PrecomputedGram
+    from fewlabels.kernels.operators import PrecomputedGram
     from fewlabels.problem import DualProblem
 
     K = (case.Q - np.diag(case.problem.ridge)) / case.problem.scale

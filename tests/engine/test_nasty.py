@@ -18,9 +18,10 @@ from reference import kernel_matrix, kkt_residual, objective
 
 from fewlabels import OneClassSVM
 from fewlabels._core.block import Outcome
-from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF, Callable, Linear, Polynomial, Sigmoid
-from fewlabels.problem import DualProblem, Penalty, one_class, svdd_squared
+from fewlabels.kernels.operators import BorderedGram, PrecomputedGram, make_gram
+from fewlabels.one_class.problem import one_class, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Status, solve_decomposition, whole
 
 pytestmark = pytest.mark.filterwarnings("error")

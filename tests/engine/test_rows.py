@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.problems import KINDS
 
-from fewlabels.gram import CachedGram, PrecomputedGram, SumGram, make_gram
 from fewlabels.kernels import RBF, Callable, Linear, Polynomial
-from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.kernels.operators import CachedGram, PrecomputedGram, SumGram, make_gram
+from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Settings, Status
 from fewlabels.solvers.decomposition import collected, memory_rows
 from fewlabels.solvers.engine.engine import Engine
@@ -281,7 +282,7 @@ def grams(rng, n=40):
 @pytest.mark.parametrize("bordered", [False, True])
 @pytest.mark.parametrize("name", sorted(grams(np.random.default_rng(0))))
 def test_columns_are_understood_by_every_part(name, bordered, rng):
-    from fewlabels.gram import BorderedGram, Columns
+    from fewlabels.kernels.operators import BorderedGram, Columns
 
     gram = grams(rng)[name]
     if bordered:

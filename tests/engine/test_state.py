@@ -16,9 +16,10 @@ from engine.machines import (
     random_feasible,
 )
 
-from fewlabels.gram import GramOperator, RowMap, RowsGram, make_gram
 from fewlabels.kernels import RBF
-from fewlabels.problem import DualProblem, one_class
+from fewlabels.kernels.operators import GramOperator, RowMap, RowsGram, make_gram
+from fewlabels.one_class.problem import one_class
+from fewlabels.problem import DualProblem
 from fewlabels.solvers import Settings, Status, solve_decomposition
 
 pytestmark = pytest.mark.filterwarnings("error")

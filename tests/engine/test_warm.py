@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from reference import kernel_matrix
 from reference.pu import clouds
 
-from fewlabels.gram import PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
-from fewlabels.problem import DualProblem, Penalty, pu_double_hinge, pu_ramp_step
+from fewlabels.kernels.operators import PrecomputedGram, make_gram
+from fewlabels.positive_unlabelled.problem import pu_double_hinge, pu_ramp_step
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.decomposition import warm_start
 

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from reference import kkt_residual
 
-from fewlabels.gram import make_gram
 from fewlabels.kernels import make_kernel
-from fewlabels.problem import one_class, svdd_squared
+from fewlabels.kernels.operators import make_gram
+from fewlabels.one_class.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.run import WHOLE
 from fewlabels.solvers.whole import Met

@@ -13,16 +13,16 @@ import pandas as pd
 import pyarrow as pa
 
 from fewlabels import PUSVM, S3VM, fit_table
+from fewlabels._util.messages import UserError
 from fewlabels.baselines import FewLabelsBaseline
 from fewlabels.class_prior import split_labels
-from fewlabels.io.answers.file import AnswerEntry, AnswerFile
-from fewlabels.io.given import source_of
-from fewlabels.io.tables.training import read_training
+from fewlabels.data.labels.semi_supervised import is_labelled, read_semi_labels
 from fewlabels.labelling.session import Session
-from fewlabels.labels.semi_supervised import is_labelled, read_semi_labels
 from fewlabels.model_selection import LabeledKFold
-from fewlabels.options.words import UserError
 from fewlabels.querying import Random
+from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
+from fewlabels.tables.given import source_of
+from fewlabels.tables.reading.training import read_training
 
 from . import shell
 from .verdict import Verdict, require

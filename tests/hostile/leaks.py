@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from fewlabels import TableEncoder, fit_table
-from fewlabels.io.given import source_of
-from fewlabels.io.tables.target import class_rows, normal_rows, positive_rows
-from fewlabels.io.tables.training import read_training
-from fewlabels.jobs.priors import prior
 from fewlabels.labelling.rows import SessionRows
+from fewlabels.pipeline.priors import prior
+from fewlabels.tables.columns.target import class_rows, normal_rows, positive_rows
+from fewlabels.tables.given import source_of
+from fewlabels.tables.reading.training import read_training
 
 from .verdict import require
 

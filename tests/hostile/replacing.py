@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from fewlabels import SVDD, fit_table, load, stored_rows
-from fewlabels.io.answers.file import AnswerEntry, AnswerFile
-from fewlabels.io.models.files import read_header
-from fewlabels.options.words import UserError
+from fewlabels._util.messages import UserError
+from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
+from fewlabels.tables.models.files import read_header
 
 from . import shell
 from .verdict import Verdict, Wrong, refusal, require
@@ -194,7 +194,7 @@ class Case:
     def _make_labels(self, place, k):
         import pyarrow as pa
 
-        from fewlabels.io.answers.rows import RowKeys, cells_of
+        from fewlabels.tables.answers.rows import RowKeys, cells_of
 
         table = self._table(0)[["a", "b"]]
         table.to_csv(place / "d.csv", index=False)
@@ -288,7 +288,7 @@ class Case:
         return json.dumps([facts, columns]), _scores_of(model)
 
     def _label(self, path):
-        from fewlabels.io.answers.file import read_answers
+        from fewlabels.tables.answers.file import read_answers
 
         found = read_answers(path)
         return json.dumps(found.about), tuple(sorted(found.labels().items()))

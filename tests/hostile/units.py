@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewlabels import TableEncoder
-from fewlabels.training.units import common_unit, is_feature_table
+from fewlabels.data.units import common_unit, is_feature_table
 
 from .verdict import require
 

@@ -13,8 +13,8 @@ import pandas as pd
 from scipy.stats import betabinom
 
 from fewlabels import fit_table, load
-from fewlabels.io.encoding.fit import known_categories
-from fewlabels.jobs import update
+from fewlabels.pipeline import update
+from fewlabels.tables.encoding.fit import known_categories
 
 from .verdict import require
 

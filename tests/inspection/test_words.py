@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from fewlabels import SVDD, TableEncoder
 from fewlabels.inspection import explain
 from fewlabels.inspection.words import word_changes
-from fewlabels.io.encoding.texts import spans
 from fewlabels.report.reasons import excerpt
+from fewlabels.tables.encoding.texts import spans
 
 
 def _counts(rows):

@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from fewlabels import fit_table
+from fewlabels._util.messages import UserError
 from fewlabels.cli import app
-from fewlabels.io.given import source_of
-from fewlabels.io.tables.training import read_training
+from fewlabels.data.labels.blanks import MISSING
 from fewlabels.labelling.session import Session
-from fewlabels.labels.blanks import MISSING
-from fewlabels.options.words import UserError
+from fewlabels.tables.given import source_of
+from fewlabels.tables.reading.training import read_training
 
 BLANKS = [*MISSING, " ", " NA ", "+nan", "nAn"]
 ALIKE = [

@@ -16,12 +16,12 @@ import pytest
 pytest.importorskip("starlette", reason="the page takes fewlabels[label]")
 pytest.importorskip("uvicorn", reason="the page takes fewlabels[label]")
 
-from fewlabels.io.answers.file import read_answers
-from fewlabels.io.models.files import load_model
+from fewlabels._util.messages import ref
 from fewlabels.labelling import learner as learner_module
 from fewlabels.labelling.running import Running
 from fewlabels.labelling.session import Session
-from fewlabels.options.words import ref
+from fewlabels.tables.answers.file import read_answers
+from fewlabels.tables.models.files import load_model
 
 
 class Client:

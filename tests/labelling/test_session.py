@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from fewlabels import fit_table, querying
+from fewlabels._util.messages import UserError, as_arguments
 from fewlabels.cli.label import _counted
-from fewlabels.io.answers.file import read_answers
-from fewlabels.io.answers.rows import cells_of
 from fewlabels.labelling import asking
 from fewlabels.labelling import session as sessions
 from fewlabels.labelling.finishing import Finishing, arguments_of, export_labels
@@ -20,8 +19,9 @@ from fewlabels.labelling.learner import warm_up
 from fewlabels.labelling.models import classifier
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
-from fewlabels.options.words import UserError, as_arguments
 from fewlabels.querying import Central, Random, Strategy, Uncertain
+from fewlabels.tables.answers.file import read_answers
+from fewlabels.tables.answers.rows import cells_of
 
 from .conftest import Person
 

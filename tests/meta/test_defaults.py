@@ -7,12 +7,12 @@ import re
 import pytest
 
 import fewlabels
-from fewlabels.io import limits
-from fewlabels.io.formats import excel
-from fewlabels.options.fit import DEFAULT_BUDGET, FIT, ONE_CLASS_NU, TARGET_FPR
-from fewlabels.options.flags import as_flags
-from fewlabels.options.option import explained
-from fewlabels.tasks.machines import MACHINES, machine_class
+from fewlabels._util.option import explained
+from fewlabels.pipeline.options.fit import DEFAULT_BUDGET, FIT, ONE_CLASS_NU, TARGET_FPR
+from fewlabels.pipeline.options.flags import as_flags
+from fewlabels.tables import limits
+from fewlabels.tables.formats import excel
+from fewlabels.tasks import MACHINES, machine_class
 
 PROBLEMS_OF = ["svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"]
 
@@ -161,9 +161,9 @@ def test_every_text_names_the_machines_that_labels_lead_to(repository):
     """One class and blanks: an ensemble, else a pusvm. S3VM: two classes or more."""
     from fewlabels.cli.fit import fit
     from fewlabels.cli.predict import predict
-    from fewlabels.io.tables.target import count_labels
-    from fewlabels.jobs.training.choice import choose_machine
-    from fewlabels.options.fit import FitOptions
+    from fewlabels.pipeline.options.fit import FitOptions
+    from fewlabels.pipeline.training.choice import choose_machine
+    from fewlabels.tables.columns.target import count_labels
 
     def machine_of(values, **options):
         labels = count_labels(values, column="y", source="f")

@@ -15,12 +15,12 @@ import pytest
 from quick import examples
 
 import fewlabels
-from fewlabels.io.formats.registry import matrices, tables, writable
+from fewlabels.tables.formats.registry import matrices, tables, writable
 
 PARTS = [
     "fewlabels",
     "fewlabels.kernels",
-    "fewlabels.gram",
+    "fewlabels.kernels.operators",
     "fewlabels.problem",
     "fewlabels.solvers",
     "fewlabels.class_prior",
@@ -30,7 +30,7 @@ PARTS = [
     "fewlabels.inspection",
     "fewlabels.onnx",
     "fewlabels.report",
-    "fewlabels.jobs",
+    "fewlabels.pipeline",
     "fewlabels.labelling",
     "fewlabels.querying",
     "fewlabels.monitoring",

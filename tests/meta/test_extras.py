@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from fewlabels._extras import EXTRAS, MissingExtra, require
+from fewlabels._util.extras import EXTRAS, MissingExtra, require
 
 
 def without(packages):
@@ -92,7 +92,7 @@ def test_a_missing_package_is_named_with_its_extra(use, extra):
     done = run(f"{BARE}\nimport fewlabels\n{use}")
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1
-    assert last.startswith("fewlabels._extras.MissingExtra: ")
+    assert last.startswith("fewlabels._util.extras.MissingExtra: ")
     assert last.endswith(f"run pip install 'fewlabels[{extra}]'.")
 
 
@@ -135,7 +135,7 @@ def test_the_site_is_built_with_what_its_extra_installs(repository):
 
 def test_several_missing_packages_are_one_sentence(monkeypatch):
     more = {"no_such_a": "tables", "no_such_b": "plots", "no_such_c": "tables"}
-    monkeypatch.setattr("fewlabels._extras.EXTRAS", EXTRAS | more)
+    monkeypatch.setattr("fewlabels._util.extras.EXTRAS", EXTRAS | more)
     require("this", "numpy")
     with pytest.raises(MissingExtra) as error:
         require("this", *more, otherwise="do without it")

@@ -156,7 +156,7 @@ def test_folders_are_small(trees):
 def test_files_are_told_apart_by_folders(trees):
     found = {path for path in trees if PREFIXES.match(path.rpartition("/")[2])}
     # Model files name the module of each machine.
-    assert found <= {"estimators/pu_ensemble.py"}
+    assert found <= {"positive_unlabelled/pu_ensemble.py"}
 
 
 def test_functions_are_short(trees, repository):

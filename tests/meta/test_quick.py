@@ -12,7 +12,7 @@ import seconds
     ("changed", "tests"),
     [
         ("src/fewlabels/querying/doubt.py", "tests/querying/test_strategies.py"),
-        ("src/fewlabels/estimators/svdd.py", "tests/estimators/test_svdd.py"),
+        ("src/fewlabels/one_class/svdd.py", "tests/one_class/test_svdd.py"),
         ("src/fewlabels/solvers/path/__init__.py", "tests/path/test_one_less.py"),
         ("src/fewlabels/model_selection/splitters.py", "tests/model_selection/test_splitters.py"),
         ("tests/reference/usmo.py", "tests/solvers_reference/test_usmo.py"),
@@ -39,10 +39,10 @@ def test_documents_and_examples_are_run_themselves():
 
 
 def test_a_changed_test_comes_first_and_distant_ones_later():
-    changed = ["src/fewlabels/kernels/rbf.py", "tests/io/test_files.py"]
+    changed = ["src/fewlabels/kernels/rbf.py", "tests/tables/test_files.py"]
     found = quick.ranked(changed)
-    assert found["tests/io/test_files.py"] == 0
-    assert found["tests/gram/test_kernel_values.py"] < found["tests/cli/test_fit.py"]
+    assert found["tests/tables/test_files.py"] == 0
+    assert found["tests/kernels/test_kernel_values.py"] < found["tests/cli/test_fit.py"]
 
 
 def test_the_time_limits_what_runs_except_what_changed():

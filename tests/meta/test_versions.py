@@ -96,7 +96,7 @@ print(repr(test_versions.import_everything()))
 @pytest.mark.parametrize("rest", ["", "\n\nReturns\n-------\nint", "\nlast : int\n    More."])
 @pytest.mark.parametrize("entry", ["", "\n{}One.", "\n{}One.\n\n{}Two.", "\n{}One.\n{}  Two."])
 def test_an_entry_is_filled_in_wherever_it_stands(spaces, rest, entry):
-    from fewlabels.options.documentation import with_entries
+    from fewlabels.pipeline.options.documentation import with_entries
 
     start = "Do.\n\nParameters\n----------\nX : array\n    Rows.\n"
     doc = f"{start}**options{entry.replace('{}', ' ' * 4)}{rest}"
@@ -108,7 +108,7 @@ def test_an_entry_is_filled_in_wherever_it_stands(spaces, rest, entry):
 
 
 def test_an_entry_that_is_missing_is_said():
-    from fewlabels.options.documentation import with_entries
+    from fewlabels.pipeline.options.documentation import with_entries
 
     with pytest.raises(ValueError, match=r"needs exactly one entry \*\*options"):
         with_entries("Do.\n\n    **option\n        One.\n", "")

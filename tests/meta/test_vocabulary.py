@@ -51,7 +51,7 @@ ALLOWED = [
     ("docs/probabilities.md", "SV machines", "the title of a paper"),
     ("fewlabels.", '"machine"', "the name of a field or of a pipeline's step"),
     ("fewlabels.", "machine : str", "the name of a parameter"),
-    ("src/fewlabels/io/answers/file.py", "asked TEXT", "a column of label files"),
+    ("src/fewlabels/tables/answers/file.py", "asked TEXT", "a column of label files"),
 ]
 
 

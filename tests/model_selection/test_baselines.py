@@ -18,13 +18,13 @@ from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.baselines.methods import ComparedMethod
 from fewlabels.metrics.intervals import cross_fitted_interval
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison import classification as baselines_few_labels
 from fewlabels.model_selection.comparison import judge as baselines_judge
-from fewlabels.model_selection.comparison import one_class as baselines_one_class
-from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
 from fewlabels.model_selection.comparison import run as baselines_run
 from fewlabels.model_selection.comparison.measured import _table, why_none
 from fewlabels.model_selection.comparison.run import Scores, folds_in_words
+from fewlabels.model_selection.one_class import comparison as baselines_one_class
+from fewlabels.model_selection.positive_unlabelled import comparison as baselines_pu
+from fewlabels.model_selection.semi_supervised import comparison as baselines_few_labels
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -29,12 +29,12 @@ from fewlabels.model_selection import (
     neighbor_gamma,
     shuffled_columns_score,
 )
-from fewlabels.model_selection.tuning import few_labels as tuning_s3vm
-from fewlabels.model_selection.tuning import one_class as tuning_one_class
-from fewlabels.model_selection.tuning import positive_unlabelled as tuning_pu
+from fewlabels.model_selection.one_class import tuning as tuning_one_class
+from fewlabels.model_selection.positive_unlabelled import tuning as tuning_pu
+from fewlabels.model_selection.semi_supervised import tuning as tuning_s3vm
 from fewlabels.model_selection.tuning import search as tuning_search
 from fewlabels.model_selection.tuning.tune import tune_within
-from fewlabels.training import neighbors as tuning_neighbors
+from fewlabels.rows import neighbors as tuning_neighbors
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from fewlabels import TableEncoder, fit_table
+from fewlabels._util.messages import UserError
 from fewlabels.kernels.width import total_variance
 from fewlabels.model_selection.weighing import RATIOS, Blocks, weigh_columns
-from fewlabels.options.words import UserError
 
 FILL = "the and with this that order today room again please".split()
 N = 160

@@ -7,9 +7,9 @@ import pytest
 from reference import kernel_matrix, kkt_residual
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.gram.growing.matrices import make_growing
-from fewlabels.gram.growing.stores import RepeatedStore
 from fewlabels.kernels import RBF, Linear
+from fewlabels.kernels.operators.growing.matrices import make_growing
+from fewlabels.kernels.operators.growing.stores import RepeatedStore
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from reference import kernel_matrix
 
 from fewlabels import kernels
-from fewlabels.gram.growing.matrices import BorderedGrowing, make_growing
+from fewlabels.kernels.operators.growing.matrices import BorderedGrowing, make_growing
 
 KERNELS = {
     "rbf": (kernels.RBF(0.3), ("rbf", 0.3)),

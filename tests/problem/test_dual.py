@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from reference import dual_bound, kkt_residual, objective, solve_qp
 from reference.problems import KINDS, implied_interval, random_penalty, random_point
 
-from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
-from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.kernels.operators import BorderedGram, PrecomputedGram, make_gram
+from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import decomposition
 from fewlabels.solvers.engine import coarse, partition
 

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels.io.encoding.fit import fit_encoder
-from fewlabels.io.models.files import describe
-from fewlabels.io.tables.training import read_training
-from fewlabels.jobs.tasks import steps_of
-from fewlabels.jobs.training.choice import choose_machine
-from fewlabels.jobs.training.figures import count_labels, figures_of
-from fewlabels.options.fit import FitOptions
+from fewlabels.pipeline.options.fit import FitOptions
+from fewlabels.pipeline.tasks import steps_of
+from fewlabels.pipeline.training.choice import choose_machine
+from fewlabels.pipeline.training.figures import count_labels, figures_of
 from fewlabels.report import collect
-from fewlabels.tasks.machines import machine_class, task_of
+from fewlabels.tables.encoding.fit import fit_encoder
+from fewlabels.tables.models.files import describe
+from fewlabels.tables.reading.training import read_training
+from fewlabels.tasks import machine_class, task_of
 
 SEED = int(os.environ.get("FEWLABELS_TEST_SEED", "0"))
 

@@ -5,14 +5,14 @@ import pytest
 from scipy.stats import norm
 
 from fewlabels import S3VM
-from fewlabels._deadline import Deadline
-from fewlabels.io.models.contents import RANDOM_OF_ALL, RANDOM_PER_CLASS, assumption, cautions
-from fewlabels.jobs.summary import findings
-from fewlabels.jobs.training.figures import shares_facts
+from fewlabels._util.deadline import Deadline
 from fewlabels.metrics.intervals import cross_fitted_interval
-from fewlabels.report.classification import expected_accuracy, rates_of
+from fewlabels.pipeline.summary import findings
+from fewlabels.pipeline.training.figures import shares_facts
 from fewlabels.report.evidence.class_shares import ClassShares, class_shares
 from fewlabels.report.evidence.held_out import HeldOutScores
+from fewlabels.report.semi_supervised import expected_accuracy, rates_of
+from fewlabels.tables.models.contents import RANDOM_OF_ALL, RANDOM_PER_CLASS, assumption, cautions
 
 NAMES = ["no", "yes"]
 

@@ -13,12 +13,11 @@ from scipy.stats import binom, norm
 from sklearn.pipeline import make_pipeline
 
 from fewlabels import PUSVM
-from fewlabels._deadline import Deadline
-from fewlabels.io.models.files import save_model
-from fewlabels.jobs.summary import answer
-from fewlabels.jobs.tasks.positive_unlabelled import figures
-from fewlabels.jobs.training.outputs import by_term
+from fewlabels._util.deadline import Deadline
 from fewlabels.model_selection import compare_with_baselines
+from fewlabels.pipeline.summary import answer
+from fewlabels.pipeline.tasks.positive_unlabelled import figures
+from fewlabels.pipeline.training.outputs import by_term
 from fewlabels.report import collect
 from fewlabels.report.evidence.held_out import HeldOutScores, hide_labels
 from fewlabels.report.evidence.intervals import (
@@ -30,6 +29,7 @@ from fewlabels.report.evidence.intervals import (
 from fewlabels.report.fit import Fit
 from fewlabels.report.page.html import page
 from fewlabels.report.reasons import reasons
+from fewlabels.tables.models.files import save_model
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels.io.tables.profile import ColumnProfile
 from fewlabels.model_selection import tune
 from fewlabels.report import collect, is_report, write_report
 from fewlabels.report.contents import Ranking, Rate
 from fewlabels.report.page.elements import Html, prose, tag
 from fewlabels.report.page.html import START, page
 from fewlabels.report.page.style import STYLE
+from fewlabels.tables.columns.profile import ColumnProfile
 
 EVIL = "<script>alert('x')</script>\"&\x00"
 _VOID = {"meta", "line", "rect", "circle", "path", "br"}

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fewlabels import PUSVM, PUEnsemble, _deadline
-from fewlabels._deadline import Deadline
-from fewlabels.model_selection import bias, bias_sensitivity
+from fewlabels import PUSVM, PUEnsemble
+from fewlabels._util import deadline as _deadline
+from fewlabels._util.deadline import Deadline
+from fewlabels.model_selection import bias_sensitivity
+from fewlabels.model_selection.positive_unlabelled import bias
 from fewlabels.report import collect
 from fewlabels.report.fit import Fit
 from fewlabels.report.page import sections

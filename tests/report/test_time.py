@@ -3,7 +3,7 @@
 import numpy as np
 
 from fewlabels import PUSVM
-from fewlabels._deadline import Deadline
+from fewlabels._util.deadline import Deadline
 from fewlabels.report.evidence.held_out import cross_fit_positive
 from fewlabels.report.evidence.testing import labels_test
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fewlabels import fit_table
-from fewlabels._deadline import Deadline
-from fewlabels.jobs.summary import findings
+from fewlabels._util.deadline import Deadline
+from fewlabels.pipeline.summary import findings
 from fewlabels.report.evidence.unlike import unlike_positives, unlike_rest
 
 NONE = np.empty((0, 2))

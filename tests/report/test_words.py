@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from fewlabels.report.classification import expected_accuracy
 from fewlabels.report.contents import Rate
 from fewlabels.report.page import words
+from fewlabels.report.semi_supervised import expected_accuracy
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import numpy as np
 from reference import kernel_matrix
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from fewlabels.gram import PrecomputedGram
-from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.kernels.operators import PrecomputedGram
+from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 
 
 def _sets():

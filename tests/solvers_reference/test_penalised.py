@@ -6,8 +6,8 @@ from reference import kernel_matrix
 from scipy.optimize import nnls
 from solvers_reference.data import REAL, kind_of_problem, matrix, rbf, real_problem
 
-from fewlabels.gram import PrecomputedGram
-from fewlabels.problem import svdd_linear, svdd_squared
+from fewlabels.kernels.operators import PrecomputedGram
+from fewlabels.one_class.problem import svdd_linear, svdd_squared
 from fewlabels.solvers import Status, solve_decomposition
 from fewlabels.solvers.papers.interior_point import solve_interior_point
 from fewlabels.solvers.papers.lagrangian import solve_lagrangian

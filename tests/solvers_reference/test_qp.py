@@ -7,8 +7,9 @@ import pytest
 from reference import kernel_matrix, kkt_residual, objective
 from solvers_reference.data import KINDS, REAL, kind_of_problem, matrix, rbf, real_problem
 
-from fewlabels.gram import PrecomputedGram
-from fewlabels.problem import DualProblem, Penalty, svdd_linear, svdd_squared
+from fewlabels.kernels.operators import PrecomputedGram
+from fewlabels.one_class.problem import svdd_linear, svdd_squared
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Status, solve_decomposition
 from fewlabels.solvers.qp import solve_qp
 
@@ -77,8 +78,8 @@ def test_weight_two_is_two_rows(rng):
 
 
 def test_float32_rows_behind_the_operator_do_not_reach_the_reference(rng):
-    from fewlabels.gram import make_gram
     from fewlabels.kernels import RBF
+    from fewlabels.kernels.operators import make_gram
 
     X = rng.normal(size=(80, 3))
     rows = solve_qp(svdd_squared(make_gram(RBF(0.5), X), 2.0))

@@ -10,9 +10,11 @@ from reference import kernel_matrix, kkt_residual, objective, solve_qp
 from reference.usmo import follow_usmo
 
 from fewlabels._core import usmo as core
-from fewlabels.gram import PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
-from fewlabels.problem import DualProblem, Penalty, pu_double_hinge, svdd_linear
+from fewlabels.kernels.operators import PrecomputedGram, make_gram
+from fewlabels.one_class.problem import svdd_linear
+from fewlabels.positive_unlabelled.problem import pu_double_hinge
+from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Status
 from fewlabels.solvers.papers.usmo import solve_usmo
 from fewlabels.solvers.papers.usmo_start import group_sizes, solve_sizes, usmo_start

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .._extras import require
-from ..estimators import S3VM
-from ..estimators.base.locking import consistent
-from ..fitted import class_of
-from ..labels.blanks import is_no_label
+from .._util.extras import require
+from ..base.locking import consistent
+from ..calibration.curve import class_of
+from ..data.labels.blanks import is_no_label
+from ..semi_supervised.s3vm import S3VM
 
 try:
     from river.base import Classifier

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..estimators import S3VM
-from ..labels.arrays import with_missing
+from ..data.labels.arrays import with_missing
 from ..querying import Strategy
 from ..querying.base import decisions_of, shares_of
+from ..semi_supervised.s3vm import S3VM
 
 try:
     from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier

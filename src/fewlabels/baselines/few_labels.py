@@ -8,13 +8,13 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
-from ..estimators.base.locking import consistent
-from ..fitted import class_of
-from ..labels.semi_supervised import places_of, read_semi_labels
-from ..tasks.classification import CLASSIFICATION
-from ..training.cross_fitting import left_out_scores
-from ..training.curves import curve_of_labels, curves_of_classes
-from ..training.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
+from ..base.locking import consistent
+from ..calibration.cross_fitting import left_out_scores
+from ..calibration.curve import class_of
+from ..calibration.fit_curves import curve_of_labels, curves_of_classes
+from ..data.labels.semi_supervised import places_of, read_semi_labels
+from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
+from ..semi_supervised.task import CLASSIFICATION
 from ._base import Baseline, fitted_quietly
 from .methods import FEW_LABELS_METHODS
 from .values import value_of

@@ -19,9 +19,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
-from ..tasks.machines import machine_class
-from ..training.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
-from ..training.neighbors import rank_of_neighbor
+from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
+from ..rows.neighbors import rank_of_neighbor
+from ..tasks import machine_class
 
 _NEIGHBOR = 10
 # Settings that a forest is tuned over: rows in a leaf, columns per split; trees to choose by.

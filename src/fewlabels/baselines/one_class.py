@@ -8,13 +8,12 @@ from sklearn.base import OutlierMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.base.locking import consistent
-from ..fitted import Conformal
-from ..fitted.conformal import TIE
-from ..options.words import Message, ref
-from ..tasks.one_class import ONE_CLASS
-from ..training.cross_fitting import left_out_scores
-from ..training.grouped_folds import WholeGroups, count_once, groups_of
+from .._util.messages import Message, ref
+from ..base.locking import consistent
+from ..calibration.conformal import TIE, Conformal
+from ..calibration.cross_fitting import left_out_scores
+from ..one_class.task import ONE_CLASS
+from ..rows.grouped_folds import WholeGroups, count_once, groups_of
 from ._base import Baseline, fitted_quietly
 from .methods import ONE_CLASS_METHODS
 from .values import Distance, value_of

@@ -8,15 +8,15 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
+from ..base.locking import consistent
+from ..calibration.cross_fitting import left_out_scores
+from ..calibration.curve import Curve, class_of
+from ..calibration.fit_curves import curve_with_prior, curve_with_priors
 from ..class_prior.finding import Prior, check_prior, estimated_prior
-from ..estimators.base.locking import consistent
-from ..fitted import Curve, class_of
-from ..labels.positive_unlabelled import read_labels
-from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from ..training.cross_fitting import left_out_scores
-from ..training.curves import curve_with_prior, curve_with_priors
-from ..training.grouped_folds import WholeGroups, groups_of, kinds_of_groups
-from ..training.positive_unlabelled.scores import quantile_cut
+from ..data.labels.positive_unlabelled import read_labels
+from ..positive_unlabelled.scores import quantile_cut
+from ..positive_unlabelled.task import POSITIVE_UNLABELLED
+from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups
 from ._base import Baseline, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
 from .values import Votes, value_of

@@ -1,6 +1,6 @@
 """Estimators of the class prior, and of class ratios among unlabelled rows."""
 
-from ..labels.positive_unlabelled import split_labels
+from ..data.labels.positive_unlabelled import split_labels
 from .bounds import prior_bounds
 from .class_ratio import ClassRatio, label_shift, label_shift_em
 from .conventions import pooled_from_unlabeled, unlabeled_from_pooled

@@ -9,12 +9,12 @@ from scipy.special import softmax
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
+from .._util.messages import Message, ref
+from ..calibration.fit_curves import softmax_slopes
+from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels
 from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
-from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
-from ..options.words import Message, ref
-from ..training.curves import softmax_slopes
-from ..training.row_order import label_folds, value_order
+from ..rows.row_order import label_folds, value_order
 from .estimate import interval_of
 from .frequent_class import shares_by_frequent_class
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from .._deadline import ENDLESS
-from ..options.words import ref
+from .._util.deadline import ENDLESS
+from .._util.messages import ref
 from .conventions import pooled_from_unlabeled
 from .methods._base import PriorEstimator
 from .methods.best_bin import BestBin

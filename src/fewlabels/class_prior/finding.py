@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtri
 
-from .._deadline import ENDLESS
-from .._warn import warn
-from ..options.words import Message, ref
-from ..training.row_order import value_order
+from .._util.deadline import ENDLESS
+from .._util.messages import Message, ref
+from .._util.warn import warn
+from ..rows.row_order import value_order
 from .estimate import estimate_within
 from .uncertainty import N_QUANTILES, is_determined, quantiles_of
 

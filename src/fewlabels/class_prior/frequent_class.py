@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._deadline import ENDLESS, Deadline
-from ..training.row_order import value_order
+from .._util.deadline import ENDLESS, Deadline
+from ..rows.row_order import value_order
 from .estimate import estimate_within
 from .labelled_rows import errors_apart
 from .uncertainty import is_determined

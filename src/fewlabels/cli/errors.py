@@ -9,8 +9,8 @@ import traceback
 import typer
 from typer.core import TyperGroup
 
-from .._extras import MissingExtra
-from ..options.words import UserError, template
+from .._util.extras import MissingExtra
+from .._util.messages import UserError, template
 from .terminal.show import guard, say
 
 OK = 0

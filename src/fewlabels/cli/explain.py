@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from .. import jobs
-from ..jobs.words import number
-from ..options.option import LIMITS
-from ..options.words import UserError, quoted
+from .. import pipeline as jobs
+from .._util.messages import UserError, quoted
+from .._util.option import LIMITS
+from ..pipeline.words import number
 from .options import (
     READING,
     Model,

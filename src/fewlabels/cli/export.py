@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from .. import jobs
-from ..jobs.words import size
+from .. import pipeline as jobs
+from ..pipeline.words import size
 from .options import Model, Quiet, SummaryAsJson, plain_option
 from .terminal import progress, show
 from .terminal.show import say

@@ -5,11 +5,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import jobs
-from ..jobs.summary import answer, details
-from ..options.fit import FIT
-from ..options.option import OUTPUT, PYTHON, TIME
-from ..options.words import UserError
+from .. import pipeline as jobs
+from .._util.messages import UserError
+from .._util.option import OUTPUT, PYTHON, TIME
+from ..pipeline.options.fit import FIT
+from ..pipeline.summary import answer, details
 from .errors import NOT_CONVERGED
 from .options import (
     FILES,

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ..jobs import summary
-from ..jobs.words import size
+from ..pipeline import summary
+from ..pipeline.words import size
 from .options import Model
 from .terminal import show
 from .terminal.show import say
@@ -16,7 +16,7 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show what a model contains: its results, settings and columns."""
-    from ..io.models.files import damaged_model, read_header  # slow to import
+    from ..tables.models.files import damaged_model, read_header  # slow to import
 
     metadata, n_bytes = read_header(model)
     if json:

@@ -5,10 +5,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from .._util.messages import UserError, plural, quoted
+from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
 from ..labelling.asking import DEFAULT, Ask, help_of_ask
-from ..options.option import OUTPUT, PARAMETERS
-from ..options.words import UserError, plural, quoted
 from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .terminal.show import say
 

@@ -11,10 +11,10 @@ from typing import Annotated, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from ..io.formats.registry import matrices, tables, usual_extensions
-from ..options.fit import FIT, FitOptions
-from ..options.flags import as_flags, flags
-from ..options.option import DETAILED, LIMITS, explained
+from .._util.option import DETAILED, LIMITS, explained
+from ..pipeline.options.fit import FIT, FitOptions
+from ..pipeline.options.flags import as_flags, flags
+from ..tables.formats.registry import matrices, tables, usual_extensions
 from .terminal.show import say
 
 # Arguments and options without a default that could be shown.

@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import jobs
-from ..io.formats.registry import every_extension, writable
-from ..jobs.words import number, percent, share
-from ..options.option import OUTPUT
-from ..options.words import quoted
+from .. import pipeline as jobs
+from .._util.messages import quoted
+from .._util.option import OUTPUT
+from ..pipeline.words import number, percent, share
+from ..tables.formats.registry import every_extension, writable
 from .options import (
     CLUSTER,
     READING,
@@ -183,7 +183,7 @@ def _disagreements(labeled):
 
 def _notes(summary):
     """What the user should know of the rows."""
-    from ..io.tables.tally import (  # slow to import
+    from ..tables.columns.tally import (  # slow to import
         empty_words,
         filled_words,
         unseen_words,

@@ -6,12 +6,12 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import jobs
-from ..io.models.contents import RANDOM_SAMPLE
-from ..jobs.words import interval, mark, number, percent
-from ..options.fit import ENCODING
-from ..options.option import LIMITS
-from ..options.words import quoted
+from .. import pipeline as jobs
+from .._util.messages import quoted
+from .._util.option import LIMITS
+from ..pipeline.options.fit import ENCODING
+from ..pipeline.words import interval, mark, number, percent
+from ..tables.models.contents import RANDOM_SAMPLE
 from .options import (
     FILES,
     READING,

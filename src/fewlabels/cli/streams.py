@@ -6,9 +6,9 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 
-from ..io.formats.registry import formats_of, writable
-from ..io.scratch import temporary_folder
-from ..options.words import UserError
+from .._util.messages import UserError
+from ..tables.formats.registry import formats_of, writable
+from ..tables.scratch import temporary_folder
 from .errors import give_up_output
 
 # What stands for standard input or output.

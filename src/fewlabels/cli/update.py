@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import jobs
-from ..jobs.words import counted, gap, number, size
-from ..options.option import OUTPUT
+from .. import pipeline as jobs
+from .._util.option import OUTPUT
+from ..pipeline.words import counted, gap, number, size
 from .errors import NOT_CONVERGED
 from .options import (
     READING,

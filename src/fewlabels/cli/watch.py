@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import jobs
+from .. import pipeline as jobs
 from .errors import ALARM
 from .options import READING, Model, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .terminal import progress, show

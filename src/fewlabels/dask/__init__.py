@@ -1,6 +1,6 @@
 """Models whose rows lie on a Dask cluster: ``pip install fewlabels[dask]``."""
 
-from .._extras import require
+from .._util.extras import require
 
 require("fewlabels.dask", "dask", "distributed", "pandas", "pyarrow")
 

@@ -11,11 +11,14 @@ from dask import delayed
 from distributed import default_client
 from sklearn.base import clone
 
-from .._available import available_if
-from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM
-from ..estimators.semi_supervised import reading
-from ..labels.arrays import with_missing
-from ..labels.positive_unlabelled import read_labels
+from .._util.available import available_if
+from ..data.labels.arrays import with_missing
+from ..data.labels.positive_unlabelled import read_labels
+from ..one_class.one_class_svm import OneClassSVM
+from ..one_class.svdd import SVDD
+from ..positive_unlabelled.pusvm import PUSVM
+from ..semi_supervised import reading
+from ..semi_supervised.s3vm import S3VM
 from .reading import coded_rows, is_collection, label_of, positive_rows
 from .source import ClusterSource
 

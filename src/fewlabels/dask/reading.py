@@ -11,10 +11,10 @@ from dask.delayed import Delayed
 from distributed import Future
 from sklearn.utils.validation import check_array
 
-from ..estimators import SVDD
-from ..estimators.base.rows import check_rows
-from ..labels.arrays import distinct_values, kinds_of, with_missing
+from ..data.labels.arrays import distinct_values, kinds_of, with_missing
+from ..one_class.svdd import SVDD
 from ..rows.mapped import MappedFiles, held
+from ..rows.validation import check_rows
 
 _FLOAT64 = np.dtype(np.float64)
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from distributed import wait
 
-from ..estimators.base.rows import check_weight
 from ..rows.source import ShardedSource
+from ..rows.validation import check_weight
 from .holder import Holder, packed, unpacked
 from .reading import labels_of, sources_of
 from .rows import ClusterRows

@@ -1,6 +1,6 @@
 """Looking into fitted models: what drives a score, and pictures."""
 
-from .._extras import require
+from .._util.extras import require
 
 require("fewlabels.inspection", "pandas")
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from sklearn.pipeline import Pipeline
 
-from .._extras import require
+from .._util.extras import require
 
 # Blue and orange are told apart by colour-blind readers, and in grey.
 BLUE, ORANGE, GREY = "#2a6f97", "#e07a1f", "0.6"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.base.locking import snapshot_of
+from ..base.locking import snapshot_of
 from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.base.locking import snapshot_of
-from ..fitted import class_of
+from ..base.locking import snapshot_of
+from ..calibration.curve import class_of
 from ..kernels.sparse import canonical
 from .explanation import Explanation
 from .shapley.encoded import sources

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._core.forest import add_leaves, find_leaves, shared_leaves
-from .._threads import run_ranges
+from .._util.threads import run_ranges
 
 # Rows that fall through the trees at a time, and numbers that these may hold.
 _ROWS, _NUMBERS = 65_536, 2**24

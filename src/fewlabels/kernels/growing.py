@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._core.forest import draw_rows, grow_trees
-from .._threads import run_ranges
+from .._util.threads import run_ranges
 from .forest import Forest, add_sums, single
 
 # Nodes that there is room for while trees grow.

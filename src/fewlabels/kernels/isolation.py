@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight
 
-from .._threads import one_blas_thread, run_ranges
+from .._util.threads import one_blas_thread, run_ranges
 from .base import FeatureKernel
 from .rows import center_of, centered, squared_norms
 from .sampling import WeightedCopies

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from ..options.words import Message, ref
+from .._util.messages import Message, ref
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
 from .rbf import RBF

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._core import distances
-from .._threads import run_ranges
+from .._util.threads import run_ranges
 from .sparse import canonical
 
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.

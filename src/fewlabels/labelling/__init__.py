@@ -3,7 +3,7 @@
 from enum import StrEnum
 from importlib import import_module
 
-from .._extras import require
+from .._util.extras import require
 from .asking import Ask as Ask
 
 # Imported on first use: the page takes libraries that nothing else does.

@@ -7,13 +7,13 @@ import sys
 import threading
 from pathlib import Path
 
-from ..io.atomic import replacing
-from ..io.formats.registry import is_compressed
-from ..io.paths import check_output, output_format
-from ..io.sources import InMemory
-from ..io.write import table_writer
-from ..options.flags import flags
-from ..options.words import UserError
+from .._util.messages import UserError
+from ..pipeline.options.flags import flags
+from ..tables.atomic import replacing
+from ..tables.formats.registry import is_compressed
+from ..tables.paths import check_output, output_format
+from ..tables.sources import InMemory
+from ..tables.write import table_writer
 
 _NOT_CONVERGED = 3  # the model is written all the same
 _COLUMNS = ("drop", "keep", "text", "categorical")

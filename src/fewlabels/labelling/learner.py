@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..estimators import PUSVM, S3VM, SVDD
-from ..fitted import class_of
+from ..calibration.curve import class_of
 from ..kernels.width import resolve_gamma
+from ..one_class.svdd import SVDD
+from ..positive_unlabelled.pusvm import PUSVM
+from ..semi_supervised.s3vm import S3VM
 from .models import JOBS, classifier, default_kernel, doubts_of, ignores_unlabelled
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.

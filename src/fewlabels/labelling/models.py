@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import resolve_n_jobs
-from ..estimators import S3VM
+from .._util.threads import resolve_n_jobs
+from ..semi_supervised.s3vm import S3VM
 
 # Cores that learn: one is left for whoever waits for a card.
 JOBS = max(1, resolve_n_jobs(None) - 1)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..io.names import check_class_names
-from ..options.words import UserError
+from .._util.messages import UserError
+from ..tables.names import check_class_names
 
 _LONGEST_NAME = 80
 

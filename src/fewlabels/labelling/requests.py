@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import get_args, get_type_hints
 
-from ..options.words import UserError
+from .._util.messages import UserError
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", NoneType: "null"}
 

@@ -7,17 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..io.answers.rows import RowKeys, cells_of, fingerprint
-from ..io.encoding.fit import feature_names, fit_encoder
-from ..io.formats.registry import tables, usual_extensions
-from ..io.names import check_class_names
-from ..io.sources import InMemory
-from ..io.tables.columns import without
-from ..io.tables.read import read_table
-from ..io.tables.schema import is_beside
-from ..io.tables.target import count_labels, every_row
-from ..io.tables.training import read_training
-from ..options.words import UserError, listing, ref, template
+from .._util.messages import UserError, listing, ref, template
+from ..tables.answers.rows import RowKeys, cells_of, fingerprint
+from ..tables.columns.column import without
+from ..tables.columns.schema import is_beside
+from ..tables.columns.target import count_labels, every_row
+from ..tables.encoding.fit import feature_names, fit_encoder
+from ..tables.formats.registry import tables, usual_extensions
+from ..tables.names import check_class_names
+from ..tables.reading.read import read_table
+from ..tables.reading.training import read_training
+from ..tables.sources import InMemory
 
 # What a card shows of a cell, and which files it shows as pictures.
 _LONGEST_CELL = 20_000

@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 
-from ..options.words import UserError, ref
+from .._util.messages import UserError, ref
 from .finishing import Finishing
 from .server import check_extra, make_app, new_token
 

@@ -5,9 +5,9 @@ import secrets
 from importlib.resources import files
 from urllib.parse import urlsplit
 
-from .._extras import require
-from ..options.flags import as_flags
-from ..options.words import UserError, as_arguments
+from .._util.extras import require
+from .._util.messages import UserError, as_arguments
+from ..pipeline.options.flags import as_flags
 from .finishing import Finishing
 from .names import check_text
 from .overview import overview

@@ -12,15 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import querying
-from ..estimators.base.locking import lock_of
-from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
-from ..io.given import source_of
-from ..io.names import cell_text, check_class_names
-from ..io.paths import resolved
-from ..io.sources import InMemory
-from ..labels.blanks import reads_as_blank
-from ..options.words import UserError, listing, ref
+from .._util.messages import UserError, listing, ref
+from ..base.locking import lock_of
+from ..data.labels.blanks import reads_as_blank
 from ..querying import Random
+from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
+from ..tables.given import source_of
+from ..tables.names import cell_text, check_class_names
+from ..tables.paths import resolved
+from ..tables.sources import InMemory
 from .asking import ASKING, DEFAULT
 from .learner import UNKNOWN, Learner, warm_up
 from .names import Refused, check_names, check_text

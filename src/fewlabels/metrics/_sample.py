@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from ..class_prior import split_labels
-from ..labels.blanks import is_missing
+from ..data.labels.blanks import is_missing
+from ..data.labels.positive_unlabelled import split_labels
 
 CONVENTIONS = ("unlabeled", "pooled")
 

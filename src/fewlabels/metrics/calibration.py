@@ -5,8 +5,8 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from ..labels.arrays import with_missing
-from ..training.curves import equal_bins
+from ..calibration.fit_curves import equal_bins
+from ..data.labels.arrays import with_missing
 from ._sample import checked_weight
 
 

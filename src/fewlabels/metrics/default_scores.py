@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
 
-from .._warn import warn
-from ..labels.semi_supervised import is_labelled
+from .._util.warn import warn
+from ..data.labels.semi_supervised import is_labelled
 from ._sample import is_label
 
 

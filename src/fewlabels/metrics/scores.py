@@ -4,8 +4,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_consistent_length
 
-from ..problem.positive_unlabelled import double_hinge, ramp
-from ..training.area import area_of
+from ..calibration.area import area_of
+from ..positive_unlabelled.problem import double_hinge, ramp
 from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
 
 # Losses of z = label * decision.

@@ -1,19 +1,19 @@
 """Choosing hyper-parameters when there are no labelled negatives."""
 
-from .._extras import require
-from ..training.neighbors import far_from_neighbors, neighbor_gamma
+from .._util.extras import require
+from ..rows.neighbors import far_from_neighbors, neighbor_gamma
 
 require("fewlabels.model_selection", "pandas")
 
-from .bias import BiasSensitivity, bias_sensitivity
 from .comparison.baselines import compare_with_baselines
 from .comparison.result import BaselineComparison
-from .propensity import PropensityEstimate, estimate_propensity
-from .random_labels import LabelledAtRandomTest, labelled_at_random_test
-from .search import PUSVMCV
-from .sensitivity import prior_sensitivity
+from .one_class.tuning import shuffled_columns_score
+from .positive_unlabelled.bias import BiasSensitivity, bias_sensitivity
+from .positive_unlabelled.propensity import PropensityEstimate, estimate_propensity
+from .positive_unlabelled.random_labels import LabelledAtRandomTest, labelled_at_random_test
+from .positive_unlabelled.search import PUSVMCV
+from .positive_unlabelled.sensitivity import prior_sensitivity
 from .splitters import LabeledKFold, PUKFold
-from .tuning.one_class import shuffled_columns_score
 from .tuning.result import TuningResult
 from .tuning.tune import tune
 

@@ -7,10 +7,10 @@ import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils import check_consistent_length, check_random_state
 
-from ..class_prior import split_labels
-from ..labels.arrays import with_missing
-from ..labels.semi_supervised import is_labelled
-from ..training.grouped_folds import WholeGroups, kinds_of_groups
+from ..data.labels.arrays import with_missing
+from ..data.labels.positive_unlabelled import split_labels
+from ..data.labels.semi_supervised import is_labelled
+from ..rows.grouped_folds import WholeGroups, kinds_of_groups
 
 _SEEDS = np.iinfo(np.int32).max
 

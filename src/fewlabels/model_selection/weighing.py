@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._threads import one_blas_thread
+from .._util.threads import one_blas_thread
 from ..kernels.width import total_variance
-from ..training.grouped_folds import count_once, groups_of
+from ..rows.grouped_folds import count_once, groups_of
 from .signal import FREEDOM, MOST_ROWS, areas, pairs_left_out, smoother, weighed
 
 # Times the variance of the other columns; 1, the first, is what is taken without labels.

@@ -12,7 +12,7 @@ import copy
 import numpy as np
 from sklearn.base import clone
 
-from ..estimators.semi_supervised.reading import settings_for_part
+from ..semi_supervised.reading import settings_for_part
 
 # So many parts of the rows are left out in turn, of training sets up to so many rows; of larger
 # ones a single part of at most so many rows, as each part takes a fit.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ..estimators.base.locking import consistent
+from ..base.locking import consistent
 from ..kernels.sparse import canonical
 from .changes import explain
 from .charts import CHARTS, Martingale

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from ..estimators.base.locking import snapshot_of
-from ..tasks.one_class import ONE_CLASS
+from ..base.locking import snapshot_of
+from ..one_class.task import ONE_CLASS
 from .left_out import scores_left_out, why_not_left_out
 
 _METHODS = ("score_samples", "decision_function", "predict_proba")

@@ -1,6 +1,6 @@
 """Fitted models and pipelines as ONNX graphs, which need neither Python nor this library."""
 
-from .._extras import require
+from .._util.extras import require
 
 require("fewlabels.onnx", "pandas", "pyarrow")
 

@@ -12,10 +12,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.base.locking import snapshot_of
-from ..io.encoding.texts import TextEncoder
+from .._util.messages import ref
+from ..base.locking import snapshot_of
 from ..kernels.base import LARGEST
-from ..options.words import ref
+from ..tables.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix
 from .machines import answers, label_values, shape_of

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..fitted import BaggedFunction, ClassFunctions
-from ..fitted.bags import FLOOR
-from ..gram.row_map import RowMap
+from ..base.class_functions import ClassFunctions
 from ..kernels import KERNELS, RBF, Map, Trees
 from ..kernels.isolation import EQUALLY_NEAR
+from ..kernels.operators.row_map import RowMap
 from ..kernels.rows import squared_norms
+from ..one_class.fitted_bags import FLOOR, BaggedFunction
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.
@@ -95,7 +95,7 @@ def _mean_of_bags(graph, bags, x):
     for bag in bags:
         function = bag.function
         level, _ = values(graph, function, x, exact=True)
-        if tail := function.tail:  # see ``fewlabels.fitted.bags.level``
+        if tail := function.tail:  # see ``fewlabels.one_class.fitted_bags.level``
             beyond = graph.add("Mul", level, np.float64(1.0 / tail))
             beyond = graph.add("Add", beyond, np.float64(np.log(tail) - 1.0))
             log = graph.add("Log", graph.add("Max", level, np.float64(tail)))
@@ -395,7 +395,7 @@ def _products_around_mean(graph, vectors, scale, x, dtype):
 
 
 def _continued(graph, total, logs, tail):
-    """``fewlabels.fitted.function.continued``, from the logarithms of the parts of a sum."""
+    """``fewlabels.base.function.continued``, from the logarithms of the parts of a sum."""
     largest = graph.add("Max", *logs)
     shares = [graph.add("Exp", graph.add("Sub", log, largest)) for log in logs]
     log = graph.add("Add", largest, graph.add("Log", graph.add("Sum", *shares)))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._extras import require
+from .._util.extras import require
 
 # The largest finite number.
 FINITE = float(np.finfo(np.float64).max)

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import is_outlier_detector
 
-from ..fitted import ClassFunctions, TwoSidedCurve
-from ..fitted.curve import AHEAD
+from ..base.class_functions import ClassFunctions
+from ..calibration.curve import AHEAD, TwoSidedCurve
 from ..kernels.base import LARGEST, distinct_kernels
 from .functions import check_kernel, class_values, on_boundary, values
 from .transformers import is_missing

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..estimators.base.locking import snapshot_of
-from ..tasks.machines import machine_class, own_machines
+from ..base.locking import snapshot_of
+from ..tasks import machine_class, own_machines
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers, shape_of
 

@@ -17,9 +17,9 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from ..io.encoding.blanks import BlankColumns
-from ..io.encoding.rare import RareCategories, RareColumns
-from ..io.encoding.truth import TruthColumns
+from ..tables.encoding.blanks import BlankColumns
+from ..tables.encoding.rare import RareCategories, RareColumns
+from ..tables.encoding.truth import TruthColumns
 from .graph import FINITE, InputColumns, Matrix, joined
 
 

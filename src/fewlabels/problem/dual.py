@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
-from .._threads import one_blas_thread
-from ..gram import GramOperator
+from .._util.threads import one_blas_thread
+from ..kernels.operators import GramOperator
 from .penalty import Penalty, check_costs, repeated
 from .totals import Extent
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..data.labels.arrays import with_missing
 from ..kernels.sparse import canonical
-from ..labels.arrays import with_missing
 
 
 @dataclass(frozen=True, eq=False)

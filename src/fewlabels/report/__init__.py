@@ -1,6 +1,6 @@
 """The report of a fit: what the rows were, what was learned, how far to trust it."""
 
-from .._extras import require
+from .._util.extras import require
 
 require("fewlabels.report", "pandas", "pyarrow")
 

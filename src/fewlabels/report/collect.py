@@ -3,10 +3,10 @@
 import shlex
 from pathlib import Path
 
-from ..io.formats.registry import extension_of
-from ..io.models.contents import cautions, no_signal
-from ..options.words import as_arguments, ref, rendered
-from ..tasks.machines import MACHINES, task_of
+from .._util.messages import as_arguments, ref, rendered
+from ..tables.formats.registry import extension_of
+from ..tables.models.contents import cautions, no_signal
+from ..tasks import MACHINES, task_of
 from .contents import Contents, Findings
 from .fit import Fit
 from .page import words as write
@@ -191,5 +191,5 @@ def _usage(metadata, model_path, file, findings):
     code.append(("Show what the model contains", f"fewlabels inspect {quoted}"))
     # A file is read as the model was fitted: pandas would guess other types.
     python = f'answers = jobs.score({model!r}, {new!r})\nscores = answers["score"]'
-    code.append(("From Python", f"from fewlabels import jobs\n\n{python}"))
+    code.append(("From Python", f"from fewlabels import pipeline as jobs\n\n{python}"))
     return code

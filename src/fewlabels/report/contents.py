@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..base.task import Task
 from ..class_prior.uncertainty import is_determined
-from ..io.tables.profile import ColumnProfile
-from ..tasks.task import Task
+from ..tables.columns.profile import ColumnProfile
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from .._deadline import Deadline
-from ..io.tables.columns import numbers
-from ..io.tables.schema import Schema
-from ..io.tables.training import rows_for
+from .._util.deadline import Deadline
+from ..tables.columns.column import numbers
+from ..tables.columns.schema import Schema
+from ..tables.reading.training import rows_for
 
 # Kernel values of one pass over the training rows; beyond, rows are sampled.
 _MOST_VALUES = 4e9

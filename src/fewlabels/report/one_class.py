@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..estimators.base.left_out import count_outside
+from .._util.messages import UserError, ref
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
-from ..options.words import UserError, ref
+from ..one_class.left_out import count_outside
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted
 from .evidence.intervals import threshold_interval

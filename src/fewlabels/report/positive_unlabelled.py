@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..io.models.contents import RANDOM_SAMPLE, labels_words
-from ..options.words import ref
+from .._util.messages import ref
+from ..tables.models.contents import RANDOM_SAMPLE, labels_words
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import cross_fit_positive, group_of, hide_labels
 from .evidence.intervals import promise

@@ -7,12 +7,12 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from ..fitted import class_of
+from ..calibration.curve import class_of
 from ..inspection import explain
 from ..inspection.words import word_changes
-from ..io.encoding.fit import text_columns, text_encoders
-from ..io.encoding.texts import spans
-from ..io.tables.schema import Schema
+from ..tables.columns.schema import Schema
+from ..tables.encoding.fit import text_columns, text_encoders
+from ..tables.encoding.texts import spans
 from .contents import Excerpt
 from .page import words
 

@@ -5,9 +5,9 @@ from numbers import Real
 
 import numpy as np
 
-from ..estimators.pu import PUSVM
-from ..model_selection.bias import bias_sensitivity_within
-from ..options.words import template
+from .._util.messages import template
+from ..model_selection.positive_unlabelled.bias import bias_sensitivity_within
+from ..positive_unlabelled.pusvm import PUSVM
 from .contents import Ranking, Sensitivity
 from .page import words
 

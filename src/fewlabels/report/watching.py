@@ -2,7 +2,7 @@
 
 import math
 
-from ..io.atomic import replacing
+from ..tables.atomic import replacing
 from .page import words
 from .page.elements import Html, facts, joined, section, table, tag
 from .page.html import document
@@ -19,7 +19,7 @@ def write_watch_report(path, summary, points, monitor):
     path : path-like
         The HTML file.
     summary : dict
-        What :func:`fewlabels.jobs.watch` returns.
+        What :func:`fewlabels.pipeline.watch` returns.
     points : ndarray of shape (n_points, 2)
         Numbers of rows and natural logarithms of the evidence.
     monitor : Monitor

@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 import scipy.sparse as sp
 
-from ..gram import PieceGram
 from ..kernels import centered
 from ..kernels.base import LARGEST
+from ..kernels.operators import PieceGram
 from ..kernels.rows import squared_norms
 from ..kernels.sparse import canonical
 

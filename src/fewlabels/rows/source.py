@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import run_each
-from ..gram import LinearSourceGram
-from ..gram.equal_rows import distinct
-from ..gram.row_map import middle
+from .._util.messages import Message, ref
+from .._util.threads import run_each
 from ..kernels import center_of, centered
+from ..kernels.operators import LinearSourceGram
+from ..kernels.operators.equal_rows import distinct
+from ..kernels.operators.row_map import middle
 from ..kernels.rows import squared_norms
 from ..kernels.width import gamma_of_moments
-from ..options.words import Message, ref
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
 from .shards import Moments, Taken, refuse_no_numbers, sampled, stacked, weights_of

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..gram import LinearGram, RowMap, RowsGram
 from ..kernels import centered
+from ..kernels.operators import LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
 from ..problem.penalty import check_costs
 from ..solvers import Result

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..gram.equal_rows import Copies
+from ..kernels.operators.equal_rows import Copies
 from ..problem import DualProblem
 from ..problem.penalty import group_sums
 from .run import Result

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from .._threads import one_blas_thread
+from .._util.threads import one_blas_thread
 
 # Pivots and eigenvalues below this share of the largest entry are rounding.
 _SINGULAR = 1e-8

@@ -19,7 +19,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from .._extras import require
+from .._util.extras import require
 from .decomposition import repaired
 from .run import Status, certify
 

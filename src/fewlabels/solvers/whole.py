@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core import block
 from .._core.block import EXACT, Outcome, add_products
-from ..gram import make_gram
+from ..kernels.operators import make_gram
 from .run import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET, Result, Status, certified
 
 # The share of the memory that the matrix of all rows may take.

@@ -13,9 +13,9 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_consistent_length
 
+from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import validated_rows
-from ...labels.positive_unlabelled import split_labels
-from ...training.grouped_folds import count_once, groups_of
+from ...rows.grouped_folds import count_once, groups_of
 from ..conventions import pooled_from_unlabeled
 
 _PLACE = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import Normalizer
 
-from ..._threads import one_blas_thread, resolve_n_jobs
+from ..._util.threads import one_blas_thread, resolve_n_jobs
+from ...calibration.cross_fitting import Sample, left_out_scores
 from ...kernels.growing import VotingForest
-from ...training.cross_fitting import Sample, left_out_scores
 from ._base import PriorEstimator, on_one_scale
 
 # The default pair of models. Sizes at which more changes the estimates little.

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from ...gram import PrecomputedGram
+from ...kernels.operators import PrecomputedGram
 from ...problem import DualProblem, Penalty
 from ...solvers import solve_decomposition
 from ._base import PriorEstimator, on_one_scale, typical_width

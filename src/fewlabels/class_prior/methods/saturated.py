@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from ...training.curves import equal_bins
+from ...calibration.fit_curves import equal_bins
 from ._scores import CrossFittedPrior
 
 Floats = npt.NDArray[np.float64]

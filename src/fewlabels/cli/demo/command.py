@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ...options.words import UserError
+from ..._util.messages import UserError
 
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from ...io.atomic import replacing
+from ...tables.atomic import replacing
 
 
 @dataclass

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from ...inspection.histogram import bin_edges, draw
-from ...io.atomic import replacing
+from ...tables.atomic import replacing
 
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 

@@ -9,12 +9,12 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
-from ... import jobs
-from ...io.atomic import replacing
-from ...io.models.files import load_model
-from ...jobs.words import gap, number
-from ...options.flags import flags
-from ...tasks.machines import machine_class
+from ... import pipeline as jobs
+from ...pipeline.options.flags import flags
+from ...pipeline.words import gap, number
+from ...tables.atomic import replacing
+from ...tables.models.files import load_model
+from ...tasks import machine_class
 from ..terminal.progress import Quiet
 from ..terminal.show import say
 from .data import split_data, write_split

@@ -37,7 +37,7 @@ def _end(text):
     _say(text)
     if sys.stderr.isatty():
         os.write(2, _SHOW_CURSOR)
-    scratch = sys.modules.get("fewlabels.io.scratch")  # not loaded: nothing to remove
+    scratch = sys.modules.get("fewlabels.tables.scratch")  # not loaded: nothing to remove
     if scratch is not None:
         scratch.remove_all()
     os._exit(INTERRUPTED)

@@ -8,8 +8,8 @@ import warnings
 
 import typer
 
-from ...options.flags import as_flags
-from ...options.words import printable
+from ..._util.messages import printable
+from ...pipeline.options.flags import as_flags
 
 
 def say(*lines, err=False):

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import games
-from ..._threads import resolve_n_jobs, run_ranges
-from ...fitted import Function
+from ..._util.threads import resolve_n_jobs, run_ranges
+from ...base.function import Function
 from ...kernels import centered
 from .inputs import dense
 

@@ -5,11 +5,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ...base.task import Task
 from ...kernels.sparse import canonical, checked_rows
-from ...tasks.machines import TASKS, estimators_of
-from ...tasks.one_class import ONE_CLASS
-from ...tasks.task import Task
-from ...training.grouped_folds import groups_of
+from ...one_class.task import ONE_CLASS
+from ...rows.grouped_folds import groups_of
+from ...tasks import TASKS, estimators_of
 from ..tuning.search import Search
 from .run import ComparedRows
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...tasks.task import Task
+from ...base.task import Task
 from .judge import differences_of, judged, width
 from .result import BaselineComparison
 from .run import Scores

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._extras import require
+from ..._util.extras import require
 from .run import MOST_ROWS
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ..._threads import one_blas_thread
+from ..._util.threads import one_blas_thread
 from ...metrics.intervals import cross_fitted_interval
-from ...training.grouped_folds import groups_of, splits_counted_once, take_groups
+from ...rows.grouped_folds import groups_of, splits_counted_once, take_groups
 from .judge import cannot_change, corrected_error
 
 # Most rows that take part.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from ..._extras import require
+from ..._util.extras import require
 
 # Up to this ratio of its ends an axis has numbers between the powers of ten too.
 _WIDE = 100.0

@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ..._extras import require
-from ..._threads import n_workers, run_in_order
-from ..._warn import kept, warn
-from ...training.grouped_folds import groups_of
+from ..._util.extras import require
+from ..._util.threads import n_workers, run_in_order
+from ..._util.warn import kept, warn
+from ...rows.grouped_folds import groups_of
 from .result import SearchCurve
 
 _SEEDS = np.iinfo(np.int32).max

@@ -7,16 +7,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
-from ...estimators.base.kernel_machine import KernelMachine
-from ...estimators.base.rows import check_parameters, check_weight
+from ...base.kernel_estimator import KernelMachine
 from ...kernels.sparse import canonical, checked_rows
-from ...tasks.machines import TASKS, estimators_of
-from ...tasks.one_class import ONE_CLASS
-from .feature_tables import is_for_tables, tune_table
-from .few_labels import tune_s3vm
-from .graph import tune_with_graph
-from .one_class import tune_one_class
-from .positive_unlabelled import tune_pu
+from ...one_class.task import ONE_CLASS
+from ...rows.validation import check_parameters, check_weight
+from ...tasks import TASKS, estimators_of
+from ..one_class.tuning import tune_one_class
+from ..positive_unlabelled.tuning import tune_pu
+from ..semi_supervised.graph import tune_with_graph
+from ..semi_supervised.tables import is_for_tables, tune_table
+from ..semi_supervised.tuning import tune_s3vm
 from .result import TuningResult
 from .search import Search
 

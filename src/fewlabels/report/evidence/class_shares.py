@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._deadline import Deadline
+from ..._util.deadline import Deadline
 from ...class_prior.class_ratio import estimated_shares
 from ...class_prior.contradiction import probability_at_random, smeared_shares
 from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class

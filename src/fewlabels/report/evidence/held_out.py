@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from ..._deadline import Deadline
-from ...fitted import class_of
+from ..._util.deadline import Deadline
+from ...calibration.cross_fitting import Sample, left_out_scores
+from ...calibration.curve import class_of
 from ...model_selection import LabeledKFold, PUKFold
-from ...training.cross_fitting import Sample, left_out_scores
-from ...training.grouped_folds import count_once, kinds_of_groups, splits_counted_once, take_groups
+from ...rows.grouped_folds import count_once, kinds_of_groups, splits_counted_once, take_groups
 from ..contents import Group, Rate
 from ..page import words
 from .intervals import counted_interval

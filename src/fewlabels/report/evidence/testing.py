@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._deadline import Deadline
-from ...gram import row_keys
+from ..._util.deadline import Deadline
+from ...kernels.operators import row_keys
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
-from ...model_selection.random_labels import (
+from ...model_selection.positive_unlabelled.random_labels import (
     LabelledAtRandomTest,
     labelled_at_random_within,
 )
-from ...training.grouped_folds import count_once, take_groups
+from ...rows.grouped_folds import count_once, take_groups
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import binom, ks_2samp
 
-from ..._deadline import Deadline
+from ..._util.deadline import Deadline
 from ...class_prior.labelled_rows import distinct_rows, looks_labelled
 
 # ROC AUC from which labelled rows are unlike the rest, standard errors of it above 0.5 that it

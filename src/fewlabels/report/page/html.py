@@ -2,7 +2,7 @@
 
 import re
 
-from ...io.atomic import replacing
+from ...tables.atomic import replacing
 from . import model, sections
 from .elements import Html, tag
 from .style import STYLE

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from ...options.words import ref
+from ..._util.messages import ref
 from ..contents import Excerpt
 from . import pictures, words
 from .elements import alignment, facts, joined, prose, section, table, tag

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from ...gram import CachedGram
+from ...kernels.operators import CachedGram
 from .messages import Ranked, SpreadOf
 
 

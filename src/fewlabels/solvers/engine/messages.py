@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...gram import Columns
+from ...kernels.operators import Columns
 from ...problem import Extent, Penalty, Totals
 from ...problem.totals import merged
 

@@ -7,8 +7,8 @@ from operator import methodcaller
 
 import numpy as np
 
-from ..._threads import run_each
-from ...gram import Columns
+from ..._util.threads import run_each
+from ...kernels.operators import Columns
 from .messages import Accuracy, Facts, Ranked, Room, RunState, WorkingSet
 
 # Columns that are gathered at a time where many are needed.

@@ -39,7 +39,7 @@ import time
 import numpy as np
 
 from ..._core import usmo as core
-from ...gram.column_cache import ColumnCache
+from ...kernels.operators.column_cache import ColumnCache
 from ..run import Result, Status, certify
 
 # Samples whose rows are evaluated at a time.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._core import path as st
-from ..._deadline import ENDLESS
+from ..._util.deadline import ENDLESS
 from .balance import ROW, VirtualRow
 from .clock import Clock
 from .events import Events

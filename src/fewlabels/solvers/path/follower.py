@@ -17,8 +17,8 @@ from operator import attrgetter
 import numpy as np
 
 from ..._core import path as st
-from ..._deadline import ENDLESS
-from ..._threads import one_blas_thread
+from ..._util.deadline import ENDLESS
+from ..._util.threads import one_blas_thread
 from ...problem import Penalty
 from .engine import PathEngine
 from .one_less import OneLess

@@ -18,7 +18,7 @@ import itertools
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
-from ..._threads import one_blas_thread
+from ..._util.threads import one_blas_thread
 
 # Turns in which fewer rows are wrong than ever before have to come this often, else a row is
 # given up: without a ridge and with a wide kernel the turns may go round in circles.

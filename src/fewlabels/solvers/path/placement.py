@@ -4,7 +4,7 @@ import numpy as np
 
 from ..._core import path as st
 from ..._core.path import Triangle
-from ...gram.growing.stores import grown
+from ...kernels.operators.growing.stores import grown
 
 # Relative to the unit of h: when a row is at its breakpoint, and when on its segment.
 _ON, _ON_SEGMENT = 1e-11, 1e-12

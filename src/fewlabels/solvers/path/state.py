@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..._core import path as st
-from ...gram.growing.matrices import BorderedGrowing, make_growing
-from ...gram.growing.stores import grown
+from ...kernels.operators.growing.matrices import BorderedGrowing, make_growing
+from ...kernels.operators.growing.stores import grown
 
 # Rounding of h is relative to this.
 EPS = 1.1e-16

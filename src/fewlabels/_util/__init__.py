@@ -1,0 +1,1 @@
+"""Threads, deadlines, warnings, messages, options, optional packages."""

@@ -1,0 +1,38 @@
+"""Warnings that point at the user's line, however deep in the library they are given."""
+
+import inspect
+import threading
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import sklearn.base
+
+from .messages import Message
+
+# Files between the user's call and ours: this library, and what checks parameters for it.
+_OURS = (str(Path(__file__).parent), sklearn.base.__file__)
+
+
+_thread = threading.local()
+
+
+@contextmanager
+def kept():
+    """Context in which what this thread would warn of is kept in a list."""
+    before, _thread.kept = getattr(_thread, "kept", None), []
+    try:
+        yield _thread.kept
+    finally:
+        _thread.kept = before
+
+
+def warn(message, category):
+    """Warn at the line of the caller of this library."""
+    if (collected := getattr(_thread, "kept", None)) is not None:
+        collected.append((message, category))
+        return
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(Message(message), category, stacklevel=level)

@@ -1,0 +1,1 @@
+"""What all estimators share: parameters, lock, time limit, stored solution, exact updates."""

@@ -1,0 +1,136 @@
+"""What models of several classes find: a function and a curve for each."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import softmax
+
+from .._util.threads import resolve_n_jobs
+from ..calibration.curve import agreeing, class_of
+from ..kernels import centered
+from ..kernels.operators import Expansion, RowMap
+from .function import Function
+
+# What is divided by where nothing is to be divided.
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassFunctions:
+    """``f_c(x) = sum_j coef[c, j] K(x_j, x) + bias[c]``, a function for every class.
+
+    For all else see ``Function``: this is one over the same vectors for each class.
+    """
+
+    kernels: tuple  # the kernel, alone
+    vectors: np.ndarray
+    coef: np.ndarray  # of shape (n_classes, m)
+    bias: np.ndarray  # of shape (n_classes,)
+    shift: np.ndarray | None = None
+    center: np.ndarray | None = None
+    float64: bool | None = None
+    columns: np.ndarray | None = None
+    rounding: np.ndarray  # of shape (n_classes,)
+    repeats: np.ndarray | None = None
+    shares: np.ndarray | None = None
+    weights: np.ndarray | None = field(default=None, repr=False)  # of shape (n_classes, d)
+    on_points: np.ndarray | None = field(default=None, repr=False)  # (n_classes, n_points)
+
+    def __post_init__(self):
+        if self.on_points is None and self.kernel.has_graph:
+            object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
+        if self.weights is None and self.kernel.has_features and not self.kernel.has_graph:
+            weights = self.kernel.weights(self._moved(self.vectors), self.coef)
+            object.__setattr__(self, "weights", weights)
+
+    @property
+    def kernel(self):
+        return self.kernels[0]
+
+    @property
+    def support_vectors(self):
+        """Support vectors, one for each training row, so that equal rows repeat."""
+        return self.vectors if self.repeats is None else self.vectors[self.repeats]
+
+    @property
+    def dual_coef(self):
+        """Coefficients of the support vectors."""
+        return self.coef if self.shares is None else self.shares
+
+    @property
+    def intercept(self):
+        """Constants for rows as they are given."""
+        return self.bias if self.shift is None else self.bias - self.weights @ self.shift
+
+    def of(self, place):
+        """The ``Function`` of one class."""
+        shares = None if self.shares is None else self.shares[place : place + 1]
+        return Function(
+            kernels=self.kernels,
+            vectors=self.vectors,
+            coef=self.coef[place : place + 1],
+            bias=float(self.bias[place]),
+            shift=self.shift,
+            center=self.center,
+            float64=self.float64,
+            columns=self.columns,
+            rounding=float(self.rounding[place]),
+            repeats=self.repeats,
+            shares=shares,
+            weights=None if self.weights is None else self.weights[place],
+            on_points=None if self.on_points is None else self.on_points[place],
+        )
+
+    def __call__(self, X, *, n_jobs=None):
+        """Values at validated rows, shape (n, n_classes)."""
+        X = self._moved(X)
+        if self.weights is not None:
+            value = self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
+        else:
+            row_map = None
+            if self.float64 is not None:
+                dtype = np.float64 if self.float64 else np.float32
+                row_map = RowMap.restored(self.kernel, self.center, dtype)
+            value = Expansion(
+                self.kernel,
+                self.vectors,
+                self.coef,
+                columns=self.columns,
+                row_map=row_map,
+                n_jobs=resolve_n_jobs(n_jobs),
+                on_points=self.on_points,
+            )(X)
+        value = value + self.bias
+        value[np.abs(value) <= self.rounding] = 0.0
+        return value
+
+    def _moved(self, X):
+        return centered(X, self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """``softmax(slope * decisions + intercept)``, or its mean with increasing functions."""
+
+    slope: float
+    intercept: np.ndarray  # of shape (n_classes,)
+    # Of each class the knots and values of a function that is linear between, constant outside.
+    steps: tuple | None = None
+    kind: str = "sigmoid"  # what was asked for
+    agrees: bool = False  # as of Curve
+
+    def __call__(self, decision):
+        """Probabilities of the classes, from decisions of shape (n, n_classes)."""
+        p = self._fitted(decision)
+        return agreeing(p, class_of(decision)) if self.agrees else p
+
+    def _fitted(self, decision):
+        p = softmax(self.slope * decision + self.intercept, axis=1)
+        if self.steps is None:
+            return p
+        other = np.column_stack(
+            [np.interp(f, *of) for f, of in zip(decision.T, self.steps, strict=True)]
+        )
+        total = other.sum(axis=1, keepdims=True)
+        other = np.where(total > 0.0, other / np.maximum(total, _LEAST), p)
+        return 0.5 * (p + other)

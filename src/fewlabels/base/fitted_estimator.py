@@ -1,0 +1,365 @@
+"""What a fit has left, how it changes and is saved: values of one moment, and perhaps the rows."""
+
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .._util.available import available_if
+from .._util.deadline import ENDLESS, Deadline
+from .._util.threads import resolve_n_jobs
+from .._util.warn import warn
+from ..kernels import kind_of
+from ..rows.row_store import read_indices
+from .locking import consistent, lock_of, one_at_a_time
+from .status import warn_of_rounding
+from .versioned_cache import Late
+
+
+def shown(name):
+    """An attribute that shows one of the values in the model's ``Solution``."""
+    return property(lambda model: getattr(model._found, name))
+
+
+def shown_there(name):
+    """The same of an array, which is one of the library that the rows of the fit were of."""
+    return property(lambda model: model._there(getattr(model._found, name)))
+
+
+class FittedEstimator(BaseEstimator):
+    """An estimator whose fit leaves a ``Solution``, which its attributes show.
+
+    Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
+    Threads may use one model together: what that takes is in ``locking.py``.
+
+    One that can be updated also hands a stream of its rows to ``_hold`` (``fewlabels.streams``),
+    which does nothing until the first operation. A ``_read_new`` gives the arguments of
+    ``stream.add`` for rows that users pass, and ``_describe`` the ``Solution`` where the stream
+    stands.
+    """
+
+    # What estimators declare, and a fit sets.
+    kernel: Any
+    max_time: Any
+    n_jobs: Any
+    n_features_in_: int
+    # Of the call that is on its way.
+    _deadline = ENDLESS
+    # What a fit has left, and what has been computed from it; None before the first.
+    _late: Late | None = None
+    # Parameters that must be as at the fit for an operation, and what they were.
+    _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
+    _fixed: dict = {}  # noqa: RUF012
+    # The rows and their path; None when they are not held.
+    _stream: Any = None
+    # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
+    _backend: Any = None
+    # The ``Solution`` where the stream stands, and arguments to add rows to it.
+    _describe: Any = None
+    _read_new: Any = None
+
+    def __sklearn_is_fitted__(self):
+        return self._late is not None
+
+    def _check_is_fitted(self):
+        """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
+        if self._late is None:
+            check_is_fitted(self)
+
+    def _keep(self, solution, **values):
+        """Make a ``Solution`` what the model shows, and other values known from the start."""
+        values = {"solution": solution, **values}
+        self._late = Late({name: (self._version, value) for name, value in values.items()})
+
+    def _hold(self, stream):
+        """Hold a stream from now on, or none (None)."""
+        self._stream = stream
+        if self._backend is not None:
+            self._backend = None
+        self._fixed = {name: getattr(self, name) for name in self._FIXED}
+        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
+            self._fixed["kernel"] = replace(self.kernel)  # it can change
+
+    @property
+    def _version(self):
+        """Of what values are computed from: another number when rows have changed."""
+        return 0 if self._stream is None else self._stream.version
+
+    def _computed(self, name, make):
+        """A value as of now; one thread computes it, if need be."""
+        with lock_of(self):
+            self._check_is_fitted()
+            return self._late.get(name, self._version, make)
+
+    @property
+    def _found(self):
+        """The model's ``Solution``, as of now."""
+        late = self._late
+        found = None if late is None else late.known("solution", self._version)
+        return self._computed("solution", self._describe) if found is None else found
+
+    function_ = shown("function")
+    support_ = shown_there("support")
+    n_support_ = shown_there("n_support")
+    n_iter_ = shown("n_iter")
+    history_ = shown("history")
+    objective_ = shown("objective")
+    duality_gap_ = shown("duality_gap")
+
+    fit_status_ = property(lambda self: 0 if self._found.converged else 1)
+    support_vectors_ = property(lambda self: self._there(self._found.function.support_vectors))
+    dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
+
+    # -- calls that change the model ------------------------------------------------------------
+
+    def _within_time(self, method, *args, **kwargs):
+        """Call a function that has until ``max_time`` is over, and say what that cut short."""
+        if self._deadline is not ENDLESS:  # part of a longer call
+            return method(*args, **kwargs)
+        self._deadline = Deadline(self.max_time)
+        try:
+            result = method(*args, **kwargs)
+            cut = self._deadline.cut
+        finally:
+            del self._deadline
+        if cut:
+            warn(
+                f"{type(self).__name__} stopped after max_time: {'; '.join(cut)}.",
+                ConvergenceWarning,
+            )
+        return result
+
+    @contextmanager
+    def _fitted_or_not(self, *, interrupted=False):
+        """What is refused within leaves no model; nor does Ctrl-C, if so ``interrupted``."""
+        try:
+            yield
+        except BaseException as error:
+            if interrupted or isinstance(error, Exception):
+                self._hold(None)
+                self._late = None
+            raise
+
+    # -- rows that come and go ------------------------------------------------------------------
+
+    _is_updatable = property(lambda self: self._read_new is not None)
+
+    def _catch_up(self, stream, name, max_steps):
+        """Let the stream follow its rows; whether it is at its end."""
+        done = stream.run(max_steps)
+        rough = stream.lost_to_rounding()
+        if rough:
+            warn_of_rounding(name, rough)
+        return done
+
+    @property
+    def holds_rows_(self):
+        self._check_is_fitted()
+        return self._stream is not None
+
+    @property
+    @consistent
+    def training_rows_(self):
+        self._check_is_fitted()
+        return None if self._stream is None else self._stream.training_rows()
+
+    @property
+    @consistent
+    def is_caught_up_(self):
+        """Whether all updates are complete, none of them cut short by a limit."""
+        self._check_is_fitted()
+        return self._stream is None or self._stream.done
+
+    def _ready_stream(self):
+        """The stream, for an operation that is possible."""
+        self._check_is_fitted()
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' can't be updated, because the kernel values of new rows "
+                "are missing; pass rows and a kernel or a callable."
+            )
+        if self._stream is None:
+            raise ValueError(
+                f"this {type(self).__name__} doesn't store its training rows (it was fitted to "
+                "rows outside memory, or saved or released without them); fit it again."
+            )
+        for name, then in self._fixed.items():
+            value = getattr(self, name)
+            if value is not then and not np.array_equal(value, then):  # shares may be an array
+                raise ValueError(
+                    f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
+                    "back, or fit again."
+                )
+        self._stream.cache_size = self._cache_bytes
+        self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
+        self._stream.deadline = self._deadline
+        self._stream.tol = self.tol
+        return self._stream
+
+    def _follow(self, name, stream, max_steps=None, change=None):
+        """Let rows change, and the stream catch up within the budget."""
+        try:
+            if change is not None:
+                change()
+            done = self._catch_up(stream, name, max_steps)
+        finally:
+            self.shape_fit_ = (len(stream), self.n_features_in_)
+        if not done:
+            over = self._deadline.is_over()
+            limit = f"max_time={self.max_time:g} s" if over else f"max_steps={max_steps} steps"
+            warn(
+                f"{name} stopped after {limit}; predictions use the intermediate solution. Call "
+                f"resume() to continue, or raise {limit.split('=')[0]}.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _leaving_out(self, indices):
+        """The stream at its end, and the places of training rows that can be left out."""
+        stream = self._ready_stream()
+        n = len(stream)
+        indices = np.arange(n) if indices is None else read_indices(indices, n)
+        stream.check_one_left_out(stream.rows.places[indices])
+        self._follow("resume", stream)
+        return stream, stream.rows.places[indices]
+
+    def _add(self, X, y, sample_weight, *more):
+        """What ``partial_fit`` does on a model that has been fitted."""
+        stream = self._ready_stream()
+        new = self._read_new(X, y, sample_weight, *more)
+        return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+
+    @available_if(attrgetter("_is_updatable"))
+    @one_at_a_time
+    def forget(self, indices) -> Self:
+        """Remove training rows, as if they had never been there.
+
+        Parameters
+        ----------
+        indices : array-like of int, or mask of shape (n_samples,)
+            Training rows. The others keep their order and are numbered again.
+        """
+        stream = self._ready_stream()
+        indices = read_indices(indices, len(stream))
+        options = self._read_gone(indices)
+        change = partial(stream.remove, indices, **options)
+        return self._follow("forget", stream, self.max_steps, change)
+
+    def _read_gone(self, indices):
+        """Further arguments of ``stream.remove``."""
+        return {}
+
+    @available_if(attrgetter("_is_updatable"))
+    @one_at_a_time
+    def resume(self, max_steps=None) -> Self:
+        """Continue with operations that ``max_steps`` or ``max_time`` cut short.
+
+        Parameters
+        ----------
+        max_steps : int or None, default=None
+            Limit on the steps of this call; None for none.
+        """
+        stream = self._ready_stream()
+        if max_steps is not None and not (
+            isinstance(max_steps, int | np.integer) and max_steps >= 1
+        ):
+            raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
+        return self._follow("resume", stream, max_steps)
+
+    @available_if(attrgetter("_is_updatable"))
+    @one_at_a_time
+    def release_rows(self) -> Self:
+        """Drop the training rows: pickles become smaller, and updates impossible.
+
+        A fitted model holds a copy of its rows, and so does its pickle, as an update needs
+        them. Without them a pickle is about as large as the support vectors.
+        """
+        self._check_is_fitted()
+        if self._stream is not None and not self._stream.done:
+            raise ValueError("an update is unfinished; call resume() before release_rows().")
+        values = self._values_to_keep()
+        self._stream = None
+        self._keep(**values)
+        return self
+
+    # -- what others get ------------------------------------------------------------------------
+
+    def _there(self, values):
+        """An attribute as users see it: an array of the same library as the training rows."""
+        return values if self._backend is None else self._backend.array(values)
+
+    def to_local(self) -> Self:
+        """Copy of the model in NumPy, as if fitted in memory, to save and export.
+
+        Returns
+        -------
+        estimator
+            Of the same class. One that was fitted to arrays of torch or CuPy has attributes of
+            NumPy then, and can be used where these are not installed.
+        """
+        return deepcopy(self)
+
+    def snapshot(self) -> Self:
+        """The fitted model as it is now, without training rows; later updates don't change it.
+
+        Returns
+        -------
+        estimator
+            Of the same class. It shares its values with this model.
+        """
+        with lock_of(self):
+            self._check_is_fitted()
+            values = self._values_to_keep()
+            state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
+        other = type(self).__new__(type(self))
+        late = Late({name: (0, value) for name, value in values.items()})
+        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_late": late})
+        return other
+
+    def _remembered(self):
+        """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
+        return []
+
+    def _values_to_keep(self):
+        """Values by name that cannot be computed without the stream as it is now."""
+        known = {name: self._late.known(name, self._version) for name in self._remembered()}
+        known = {name: value for name, value in known.items() if value is not None}
+        return {**known, "solution": self._found}
+
+    # -- saving ----------------------------------------------------------------------------------
+
+    def __getstate__(self):
+        """Values and rows of one moment, which later changes of the model don't reach."""
+        with lock_of(self):
+            return self._state()
+
+    def _state(self):
+        state = super().__getstate__()
+        state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
+        if self._late is not None:
+            state["_late"] = self._late_to_save()
+        if self._stream is not None:
+            state["_stream"] = self._stream.snapshot()
+        return state
+
+    def _late_to_save(self):
+        """Without support vectors among the training rows: no row is held twice."""
+        if self._stream is None:
+            return self._late.copy()
+        solution = self._values_to_keep()["solution"]
+        return self._late.with_value("solution", solution.without_vectors())
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if self._stream is None or self._late is None:
+            return
+        solution = self._late.known("solution", self._version)
+        with_vectors = solution.with_vectors(self._stream.training_rows().X)
+        self._late.put("solution", self._version, with_vectors)

@@ -1,0 +1,205 @@
+"""The function that a model has learned."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._util.threads import resolve_n_jobs
+from ..kernels import center_of, centered
+from ..kernels.operators import Expansion, RowMap
+
+# Share of the threshold's level below which sums of a similarity go on in log scale.
+TAIL = 1e-12
+# Sums below this have lost digits, or all: their logarithms are summed up from the kernel's.
+_LEAST = 1e-290
+# Logarithms end here, before float64 does.
+_FARTHEST = -1e290
+_VALUES_AT_A_TIME = 4_000_000
+
+# Sums in units of the coefficients' that float32 may have cut off: it ends at 1e-38.
+_FAR_FLOAT32 = 1e-30
+
+
+def continued(sums, tail, logs=None):
+    """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
+
+    Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.
+    """
+    sums = np.asarray(sums, dtype=float)
+    if not tail:
+        return sums
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(sums, 0.0)) if logs is None else logs
+    return np.where(sums < tail, tail * (1.0 + logs - np.log(tail)), sums)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Function:
+    """``f(x) = sum_k sum_j coef[k, j] K_k(x_j, x) - self_weight K(x, x) + bias``.
+
+    Below ``tail``, a sum of positive terms of a similarity continues in log scale (``continued``):
+    it still ranks which of two rows is farther where the kernel itself has ended.
+
+    Values within ``rounding`` of ``boundary`` are moved onto it: support vectors between their
+    bounds lie exactly on the boundary, and the sign of a rounding error would decide on which
+    side they are.
+    """
+
+    kernels: tuple  # K_k
+    vectors: np.ndarray  # or CSR array: x_j as given; of shape (0, 0) for a precomputed kernel
+    coef: np.ndarray  # of shape (n_kernels, m)
+    bias: float = 0.0
+    self_weight: float = 0.0
+    shift: np.ndarray | None = None  # taken from all rows first (linear kernel)
+    center: np.ndarray | None = None  # where a kernel that does not see it moves rows to
+    float64: bool | None = None  # kernel values are; None for kernels that prepare no rows
+    columns: np.ndarray | None = None  # precomputed: training rows that x_j are
+    diagonal: float | None = None  # precomputed: K(x, x), where that is constant
+    boundary: float = 0.0
+    rounding: float = 0.0
+    tail: float = 0.0
+    # Where support vectors are equal: which of the vectors each is, and its own coefficient.
+    repeats: np.ndarray | None = None
+    shares: np.ndarray | None = None  # of shape (n_kernels, n_support)
+    # Kernels with features: a weight for each. From the coefficients, unless given.
+    weights: np.ndarray | None = field(default=None, repr=False)
+    # Deformed kernel: coefficients of its points under the base kernel, unless given.
+    on_points: np.ndarray | None = field(default=None, repr=False)
+    # Kernels of trees: what each leaf adds, None in place of other kernels; unless given.
+    on_leaves: tuple | None = field(default=None, repr=False)
+
+    def __post_init__(self):
+        kernel = self.kernels[0]
+        if self.on_points is None and kernel.has_graph:
+            on_points = kernel.on_points(self.vectors, self.coef[0])
+            object.__setattr__(self, "on_points", on_points)
+        if self.weights is None and kernel.has_features and not kernel.has_graph:
+            weights = kernel.weights(self._moved(self.vectors), self.coef[0])
+            object.__setattr__(self, "weights", weights)
+
+    @property
+    def kernel(self):
+        """The kernel, where there is one."""
+        (kernel,) = self.kernels
+        return kernel
+
+    def in_base(self):
+        """The same without its term of K(x, x), under the base kernel of a deformed one."""
+        if self.on_points is None:
+            return self
+        rows, coef = self.kernel.expanded(self.vectors, self.coef[0], self.on_points)
+        return replace(
+            self,
+            kernels=(self.kernel.plain,),
+            vectors=rows,
+            coef=coef[None],
+            self_weight=0.0,
+            repeats=None,
+            shares=None,
+            on_points=None,
+            float64=True,
+            center=center_of(rows),
+        )
+
+    @property
+    def support_vectors(self):
+        """Support vectors, one for each training row, so that equal rows repeat."""
+        return self.vectors if self.repeats is None else self.vectors[self.repeats]
+
+    @property
+    def dual_coef(self):
+        """Coefficients of the support vectors."""
+        return self.coef if self.shares is None else self.shares
+
+    def __call__(self, X, *, diagonal=None, n_jobs=None):
+        """Values at validated rows (precomputed: their kernel values with all training rows).
+
+        ``diagonal`` is K(x, x) of these rows, needed where the function has such a term, the
+        kernel is precomputed and its diagonal varies. ``n_jobs=None`` means every core.
+        """
+        X = self._moved(X)
+        # The constant is a small part of a value without K(x, x), and then comes last.
+        value = np.full(X.shape[0], 0.0 if self.self_weight else self.bias)
+        if self.weights is not None:
+            value += self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
+        else:
+            for k in np.flatnonzero(self.coef.any(axis=1)):
+                value += self._part(k, X, resolve_n_jobs(n_jobs))
+        if self.self_weight:
+            value -= self.self_weight * self._self_values(X, diagonal)
+            value += self.bias
+        far = np.flatnonzero(value < self.tail) if self.tail else ()
+        if len(far):
+            value[far] = continued(value[far], self.tail, self._logs(X[far], value[far]))
+        value[np.abs(value - self.boundary) <= self.rounding] = self.boundary
+        return value
+
+    def _moved(self, X):
+        return centered(X, self.shift)
+
+    def _part(self, k, X, n_jobs):
+        """What the k-th kernel contributes."""
+        kernel, coef, row_map = self.kernels[k], self.coef[k], None
+        if self.float64 is not None and kernel.is_mapped:
+            dtype = np.float64 if self.float64 else np.float32
+            row_map = RowMap.restored(kernel, self.center, dtype)
+        expansion = Expansion(
+            kernel,
+            self.vectors,
+            coef,
+            columns=self.columns,
+            row_map=row_map,
+            n_jobs=n_jobs,
+            on_points=self.on_points,
+            on_leaves=self._leaves[k],
+        )
+        values = expansion(X)
+        if row_map is not None and kernel.is_similarity and not self.float64 and coef.min() >= 0:
+            # A sum of positive terms is exact relative to itself, however small it is.
+            far = np.flatnonzero(values < _FAR_FLOAT32 * coef.sum())
+            if len(far):
+                exact = Expansion(kernel, self.vectors, coef, row_map=row_map.refined())
+                values[far] = exact(X[far])
+        return values
+
+    @property
+    def _leaves(self):
+        """``on_leaves``; of models from before these were kept they are found once."""
+        if self.on_leaves is None:
+            found = tuple(
+                kernel.weights(self.vectors, coef) if kernel.has_leaves else None
+                for kernel, coef in zip(self.kernels, self.coef, strict=True)
+            )
+            object.__setattr__(self, "on_leaves", found)
+        return self.on_leaves
+
+    def _logs(self, X, sums):
+        """Logarithms of ``sum_j coef_j K(x_j, x)``, from the kernel's own where sums are lost."""
+        logs, lost = np.log(np.maximum(sums, _LEAST)), np.flatnonzero(sums < _LEAST)
+        with np.errstate(all="ignore"):
+            weight = np.log(self.coef[0])
+            step = max(1, _VALUES_AT_A_TIME // len(weight))
+            for rows in (lost[i : i + step] for i in range(0, len(lost), step)):
+                terms = self.kernel.log_values(X[rows], self.vectors) + weight
+                logs[rows] = logsumexp(np.fmax(terms, _FARTHEST), axis=1)
+        return logs
+
+    def _self_values(self, X, diagonal):
+        """K(x, x) of rows."""
+        if diagonal is not None:
+            diagonal = np.asarray(diagonal, dtype=float)
+            if diagonal.shape != (X.shape[0],):
+                raise ValueError(
+                    f"diagonal has shape {diagonal.shape}; it needs one K(x, x) per row, "
+                    f"shape ({X.shape[0]},)."
+                )
+            return diagonal
+        if not self.kernel.is_matrix:
+            return self.kernel.diagonal(X)
+        if self.diagonal is None:
+            raise ValueError(
+                "the precomputed training kernel has a varying diagonal, so K(x, x) of the new "
+                "rows is needed; pass diagonal=..."
+            )
+        return np.full(X.shape[0], self.diagonal)

@@ -1,0 +1,290 @@
+"""What every estimator with a kernel is: rows in, the engine run, values out."""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._util.threads import resolve_n_jobs
+from ..kernels import (
+    KERNEL_TYPES,
+    KERNELS,
+    MAPPED_OUTSIDE,
+    Polynomial,
+    kind_of,
+    make_kernel,
+    one_of,
+)
+from ..kernels.base import distinct_kernels
+from ..kernels.width import rule_for
+from ..rows.device import backend_of
+from ..rows.device.backend import plain_rows
+from ..rows.device.source import ArraySource
+from ..rows.device.values import values_at
+from ..rows.files import FileSource, file_of
+from ..rows.mapped import MappedFiles
+from ..rows.source import ShardedSource
+from ..rows.validation import check_rows, check_values, fit_rows, plain_number, weight_of_all
+from ..solvers import Settings
+from .fitted_estimator import FittedEstimator
+from .locking import lock_of
+from .status import report_status, reporter
+
+# Rows of a piece that is scored at a time.
+_SCORED = 250_000
+
+# What parameters that machines have in common may be.
+COMMON: dict = {
+    "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "max_steps": [Interval(Integral, 1, None, closed="left"), None],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+class Outside(NamedTuple):
+    """What an estimator can have where its rows are not in memory."""
+
+    parameters: Mapping = {}
+    only_with: Mapping = {}
+    kernels: tuple = MAPPED_OUTSIDE
+    arrays: bool = True  # whether arrays of other libraries are taken
+
+
+class KernelMachine(FittedEstimator):
+    """An estimator with a kernel: it takes rows from a source and has its problem solved.
+
+    ``fit`` of an estimator asks for the ``RowSource`` (``_source``), states its problem over it,
+    has it solved, and hands a ``Solution``, or its own kind of it, to ``_keep``. One that can be
+    updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and ``_deformed`` to a kernel
+    that is made of its rows or labels.
+    """
+
+    _outside = Outside()
+    # What estimators declare.
+    gamma: Any
+    degree: Any
+    coef0: Any
+    # The kernel, where it is made of the rows of the fit.
+    _deformed: Any = None
+
+    # Every fit asks for names and checks values, each of which takes a tenth of a small one.
+
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        return super()._get_param_names()
+
+    def _validate_params(self):
+        check_values(type(self), self._parameter_constraints, self.get_params(deep=False))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    # -- the kernel ------------------------------------------------------------------------------
+
+    def _set_kernel(self, rows):
+        """Set gamma and the kernel from the rows of a fit, a ``RowSource``; the kernel.
+
+        None where it is grown when labels have been read.
+        """
+        self.shape_fit_ = rows.shape
+        self.gamma_ = 0.0
+        kind = kind_of(self._kernel_used)
+        if "gamma" in kind.takes:
+            self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
+        if kind.learns == "labels":
+            return None
+        self._deformed = self._kernel_over(rows.X, rows.weight) if kind.learns else None
+        kernel = self._make_kernel()
+        rows.check(kernel.plain, width=not isinstance(self.gamma, str))
+        return kernel
+
+    _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
+    _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")
+
+    def _make_kernel(self):
+        if self._deformed is not None:
+            return self._deformed
+        return make_kernel(self._kernel_used, self.gamma_, self.degree, self.coef0)
+
+    def _kernel_over(self, X, weight=None):
+        """The kernel that is made of these rows."""
+        numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
+        return make_kernel(self._kernel_used, *numbers, X, weight, seed)
+
+    def _seed(self):
+        state = getattr(self, "random_state", None)
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31 - 1))
+        return 0 if state is None else int(state)
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def _needs_memory(self, source):
+        """What the model needs its rows in memory for, in one sentence; None for nothing."""
+        are, instead, kind = source.are, source.instead, kind_of(self.kernel)
+        if not isinstance(self.kernel, str) or kind not in MAPPED_OUTSIDE:
+            return f"{are} take {one_of(MAPPED_OUTSIDE)}"
+        if kind not in self._outside.kernels:
+            return f"{type(self).__name__} with {are} takes {one_of(self._outside.kernels)}"
+        if kind is Polynomial and self.coef0 < 0.0:
+            return f"{are} take kernel='poly' with coef0 >= 0 only"
+        for name, allowed in self._outside.parameters.items():
+            value, other = getattr(self, name), self._outside.only_with.get(name)
+            counts = other is None or getattr(self, other) is not None
+            if counts and isinstance(value, str) and value not in allowed:
+                return f"{name}={value!r} needs {instead}; {name}={allowed[0]!r} does not"
+        return None
+
+    def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
+        """The ``RowSource`` of what ``fit`` is given.
+
+        Mapped rows of more than ``cache_size`` stay in their file, and arrays of a device on
+        it. All others are in memory, as are rows of a file for which a model
+        has to hold them, or that don't follow each other there. A source is taken as it is.
+        """
+        if isinstance(X, ShardedSource):
+            if sample_weight is not None:
+                raise ValueError("X is a source of rows, so sample_weight belongs to its shards.")
+            source: Any = X
+        else:
+            source = self._source_outside(X, sample_weight)
+        if source is None:
+            return fit_rows(self, X, sample_weight, anomalies)
+        self._check_possible(source, anomalies)
+        self.n_features_in_ = source.shape[1]
+        return source
+
+    def _source_outside(self, X, sample_weight):
+        """The ``ShardedSource`` of rows that stay where they are; None for all others."""
+        backend = backend_of(X)
+        if backend is not None:
+            if not self._outside.arrays:
+                raise ValueError(f"{type(self).__name__} takes NumPy rows, not rows of {backend}.")
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            rows, weight = plain_rows(backend, X), weight_of_all(sample_weight, X)
+            return ArraySource(backend, rows, weight, resolve_n_jobs(self.n_jobs))
+        file = file_of(X)
+        if file is None or self._may_hold(file) or self._needs_memory(ShardedSource):
+            return None
+        weight, jobs = weight_of_all(sample_weight, X), resolve_n_jobs(self.n_jobs)
+        return FileSource(file, weight, n_jobs=jobs, cache_size=self._cache_bytes)
+
+    def _may_hold(self, file):
+        """Whether rows of a file fit ``cache_size``."""
+        return file.n_bytes <= self._cache_bytes
+
+    def _check_possible(self, source, anomalies=None):
+        """Refuse a source that lacks what the model needs, or ``anomalies``."""
+        if anomalies is not None:
+            raise ValueError(
+                f"{source.are} don't take confirmed anomalies (anomalies=...); pass "
+                f"{source.instead}, or fit without anomalies."
+            )
+        missing = self._needs_memory(source)
+        if missing is not None:
+            raise ValueError(f"{missing}: change that, or pass {source.instead}.")
+
+    def _settings(self, tol, rtol, callback):
+        """How the engine works for this estimator."""
+        return Settings(
+            tol=tol,
+            rtol=rtol,
+            max_iter=self.max_iter,
+            max_time=self._deadline.left(),
+            cache_size=self._cache_bytes,
+            callback=self._reporter(callback),
+            random_state=self._seed(),
+        )
+
+    # An int may be too large for a float.
+    _cache_bytes = property(lambda self: 1e6 * min(plain_number(self.cache_size), 1e300))
+
+    def _reporter(self, callback):
+        return reporter(type(self).__name__, callback, self.verbose)
+
+    def _report_status(self, result, tol, gap):
+        """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
+        report_status(type(self).__name__, result, tol, gap, self._deadline)
+
+    # -- evaluating -----------------------------------------------------------------------------
+
+    def _rows_to_score(self, X):
+        """Rows such as the function takes."""
+        self._check_is_fitted()
+        # The last function says the kind of rows, however old: an update need not know more.
+        function = (self._late.last("solution") or self._found).function
+        X = check_rows(self, X, reset=False)
+        if function.kernels[0].is_matrix and X.shape[1] != self.shape_fit_[0]:
+            raise ValueError(
+                f"kernel='precomputed' needs kernel values against the {self.shape_fit_[0]} "
+                f"training rows; the matrix given has {X.shape[1]} columns."
+            )
+        is_sparse = sp.issparse(function.vectors)
+        if sp.issparse(X) and not is_sparse:
+            raise ValueError(
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense data; pass "
+                "dense rows, such as X.toarray()."
+            )
+        for kernel in distinct_kernels(function):
+            kernel.check_powers(X)
+        return sp.csr_array(X) if is_sparse else X
+
+    def _source_to_score(self, X):
+        """The ``ShardedSource`` of rows that are scored in pieces; None for all others.
+
+        Those are rows of a file that is mapped and larger than ``cache_size``.
+        """
+        if isinstance(X, ShardedSource):
+            return X
+        file = file_of(X)
+        if file is None or self._may_hold(file):
+            return None
+        return FileSource(file, n_shards=max(1, -(-file.shape[0] // _SCORED)))
+
+    def _evaluation(self, X, **options):
+        """A call that gives values of the present function at rows, where their arrays compute."""
+        backend = backend_of(X)
+        with lock_of(self):
+            function, name, width = self._found.function, type(self).__name__, self.n_features_in_
+            source = self._source_to_score(X) if backend is None else None
+            if backend is None and source is None:
+                files = MappedFiles(X)
+                with files.checked():
+                    rows = self._rows_to_score(X)
+                call = partial(self._evaluate, function, rows, options)
+                return files.checked()(call) if files else call
+        if backend is not None:
+            return partial(values_at, backend, name, function, X, width)
+        return partial(
+            source.values, lambda X: self._evaluate(function, self._rows_to_score(X), options)
+        )
+
+    def _evaluate(self, function, X, options):
+        with np.errstate(over="ignore", invalid="ignore"):  # far rows are evaluated again
+            return function(X, n_jobs=self.n_jobs, **options)
+
+    def _weights(self):
+        """Weights of the linear kernel, shape (1, n_features), or (n_classes, n_features)."""
+        self._check_is_fitted()
+        weights = self.function_.weights
+        if weights is None or not self.function_.kernels[0].is_linear:
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return self._there(np.atleast_2d(weights))

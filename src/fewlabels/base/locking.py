@@ -1,0 +1,209 @@
+"""Calls that change or read a model, one at a time.
+
+Every model has one lock. Whatever changes the model holds it from beginning to end, and so
+does whatever reads more than one of its values: copies, pickles, attributes that combine several.
+Rows are scored outside of it, by immutable values that were read together within. The lock is
+re-entrant. No pickle, copy or forked process inherits it.
+
+A fork copies memory as it is at that moment, so it waits until no other thread is within a model
+(``_before_fork``). Meanwhile no thread may begin, but one that is within a model may go on to
+others: it ends sooner or later, and the fork holds nothing that it could wait for. Locks are the
+C ones of Python alone, because Ctrl-C can't come between one of these and its release.
+"""
+
+import concurrent.futures.thread  # noqa: F401 (its lock at forks has to be taken after ours)
+import os
+import threading
+import time
+from collections.abc import Iterator
+from copy import copy
+from functools import wraps
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sklearn import get_config
+
+from ..rows.mapped import MappedFiles, held
+
+# The lock of every model that has been used; ``_NEW`` is held where one is added.
+_LOCKS: WeakKeyDictionary = WeakKeyDictionary()
+_NEW: Any = threading.RLock()
+# Seconds that a fork waits for the updates of other threads.
+_PATIENCE = 60.0
+
+
+class _Forks:
+    """Threads that are about to fork, the locks that each holds, and when all of them are done."""
+
+    held: dict[int, list[Any]] = {}  # noqa: RUF012
+    over = threading.Event()
+
+
+def lock_of(model: Any) -> Any:
+    """The lock of a model, as a context; new ones are given out when no thread is to fork."""
+    if _Forks.held and not any(lock._is_owned() for _, lock in _known_locks()):
+        _Forks.over.wait(_PATIENCE)
+    lock = _LOCKS.get(model)
+    if lock is None:
+        with _NEW:
+            lock = _LOCKS.setdefault(model, threading.RLock())
+    return lock
+
+
+def _known_locks() -> Iterator[tuple[Any, Any]]:
+    """Models that are alive, and their locks."""
+    for reference in _LOCKS.keyrefs():  # a list, which other threads don't change
+        model = reference()
+        lock = None if model is None else _LOCKS.get(model)
+        if lock is not None:
+            yield model, lock
+
+
+def _before_fork() -> None:
+    """Hold the locks of all models, as soon as no other thread has any of them."""
+    held: list[Any] = []
+    _Forks.over.clear()
+    _Forks.held[threading.get_ident()] = held
+    end = time.monotonic() + _PATIENCE
+    while (busy := _take_all(held)) is not None and time.monotonic() < end:
+        _release(held)  # its owner may need others to come to an end
+        if busy.acquire(timeout=max(0.0, end - time.monotonic())):
+            busy.release()
+
+
+def _take_all(held: list[Any]) -> Any:
+    """Take what is free without waiting; one that isn't, or None."""
+    _NEW.acquire()  # nobody waits for anything while holding it
+    held.append(_NEW)
+    busy = None
+    for _, lock in _known_locks():
+        if lock.acquire(blocking=False):
+            held.append(lock)
+        else:
+            busy = lock
+    return busy
+
+
+def _release(held: list[Any]) -> None:
+    while held:
+        held.pop().release()
+
+
+def _after_fork() -> None:
+    """In the process that has forked, let other threads continue."""
+    _release(_Forks.held.pop(threading.get_ident(), []))
+    while _NEW._is_owned():  # Ctrl-C came before it was on the list
+        _NEW.release()
+    if not _Forks.held:
+        _Forks.over.set()
+
+
+def _after_fork_in_child() -> None:
+    """In a forked process, refuse the models whose locks are with threads it doesn't have."""
+    global _NEW
+    mine = _Forks.held.pop(threading.get_ident(), [])
+    for model, lock in list(_known_locks()):
+        if not any(lock is one for one in mine):
+            _LOCKS[model] = _Lost(type(model).__name__)
+            if getattr(model, "_late", None) is not None:
+                model._late = None  # which is read without a lock
+    _release(mine)
+    _Forks.held, _Forks.over, _NEW = {}, threading.Event(), threading.RLock()
+
+
+class _Lost:
+    """The lock of a model that may be half changed, and stays so in this process."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        raise RuntimeError(
+            f"Another thread was changing this {self.name} when the process was forked, and "
+            f"wasn't done within {_PATIENCE:g} s, so this process has no whole model; fork when "
+            "the change is done, or load or fit another one here."
+        )
+
+    def __exit__(self, *error: object) -> None:
+        """Never reached."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """For a fork of this process, which needs nothing of such a model."""
+        return True
+
+    def release(self) -> None:
+        """Nothing to release."""
+
+    def _is_owned(self) -> bool:
+        return False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork,
+        after_in_child=_after_fork_in_child,
+    )
+
+
+def snapshot_of(model):
+    """A fitted model, or a pipeline that ends in one, as it is now: updates don't change it."""
+    from sklearn.pipeline import Pipeline  # which takes its time
+
+    if isinstance(model, Pipeline):
+        *before, (name, last) = model.steps
+        model = copy(model)
+        model.steps = [*before, (name, snapshot_of(last))]
+        return model
+    is_ours = hasattr(model, "snapshot") and model.__sklearn_is_fitted__()
+    return model.snapshot() if is_ours else model
+
+
+def one_at_a_time(method):
+    """A method that changes its model: other threads wait, those that read it too."""
+
+    @wraps(method)
+    def alone(model, *args, **kwargs):
+        with lock_of(model):
+            return model._within_time(method, model, *args, **kwargs)
+
+    return alone
+
+
+def consistent(method):
+    """A method or getter that reads, or sets, several values of its model, all of one moment."""
+
+    @wraps(method)
+    def unchanged(model, *args, **kwargs):
+        with lock_of(model):
+            return method(model, *args, **kwargs)
+
+    return unchanged
+
+
+def fitting(method):
+    """The same, once parameters have been checked; not again with every ``partial_fit``.
+
+    Rows of a mapped file are refused if somebody writes into it meanwhile.
+    """
+    alone, is_update = one_at_a_time(method), method.__name__ == "partial_fit"
+
+    @wraps(method)
+    def checked(model, *args, **kwargs):
+        is_known = get_config()["skip_parameter_validation"] or (
+            is_update and model.__sklearn_is_fitted__()
+        )
+        if not is_known:
+            model._validate_params()
+        files = MappedFiles(*args, *kwargs.values())
+        if not files:
+            return alone(model, *args, **kwargs)
+        if is_update:  # rows that were added can't be taken back
+            args = tuple(map(held, args))
+            kwargs = {name: held(value) for name, value in kwargs.items()}
+            files.check()
+            return alone(model, *args, **kwargs)
+        with lock_of(model), model._fitted_or_not(), files.checked():
+            return alone(model, *args, **kwargs)
+
+    return checked

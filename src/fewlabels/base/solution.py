@@ -1,0 +1,193 @@
+"""What a fit found: a function, and what can be said about it."""
+
+import json
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.conformal import TIE, TIE_FLOAT32, Conformal
+from ..kernels.operators import equal_rows
+from ..problem.penalty import group_sums
+from .class_functions import ClassFunctions
+from .function import TAIL, Function
+
+# Values below this share of the terms they are summed from are rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """The function of a model with its certificate."""
+
+    function: Function
+    support: np.ndarray  # training rows that are its vectors, int32; -1 for those leaving
+    n_support: np.ndarray  # their number, by class
+    n_iter: int
+    history: list = field(repr=False)
+    converged: bool
+    objective: float = np.nan
+    duality_gap: float = np.inf
+
+    def without_vectors(self):
+        """The same without support vectors that are all among the training rows."""
+        if np.any(self.support < 0):
+            return self
+        return replace(self, function=replace(self.function, vectors=self.function.vectors[:0]))
+
+    def with_vectors(self, X):
+        """The same with these support vectors among training rows ``X``, if they are missing."""
+        function, rows = self.function, self.support
+        if function.vectors.shape[0] == function.coef.shape[1]:
+            return self
+        if function.repeats is not None:
+            rows = rows[np.unique(function.repeats, return_index=True)[1]]
+        return replace(self, function=replace(function, vectors=X[rows]))
+
+    def __getstate__(self):
+        # One text in place of many small objects.
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {**state, "history": json.dumps(self.history, default=float)}
+
+    def __setstate__(self, state):
+        for name, value in state.items():
+            object.__setattr__(self, name, json.loads(value) if name == "history" else value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneClassSolution(Solution):
+    """The ``Solution`` of a model of one class; its function gives ``score_samples``."""
+
+    intercept: float  # decisions are the part of the score that depends on the row, plus this
+    scale: float = 1.0  # scores by machines of other rows compare when divided by this
+    size: float  # what a score is summed from: rounding is a share of it
+    rate: float | None = None  # of new normal rows that may be rejected
+    radius: float = np.nan  # of a ball
+    is_point: bool = False  # the ball shrank to one, as slack is cheaper than a radius
+
+    def comparable(self, score):
+        """Scores on no model's scale, as ``Conformal.scores`` are."""
+        return (score - self.function.bias) / self.scale
+
+    def calibrated(self, scores, keys=None):
+        """The ``Conformal`` of sorted scores of rows that were not trained on.
+
+        ``keys`` identify the rows, where each was left out in turn.
+        """
+        share = TIE_FLOAT32 if self.function.float64 is False else TIE
+        # Sums of positive terms are as exact as these, relative to themselves.
+        is_relative = self.function.kernel.is_similarity and not np.any(self.function.coef < 0.0)
+        return Conformal(
+            scores=scores,
+            keys=keys,
+            shift=self.function.bias,
+            scale=self.scale,
+            tie=share if is_relative else share * self.size,
+            relative=is_relative,
+            tail=self.function.tail / self.scale,
+            rate=self.rate,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How good the function of a semi-supervised model is, and what it says of its rows.
+
+    Of several classes the first two are arrays, and ``positive`` is the class by its number.
+    """
+
+    objective: float
+    violation: float  # of the conditions of optimality, the largest
+    positive: np.ndarray  # which training rows it finds on the positive side
+
+
+def edges_of_scores(kernel, size, boundary, coef):
+    """The ``boundary`` of a function, what counts as on it, and where its log scale begins.
+
+    A sum with negative coefficients, of confirmed anomalies, has no log scale.
+    """
+    rounding = ROUNDING * size
+    if not kernel.is_similarity or (coef < 0.0).any():
+        return {"boundary": boundary, "rounding": rounding}
+    rounding, tail = min(rounding, TIE * abs(boundary)), TAIL * max(boundary, 0.0)
+    return {"boundary": boundary, "rounding": rounding, "tail": tail}
+
+
+def run_by(support, counts, n_iter, history, converged):
+    """The part of a ``Solution`` that is the same for all models."""
+    return {
+        "support": support,
+        "n_support": np.array(counts, dtype=np.int32),
+        "n_iter": max(1, int(n_iter)),
+        "history": history,
+        "converged": bool(converged),
+    }
+
+
+def typical_terms(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest terms of sums of kernel values at rows such as most support vectors.
+
+    A term is at most ``|coef| sqrt(K(x_j, x_j) K(x, x))``. Few rows that are far from the others
+    have large values under a kernel of inner products, and say nothing about other rows.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n_rows,)
+        K(x_j, x_j) of the rows.
+    coef : ndarray of shape (n_rows,)
+        Their coefficients.
+
+    Returns
+    -------
+    ndarray of shape (n_support,)
+    """
+    used = np.flatnonzero(coef)
+    if not len(used):
+        return np.zeros(0)
+    norms = np.sqrt(np.abs(diagonal[used]))
+    return np.abs(coef[used]) * norms * float(np.median(norms))
+
+
+def rounding_of(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> float:
+    """Return what counts as zero among the sums of ``typical_terms``."""
+    return ROUNDING * float(typical_terms(diagonal, coef).sum())
+
+
+def largest_value(gram):
+    """The largest K(x, x)."""
+    return float(np.abs(gram.diagonal()).max(initial=0.0))
+
+
+def function_of(kernel, gram, X, coef, numbers, **options):
+    """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
+
+    ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; several rows for one kernel
+    are as many functions. ``gram`` prepared rows as predictions will; ``numbers`` are what users
+    call the rows ``X``, which are as they were given.
+    """
+    kernels = kernel if isinstance(kernel, tuple) else (kernel,)
+    places = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
+    coef = coef[None] if coef.ndim == 1 else coef
+    support = numbers[places].astype(np.int32)
+    is_matrix = kernels[0].is_matrix
+    row_map = getattr(gram, "row_map", None)
+    if row_map is not None:
+        options |= {"center": row_map.center, "float64": row_map.dtype == np.float64}
+    coef, vectors, copies = coef.take(places, axis=1), np.empty((0, 0)), None
+    if not is_matrix:
+        vectors = X[places]
+        known = gram.copies is None and gram.n == X.shape[0]
+        copies = None if known else equal_rows(vectors)
+    if copies is not None:
+        options |= {"repeats": copies.of, "shares": coef}
+        vectors = vectors[copies.first]
+        coef = np.stack([group_sums(copies, part) for part in coef])
+    kind = Function if len(kernels) == len(coef) else ClassFunctions
+    function = kind(
+        kernels=kernels,
+        vectors=vectors,
+        coef=coef,
+        columns=support if is_matrix else None,
+        **options,
+    )
+    return function, places, support

@@ -1,0 +1,445 @@
+"""Rows of a convex model that come and go, and the path of its exact solution."""
+
+import numpy as np
+
+from .._util.deadline import ENDLESS
+from ..kernels import centered
+from ..kernels.operators import make_gram
+from ..kernels.operators.equal_rows import Copies, row_keys
+from ..problem import RowPenalties
+from ..problem.penalty import group_sums
+from ..rows.row_store import BREAKDOWNS, AnomalyMarks, caught_up, weight_in_training
+from ..solvers import Status
+from ..solvers.path import PathFollower
+from .retrain import AfreshStream, trained
+from .training_rows import TrainingRows
+
+# A variable of a start that is this near a breakpoint, relative to its interval, is on it.
+_ON_AT_FIRST = 1e-9
+# Relative rounding beyond which h is computed afresh.
+_ROUNDING = 1e-11
+# Paths that are tried: another one may go another way.
+_PATHS = 2
+# Rows between breakpoints beyond which their factor would take gigabytes.
+_MOST_MEMBERS = 20_000
+
+
+class ConvexStream(AfreshStream):
+    """Rows, and the path that follows the solution of a ``Formulation`` over them.
+
+    The rows change at once; the path may lag behind when its steps are limited. Until the first
+    operation there is no path, and the solution is the one that the stream was given.
+
+    ``rows`` are HeldRows with "weight". Where they have a mark "calibrates", marked rows keep
+    their weight but take no part; for the mark "anomaly" see ``AnomalyMarks``. ``start`` are the
+    variables of all rows and the multiplier of the model's solution, which took
+    ``n_steps`` and has a ``history``; ``shift`` is taken from all rows before the kernel sees
+    them. ``version`` goes up with everything that may change the solution; ``done``: the path has
+    caught up with the rows. ``on_path`` are the places of the rows on the path (before it begins,
+    of those that it starts from), ``mass`` the sum of their weights.
+    """
+
+    cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
+
+    def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
+        self.stated = self.formulation = formulation
+        self.kernel, self.shift, self.rows = kernel, shift, rows
+        self.marks = AnomalyMarks(rows)
+        self.version, self.done = 0, True
+        self._start = start  # the machine's, until a path has begun: then the path's
+        self._steps_before, self._history_before = n_steps, list(history)
+        self.path, self.mass = None, None
+        self.on_path, self.of, self.heads = None, None, None
+        self.stale = False  # whether slopes have yet to move
+        self._is_far = False  # whether solving afresh is quicker than following the path
+        self._gradient = np.zeros(0)  # of the solution that was solved afresh last
+        self._leaving = np.zeros(0, np.int64)
+
+    def _prepare(self):
+        """What the formulation needs of the rows, before anything changes."""
+        if self.on_path is not None:
+            return
+        rows = self.rows
+        rows["key"] = row_keys(rows.X)
+        self.marks.begin()
+        if self.formulation.needs_diagonal:
+            rows["diagonal"] = self._diagonal(rows.X)
+        self.formulation = self.stated.on_path(rows)
+        self.on_path = np.flatnonzero(self._wanted())
+        self.mass = self._mass_of(self.on_path)
+        a, multiplier = self._start
+        self._start = (
+            a * self.formulation.unit(self.mass),
+            self.formulation.path_multiplier(multiplier, self.mass),
+        )
+
+    def _diagonal(self, X):
+        return self.kernel.diagonal(centered(X, self.shift))
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def __len__(self):
+        return len(self.rows)
+
+    def kernel_rows(self, places):
+        """Rows at some places, as the kernel sees them."""
+        rows = self.rows.rows(places)
+        return centered(rows, self.shift)
+
+    def _gram(self, places):
+        """Exact kernel values of the rows at some places."""
+        X = self.kernel_rows(places)
+        return make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
+
+    def takes(self):
+        """Mask of the places whose rows belong on a path."""
+        takes, calibrates = self.formulation.takes(self.rows), self.rows.get("calibrates")
+        return takes if calibrates is None else takes & ~calibrates
+
+    def _wanted(self):
+        return self.rows.alive & self.takes()
+
+    def _check_left(self, left, calibrates):
+        """Refuse to keep only the rows in the mask ``left``, where these leave no model."""
+        left = left if calibrates is None else left & ~calibrates
+        self.formulation.check_left(self.rows.at(left))
+
+    def check_one_left_out(self, places):
+        """Refuse to leave out a row without which there is no model."""
+        self._prepare()
+        for kind in self.kinds():
+            here = places[kind[places]]
+            if len(here):
+                left = self.rows.alive.copy()
+                left[here[np.argmax(self.rows["weight"][here])]] = False
+                self._check_left(left, self.rows.get("calibrates"))
+
+    def kinds(self):
+        """Masks of the kinds of rows that a model needs one of."""
+        normal, calibrates = ~self.marks.mask, self.rows.get("calibrates")
+        return [normal if calibrates is None else normal & ~calibrates]
+
+    def add(self, X, anomaly=None, **values):
+        """Add rows with their numbers, "weight" among them, and perhaps marks; their places."""
+        self._prepare()
+        values |= self.marks.of_new(row_keys(X), anomaly)
+        if self.formulation.needs_diagonal:
+            values["diagonal"] = self._diagonal(X)
+        self.formulation = self.formulation.joined_by(values)
+        self.version += 1
+        return self.rows.append(X, **values)
+
+    def remove(self, indices, switching=None):
+        """Let rows go, by what users call them.
+
+        Those ``switching`` then go from training to calibration, or the other way.
+        """
+        self._prepare()
+        places, left = self.rows.places[indices], self.rows.alive.copy()
+        left[places] = False
+        calibrates = self.rows.get("calibrates")
+        if switching is not None and len(switching):
+            moved, calibrates = self.rows.places[switching], calibrates.copy()
+            calibrates[moved] = ~calibrates[moved]
+        self._check_left(left, calibrates)
+        self.version += 1
+        if calibrates is not None:
+            self.rows["calibrates"] = calibrates
+        self.rows.drop(places)
+        return places
+
+    def relabel(self, indices, anomaly, switching=None):
+        """Let rows become anomalies, or normal rows, by what users call them.
+
+        ``anomaly`` are their marks. Anomalies calibrate no more, and rows that become normal are
+        trained on. Those ``switching`` go from training to calibration, or the other way.
+        """
+        self._prepare()
+        self.marks.hold()
+        rows, places = self.rows, self.rows.places[indices]
+        marks, calibrates = rows["anomaly"].copy(), rows.get("calibrates")
+        marks[places] = anomaly
+        if calibrates is not None:
+            calibrates = calibrates & ~marks
+            moved = rows.places[switching]
+            calibrates[moved] = ~calibrates[moved]
+        left = rows.alive if calibrates is None else rows.alive & ~calibrates
+        self.formulation.check_left(rows.at(left) | {"anomaly": marks[left]})
+        self.version += 1
+        self._is_far = self.done and (self.path is None or self._is_long(places, anomaly))
+        rows["anomaly"] = marks
+        if calibrates is not None:
+            rows["calibrates"] = calibrates
+
+    def training_rows(self):
+        """The rows that are there, as ``TrainingRows``."""
+        state = self.rows.state()
+        anomaly = state.get("anomaly")
+        label = None if anomaly is None else np.where(anomaly, -1, 1).astype(np.int8)
+        return TrainingRows(state["X"], weight_in_training(state), label)
+
+    # -- the path -------------------------------------------------------------------------------
+
+    def run(self, max_steps=None):
+        """Let the path catch up with the rows; whether it has, within ``max_steps``."""
+        self._prepare()
+        is_far, self._is_far = self._is_far, False
+        if is_far and max_steps is None and self._solve_afresh():
+            return True
+        before = self._start, self._steps_before, self._history_before
+        is_first = self.path is None and self.done
+        is_first = is_first and not self.marks.turning(self.on_path).any()
+        is_first = is_first and np.array_equal(np.flatnonzero(self._wanted()), self.on_path)
+        self.done = False
+        try:
+            with self.judging_kernel():
+                self.done = self._catch_up_or_train(max_steps)
+        except BaseException as error:
+            self._begin_again()
+            if is_first and isinstance(error, ValueError):  # no path: the solution is the start
+                self._start, self._steps_before, self._history_before = before
+                self.done = True
+            raise
+        finally:
+            self.version += 1
+        return self.done
+
+    def _catch_up_or_train(self, max_steps):
+        """Follow a path, or another one; where both break down, train on the present rows."""
+        for _ in range(_PATHS):
+            try:
+                return self._catch_up(max_steps)
+            except BREAKDOWNS as error:
+                self._begin_again()
+                broken = error
+        if not self._has_curvature():
+            raise broken
+        places, problem = self._present_problem()
+        result = trained(problem, self.deadline, self.cache_size)
+        done = result.status in (Status.CONVERGED, Status.STALLED)
+        self._take_over(places, problem, result, done)
+        return done
+
+    def _catch_up(self, max_steps):
+        if self.path is None:
+            self._begin()
+        return caught_up(self.path, self._next, max_steps, self.deadline)
+
+    def _next(self, max_steps):
+        """One operation of the path; None when there is nothing to do.
+
+        Rows arrive before others leave, so that every sum on the way can be reached.
+        """
+        self._notice()
+        self.marks.turn(self.on_path)
+        wanted, there = self._wanted(), np.zeros(self.rows.n_places, bool)
+        there[self.on_path] = True
+        joining = np.flatnonzero(wanted & ~there)
+        stays = wanted[self.on_path] & ~self.marks.turning(self.on_path)
+        if len(joining):
+            return self._join(joining, max_steps)
+        if not stays.all():
+            return self._leave(stays, max_steps)
+        if self.stale:
+            self.stale = False
+            return self.move_to(self.path, self.mass, max_steps)
+        self._check_rounding()
+        moved = self.rows.compact()
+        if moved is not None:
+            self.on_path, self.heads = moved[self.on_path], moved[self.heads]
+        return None
+
+    def _join(self, joining, max_steps):
+        """Let rows join the path: those that equal rows on it, or else the others."""
+        heads, key = self.heads, self.rows["key"]
+        here = key[heads]
+        is_alike = here == key[joining] if len(joining) == 1 else np.isin(here, key[joining])
+        alike = np.flatnonzero(is_alike)
+        places = np.append(heads[alike], joining)
+        copies = Copies.among(self.rows.rows(places), key[places])
+        first = copies.first[copies.of[len(alike) :]]
+        known = first < len(alike)
+        if known.any():
+            joining, of = joining[known], alike[first[known]]
+            changed = np.unique(of)
+        else:
+            new, of = np.unique(first, return_inverse=True)
+            changed, of = len(heads) + np.arange(len(new)), len(heads) + of
+            self.heads = np.append(heads, joining[new - len(alike)])
+        on_path, of = np.append(self.on_path, joining), np.append(self.of, of)
+        if np.any(on_path[1:] < on_path[:-1]):
+            order = np.argsort(on_path)
+            on_path, of = on_path[order], of[order]
+        self.on_path, self.of = on_path, of
+        mass = self._set_mass(self._mass_of(on_path))
+        penalties, total = self.penalties(self.merged(changed), mass), self.formulation.total(mass)
+        if known.any():
+            return self.path.change(changed, penalties, total=total, max_steps=max_steps)
+        rows = self.kernel_rows(self.heads[changed])
+        return self.path.add(rows, penalties, total=total, max_steps=max_steps)
+
+    def _leave(self, stays, max_steps):
+        """Let rows leave the path: those that equal rows which stay, or else the others."""
+        left = np.bincount(self.of[stays], minlength=len(self.path)) > 0
+        is_copy = ~stays & left[self.of]
+        stays = ~is_copy if is_copy.any() else stays
+        self._leaving = self.on_path[~stays]
+        mass = self._set_mass(self._mass_of(self.on_path[stays]))
+        changed, total = np.unique(self.of[~stays]), self.formulation.total(mass)
+        if not is_copy.any():
+            return self.path.remove(changed, total=total, max_steps=max_steps)
+        penalties = self.penalties(self.merged(changed, stays), mass)
+        return self.path.change(changed, penalties, total=total, max_steps=max_steps)
+
+    def _mass_of(self, places):
+        """How much the rows at places weigh together."""
+        if self.rows.get("followed") is None:
+            return float(self.rows["weight"][places].sum())
+        return float(self.formulation.masses(self.marks.at(places)).sum())
+
+    def _set_mass(self, mass):
+        self.stale |= self.formulation.moves_slopes and mass != self.mass
+        self.mass = mass
+        return mass
+
+    def _notice(self):
+        """See whether rows that were leaving have left the path, and others never joined it."""
+        n = len(self.path)
+        stays = self.of < n
+        if len(self._leaving):
+            others = ~np.isin(self.on_path, self._leaving)
+            is_off = np.count_nonzero(np.bincount(self.of[others])) == n
+            if is_off and (self.path.finished or not stays.all()):
+                stays, self._leaving = others, self._leaving[:0]
+        if not stays.all():
+            of = self.of[stays]
+            number = np.cumsum(np.bincount(of) > 0) - 1  # without those that nobody has any more
+            self._keep(self.on_path[stays], number[of])
+
+    def _keep(self, on_path, of):
+        """Rows that are on the path, and a place of every row of it (``heads``)."""
+        self.on_path, self.of = on_path, of
+        self.heads = np.empty(int(of.max(initial=-1)) + 1, np.int64)
+        self.heads[of[::-1]] = on_path[::-1]
+
+    def merged(self, numbers=slice(None), stays=slice(None)):
+        """Numbers of rows of the path by name, with the weights of the rows that stay together."""
+        heads, weight = self.heads, self.rows["weight"][self.on_path[stays]]
+        weight = np.bincount(self.of[stays], weight, minlength=len(heads))
+        return self.marks.at(heads[numbers]) | {"weight": weight[numbers]}
+
+    def penalties(self, rows, mass):
+        """RowPenalties of rows of the path, from their numbers."""
+        penalty = self.formulation.penalty(rows, mass)
+        return RowPenalties.convex(penalty, self.formulation.ridge(rows))
+
+    def move_to(self, path, mass, max_steps=None):
+        """Move a path over the present rows to the problem of a mass."""
+        rows, penalties = np.arange(len(path)), self.penalties(self.merged(), mass)
+        total = self.formulation.total(mass)
+        return path.move(rows, penalties, total=total, max_steps=max_steps)
+
+    def _check_rounding(self):
+        """Compute afresh what steps of a path have left of its sum and conditions."""
+        path, total = self.path, self.formulation.total(self.mass)
+        a, penalty = path.a, path.penalty
+        steepest = max(np.abs(slope).max() for slope in penalty.slopes)
+        size = steepest + np.abs(path.h).max() + abs(path.multiplier)
+        lost = abs(a.sum() - total) > _ROUNDING * np.abs(a).sum()
+        if lost or path.violation() > _ROUNDING * size:
+            path.refresh()
+
+    def _begin(self):
+        """Begin the path at a solution, and make that exact."""
+        self._gradient = self._gradient[:0]
+        self.marks.turn(self.on_path[:0])
+        places = np.flatnonzero(self._wanted())
+        copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
+        known, multiplier = self._start
+        a = np.append(known, np.zeros(self.rows.n_places - len(known)))
+        self._start = a, multiplier  # of all rows, also if this is interrupted
+        self._keep(places, copies.of)
+        self._leaving = self._leaving[:0]
+        self.mass, self.stale = self._mass_of(places), False
+        penalties = self.penalties(self.merged(), self.mass)
+        a = penalties.penalty.rounded(group_sums(copies, a[places]), _ON_AT_FIRST)
+        members = int(penalties.penalty.between(a).sum())
+        if members > _MOST_MEMBERS:
+            raise ValueError(
+                f"{members} training rows lie exactly on the boundary; an update needs a matrix "
+                f"of that size, and the limit is {_MOST_MEMBERS}. Fit again instead, or choose "
+                "parameters with fewer such rows."
+            )
+        self.path = PathFollower(
+            self.kernel,
+            scale=self.formulation.scale,
+            total=self.formulation.total(self.mass),
+            cache_size=self.cache_size,
+            n_jobs=self.n_jobs,
+            deadline=self.deadline,
+        )
+        self.path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
+
+    def _is_long(self, places, anomaly):
+        """Whether a path to other marks takes longer than solving afresh.
+
+        It is short for support vectors that become anomalies. Elsewhere it has many steps.
+        """
+        return not np.all(anomaly) or np.any(self._all_variables()[places] == 0.0)
+
+    def _begin_again(self):
+        """After an exception: let another path begin where this one ended."""
+        path = self.path
+        if path is None:
+            return
+        self._steps_before, self._history_before = self.n_steps, self.history
+        if len(path):
+            self._notice()
+            self._start = self._all_variables(), path.multiplier
+        self.path = None
+
+    def _variables(self):
+        """The variables of the rows on the path, shared out among equal rows."""
+        a, of = self.path.a, self.of
+        if len(a) < len(of):
+            rows = self.marks.at(self.on_path)
+            penalties = self.penalties(rows, self.mass)
+            if penalties.ridge.any():
+                return a[of] * (rows["weight"] / self.merged()["weight"][of])
+            first = np.searchsorted(self.on_path, self.heads)
+            return penalties.penalty.shared_out(a, Copies(of, first))
+        return a[of]
+
+    def _all_variables(self):
+        """The variables at all places."""
+        return self.rows.spread(self.on_path, self._variables())
+
+    # Of the start and of all paths since.
+
+    @property
+    def n_steps(self):
+        return self._steps_before + (0 if self.path is None else self.path.n_steps)
+
+    @property
+    def history(self):
+        return self._history_before + ([] if self.path is None else list(self.path.history))
+
+    # -- what the machine is --------------------------------------------------------------------
+
+    def solution(self, gram=None):
+        """The model's problem over the rows on the path, equal ones each, and its Result."""
+        self._prepare()
+        path, unit = self.path, self.formulation.unit(self.mass)
+        if path is not None:
+            self._notice()
+        gram = self._gram(self.on_path) if gram is None else gram
+        problem = self.stated.problem(gram, self.marks.at(self.on_path))
+        a = self._start[0][self.on_path] if path is None else self._variables()
+        a = problem.penalty.rounded(a / unit)
+        if path is not None:
+            gradient = (path.h + path.multiplier)[self.of] / unit
+        elif len(self._gradient):
+            gradient = self._gradient
+        else:
+            gradient = problem.gradient(a)
+        return problem, self.certified(problem, a, gradient)

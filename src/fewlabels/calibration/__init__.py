@@ -1,0 +1,1 @@
+"""From scores to thresholds, p-values and probabilities."""

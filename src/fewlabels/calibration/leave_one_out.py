@@ -1,0 +1,217 @@
+"""What a convex model says of training rows when it has not been trained on them."""
+
+import copy
+
+import numpy as np
+
+from ..kernels.operators import equal_rows
+from ..problem import Penalty, RowPenalties
+
+# Relative to its interval: a share of a variable this near a breakpoint is on it.
+_ON = 1e-14
+# The penalty of a row that may have no part.
+_NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
+
+
+def loo_decisions(stream, places):
+    """Decisions about rows at places on the path, by the models of all rows but the one."""
+
+    def tell(rows, k, a, h, multiplier, mass, inner):
+        return stream.formulation.decision(rows, k, a, h, multiplier, mass)
+
+    with stream.judging_kernel():
+        return _loo_values(stream, places, tell)
+
+
+def loo_sums(stream, places):
+    """The same of ``scale * sum_j a_j K(x_j, x)``, with variables a that the model has."""
+
+    def tell(rows, k, a, h, multiplier, mass, inner):
+        return inner / stream.formulation.unit(mass)
+
+    with stream.judging_kernel():
+        return _loo_values(stream, places, tell)
+
+
+def distinct(stream, places):
+    """Of equal rows of one weight at some places, one each; which of these every row is.
+
+    A normal row and an anomaly are never equal.
+    """
+    copies = equal_rows(stream.rows.rows(places))
+    if copies is None:
+        return places, np.arange(len(places))
+    numbers = np.zeros(len(places), np.intp)
+    for values in _kinds_of(stream, places):
+        numbers = numbers * len(places) + np.unique(values, return_inverse=True)[1]
+    numbers = np.unique(numbers, return_inverse=True)[1] * len(copies.first) + copies.of
+    _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
+    return places[first], of
+
+
+def _kinds_of(stream, places):
+    """Weights of rows at some places, and how much of it counts towards the mass."""
+    rows = stream.marks.at(places)
+    return rows["weight"], stream.formulation.masses(rows)
+
+
+def _loo_values(stream, places, tell):
+    """What ``tell`` says about rows, from a path on which they have no part. Exact.
+
+    The path has equal rows as one, and without one of them that weighs less. A row with a variable
+    of zero, or one that fits into what is left of its row, has no part in its own model. Without
+    any other one the solution solves a linear system; where that has none, the row's penalty
+    changes along a copy of the path. Equal rows of one weight have equal values.
+    """
+    if not len(places):
+        return np.zeros(0)
+    places, given = distinct(stream, places)
+    where = stream.of[stream.on_path.searchsorted(places)]
+    values, path = np.empty(len(places)), copy.deepcopy(stream.path)
+    formulation, (weight, part) = stream.formulation, _kinds_of(stream, places)
+    for w, own in sorted(set(zip(weight.tolist(), part.tolist(), strict=True))):
+        mass = stream.mass - own
+        if formulation.moves_slopes:
+            stream.move_to(path, mass)
+        elif formulation.moves_total:
+            path.move(total=formulation.total(mass))
+        here = np.flatnonzero((weight == w) & (part == own))
+        without = _Without(stream, path, where[here], w, mass, tell)
+        is_idle = without.is_idle
+        values[here[is_idle]] = without.idle_values()
+        solved, found = without.solved_values()
+        values[here[solved]] = found
+        left = ~is_idle
+        left[solved] = False
+        for i in np.flatnonzero(left).tolist():
+            values[here[i]] = without.followed_value(i)
+    return values[given]
+
+
+class _Without:
+    """Rows of a path, each to be looked at without a row of weight ``w`` that is part of it.
+
+    ``where`` are their numbers on the path, and ``left`` what then is left of them: numbers by
+    name; ``is_copy`` says which have anything left.
+    """
+
+    def __init__(self, stream, path, where, w, mass, tell):
+        self.stream, self.path, self.where, self.w = stream, path, where, w
+        self.mass, self.tell = mass, tell
+        self.rows = stream.merged()
+        self.left = self._rows_at(where, np.maximum(0.0, self.rows["weight"][where] - w))
+        self.is_copy = self.left["weight"] > 0.0
+        self.is_idle = self._find_idle()
+
+    def _rows_at(self, where, weight):
+        return {name: value[where] for name, value in self.rows.items()} | {"weight": weight}
+
+    def _find_idle(self):
+        """Those without which everything stays as it is."""
+        path, where = self.path, self.where
+        is_idle = path.a[where] == 0.0
+        before, copies = path.penalty, np.flatnonzero(self.is_copy & ~is_idle)
+        if not len(copies):
+            return is_idle
+        a = before.rounded(path.a)
+        between = before.between(a)
+        others = between.sum() > between[where[copies]]
+        left = {name: value[copies] for name, value in self.left.items()}
+        after = self.stream.penalties(left, self.mass)
+        fits = before.take(where[copies]).fits_into(after.penalty, a[where[copies]])
+        is_idle[copies] = others & fits & (after.ridge == 0.0)
+        return is_idle
+
+    def idle_values(self):
+        """Values at the rows that are idle."""
+        path, where = self.path, self.where[self.is_idle]
+        if not len(where):
+            return np.zeros(0)
+        h, penalty = path.h, path.penalty
+        a = penalty.rounded(path.a)
+        if not penalty.between(a).any():
+            # The multiplier is in the middle of an interval that depends on all other rows.
+            alone = ~self.is_copy[self.is_idle]
+            pairs = zip(where.tolist(), alone.tolist(), strict=True)
+            return np.array([self._value(k, is_alone) for k, is_alone in pairs])
+        shift = penalty.multiplier(a, h)
+        h, multiplier = h - shift, path.multiplier + shift
+        inner = path.inner(where, a)
+        there, pairs = (
+            (a, h, multiplier, self.mass),
+            zip(where.tolist(), inner.tolist(), strict=True),
+        )
+        return np.array([self.tell(self.rows, k, *there, own) for k, own in pairs])
+
+    def solved_values(self):
+        """Rows without which the solution is a linear system's, and values there.
+
+        Each of the rows that are not idle stands there as what is left of it and what is not.
+        """
+        path, penalty = self.path, self.path.penalty
+        tried = np.flatnonzero(~self.is_idle)
+        if not len(tried) or not penalty.is_linear:
+            return tried[:0], np.zeros(0)
+        a, h = penalty.rounded(path.a), path.h
+        settled = penalty.multiplier(a, h)
+        h, multiplier = h - settled, path.multiplier + settled
+        unit = float(np.abs(penalty.slopes[-1]).max() + np.abs(h).max() + abs(multiplier))
+        copies = tried[self.is_copy[tried]]
+        split = self.where[copies]
+        numbers = np.append(np.arange(len(a)), split)
+        rows = self._rows_at(numbers, np.append(self.rows["weight"], np.full(len(split), self.w)))
+        rows["weight"][split] = self.left["weight"][copies]
+        parts = self.stream.penalties(rows, self.mass)
+        a, h = self._split(a, parts, split), h[numbers]
+        one_less = path.one_less(a, h, parts.penalty, unit, numbers, parts.ridge)
+        place = np.full(len(numbers), -1)
+        out = self.where[tried]
+        out[self.is_copy[tried]] = len(path) + np.arange(len(split))
+        place[out] = np.arange(len(tried))
+        out = out[a[out] != 0.0]
+        solved, values, slope = [], [], parts.penalty.slopes[-1]
+        for some, others, gradient, shift, inner in one_less.solve(out):
+            for i, k in enumerate(some.tolist()):
+                there = gradient[i] - slope, multiplier + float(shift[i])
+                solved.append(tried[place[k]])
+                values.append(self.tell(rows, k, others[i], *there, self.mass, float(inner[i])))
+        return np.array(solved, dtype=np.intp), np.array(values)
+
+    def _split(self, a, parts, split):
+        """Variables of the rows and the ``parts`` of those that are split, from their sums."""
+        together = a[split]
+        if parts.ridge.any():
+            mine = together * (self.w / self.rows["weight"][split])
+        else:
+            lower, upper = parts.penalty.lower[split], parts.penalty.upper[split]
+            mine = together - np.clip(together, lower, upper)
+        a = np.append(a, mine)
+        a[split] = together - mine
+        return parts.penalty.rounded(a, _ON)
+
+    def followed_value(self, i):
+        """Value at one row, whose penalty changes along the path."""
+        path, one = self.path, self.where[[i]]
+        is_alone = not self.is_copy[i]
+        before = self.stream.penalties(self._rows_at(one, self.rows["weight"][one]), self.mass)
+        left = {name: value[[i]] for name, value in self.left.items()}
+        after = RowPenalties.convex(_NOTHING, before.ridge)
+        path.change(one, after if is_alone else self.stream.penalties(left, self.mass))
+        rows = self.rows
+        if not is_alone:
+            rows = rows | {"weight": rows["weight"].copy()}
+            rows["weight"][one] = left["weight"]
+        value = self._value(one[0], is_alone, rows)
+        path.change(one, before)
+        return value
+
+    def _value(self, k, is_alone, rows=None):
+        """Value at a row of the path, without which the multiplier is found if it ``is_alone``."""
+        path = self.path
+        a, h, penalty = path.a, path.h, path.penalty
+        others = np.arange(len(a)) != k if is_alone else np.ones(len(a), bool)
+        left = penalty.take(others)
+        shift = left.multiplier(left.rounded(a[others]), h[others])
+        inner = float(path.inner(np.array([k]), a)[0])
+        rows = self.rows if rows is None else rows
+        return self.tell(rows, int(k), a, h - shift, path.multiplier + shift, self.mass, inner)

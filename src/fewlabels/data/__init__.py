@@ -1,0 +1,1 @@
+"""What users pass, checked: labels of each task, units of columns."""

@@ -1,1 +1,0 @@
-"""What an S3VM does besides ``fit``, in parts."""

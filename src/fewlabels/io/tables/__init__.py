@@ -1,1 +1,0 @@
-"""Tables in: columns, kinds, features and labels."""

@@ -1,0 +1,75 @@
+"""Where kernel values come from: operators that never hold the whole matrix."""
+
+import numpy as np
+
+from ..rows import row_products
+from ..sparse import canonical
+from .base import Columns, GramOperator
+from .bordered import BorderedGram
+from .column_cache import CachedGram
+from .equal_rows import RepeatedGram, equal_rows, row_keys
+from .expansion import Expansion
+from .explicit import FormedGram, PrecomputedGram
+from .linear import LeavesGram, LinearGram
+from .pieces import LinearSourceGram, PieceGram
+from .row_map import RowMap
+from .rows import RowsGram
+from .weighted import SumGram
+
+__all__ = [
+    "BorderedGram",
+    "CachedGram",
+    "Columns",
+    "Expansion",
+    "FormedGram",
+    "GramOperator",
+    "LeavesGram",
+    "LinearGram",
+    "LinearSourceGram",
+    "PieceGram",
+    "PrecomputedGram",
+    "RepeatedGram",
+    "RowMap",
+    "RowsGram",
+    "SumGram",
+    "equal_rows",
+    "make_gram",
+    "row_keys",
+    "row_products",
+]
+
+
+def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
+    """The operator of ``kernel`` over the rows of ``X``; (n, n) values for a precomputed kernel.
+
+    ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it, and
+    there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
+    threads.
+    """
+    X = canonical(X)
+    copies = equal_rows(X, is_matrix=kernel.is_matrix)
+    if kernel.is_matrix:
+        gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)
+    else:
+        rows = X if copies is None else X[copies.first]
+        if kernel.weights_of_sum is not None:
+            gram = _sum(kernel, rows, n_jobs)
+        elif kernel.has_features:
+            gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
+        elif kernel.is_mapped:
+            dtype = np.float64 if rows.shape[0] <= exact else dtype
+            row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
+            gram = RowsGram(row_map, rows, n_jobs)
+        else:
+            gram = FormedGram(kernel, rows, n_jobs)
+    return gram if copies is None else RepeatedGram(gram, copies)
+
+
+def _sum(kernel, rows, n_jobs):
+    """The base kernel's values and products of features, weighted."""
+    base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
+    if kernel.has_leaves:
+        inner = LeavesGram(kernel.forest, kernel.forest.leaves(rows), n_jobs)
+    else:
+        inner = LinearGram(kernel.features(rows), n_jobs)
+    return SumGram([base, inner], kernel.weights_of_sum, is_inner_product=True)

@@ -1,0 +1,130 @@
+"""f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted model evaluates."""
+
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..rows import row_products
+from .far_rows import FarColumns, far_places
+from .row_map import RowMap
+from .rows import packed
+
+_ROWS_AT_A_TIME = 16384
+_VALUES_AT_A_TIME = 4_000_000
+_NONE = np.empty(0, np.intp)
+
+
+class Expansion:
+    """The function with ``coef``, shape (m,), in the span of ``kernel`` at the rows ``vectors``.
+
+    With ``coef`` of shape (k, m) there are k of them, and every kernel value is evaluated once.
+
+    For a precomputed kernel ``columns`` says which columns of the given matrix belong to the
+    vectors, which are not used. ``row_map`` says how rows are prepared; it is made from
+    ``vectors`` when missing. ``n_jobs`` threads. Under a deformed kernel it is evaluated as one of
+    the base kernel; ``on_points`` are the coefficients of its points where they are known. Under a
+    kernel of trees ``on_leaves`` are what its leaves add, where that is known.
+    """
+
+    def __init__(
+        self,
+        kernel,
+        vectors,
+        coef,
+        *,
+        columns=None,
+        row_map=None,
+        n_jobs=1,
+        on_points=None,
+        on_leaves=None,
+    ):
+        if kernel.plain is not kernel:
+            vectors, coef = kernel.expanded(vectors, coef, on_points)
+            kernel = kernel.plain
+            row_map = RowMap(kernel, vectors, np.float64) if kernel.is_mapped else None
+        self.kernel = kernel
+        self.vectors = vectors
+        self.coef = np.asarray(coef, dtype=float)
+        self.columns = columns
+        self.n_jobs = n_jobs
+        self.row_map = row_map
+        if row_map is None and kernel.is_mapped:
+            self.row_map = RowMap(kernel, vectors)
+        if kernel.has_features:
+            self.weights = kernel.weights(vectors, self.coef)
+        elif kernel.has_leaves:
+            self.weights = kernel.weights(vectors, self.coef) if on_leaves is None else on_leaves
+            row_map = RowMap(kernel.base, vectors, np.float64)
+            coef = (1.0 - kernel.share) * self.coef
+            self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
+        elif self.row_map is not None:
+            self._prepared = self.row_map.prepare(vectors)
+            self._far = far_places(kernel, self._prepared[1], vectors.shape[1])
+
+    def __call__(self, X):
+        """Values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
+        out = np.zeros((X.shape[0], *self.coef.shape[:-1]))
+        step = _ROWS_AT_A_TIME
+        # These form the values.
+        if not self.kernel.is_mapped or self.coef.ndim == 2:
+            step = min(step, max(1, _VALUES_AT_A_TIME // max(1, self.coef.shape[-1])))
+        for first in range(0, X.shape[0], step):
+            part = slice(first, first + step)
+            self._add(X[part], out[part])
+        self._correct_overflow(X, out)
+        return out
+
+    def _correct_overflow(self, X, out):
+        """Evaluate in float64 what overflowed in float32: rows far outside the model's."""
+        if self.row_map is None or self.row_map.dtype == np.float64:
+            return
+        is_lost = ~np.isfinite(out)
+        lost = np.flatnonzero(is_lost if out.ndim == 1 else is_lost.any(axis=1))
+        if len(lost):
+            exact = Expansion(
+                self.kernel,
+                self.vectors,
+                self.coef,
+                row_map=self.row_map.refined(),
+                n_jobs=self.n_jobs,
+            )
+            out[lost] = exact(X[lost])
+
+    def _add(self, X, out):
+        if self.kernel.is_matrix:
+            out += row_products(X[:, self.columns], self.coef)
+        elif self.kernel.has_features:
+            out += self.kernel.sums(X, self.weights, self.n_jobs)
+        elif self.kernel.has_leaves:
+            out += self._base(X)
+            out += self.kernel.sums(X, self.weights)
+        elif self.row_map is None:
+            values = self.kernel.values(X, self.vectors)
+            out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T
+        else:
+            rows, row_term = self.row_map.prepare(X)
+            columns, term = self._prepared
+            if sp.issparse(columns) != sp.issparse(rows):
+                columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
+            far = FarColumns(self.kernel, _NONE, X[:0], self.n_jobs)
+            if len(self._far):
+                places = far_places(self.kernel, row_term, X.shape[1])
+                far = FarColumns(self.kernel, places, X[places], self.n_jobs)
+            rows = packed(rows, row_term)
+            if self.coef.ndim == 1:
+                apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
+                far_vectors = self._far_vectors(X) if len(far) else None
+                far.add_product(apply, columns, term, self.coef, out, self._far, far_vectors)
+            else:
+                values = rows.columns(self.row_map, columns, term, self.n_jobs)
+                if len(far):
+                    far.set_values(values, self._far, self._far_vectors(X))
+                out += np.einsum("ji,kj->ik", values, self.coef)
+
+    def _far_vectors(self, X):
+        """Far vectors, stored as rows X are."""
+        vectors = self.vectors[self._far]
+        if sp.issparse(vectors) == sp.issparse(X):
+            return vectors
+        return vectors.toarray() if sp.issparse(vectors) else sp.csr_array(vectors)

@@ -1,0 +1,359 @@
+"""Kernel matrices of rows that come and go.
+
+Path following needs three things of K, again and again for nearly the same rows: products
+with a few columns, small blocks, and single columns when rows arrive. Columns are
+evaluated in float64, kept within a bound on memory, extended when rows are appended, and
+evaluated again after they were dropped. With a linear kernel no column is formed.
+
+All three of them have ``n`` rows, ``n_values`` evaluated so far, and
+    append(X)                        rows get the indices n, n + 1, ...; gives their K(x, x)
+    keep(indices)                    drop all rows but these (sorted), which become 0, 1, ...
+    block(rows, columns)             ``K[rows][:, columns]``
+    apply(indices, coef, out, hold)  ``out += K[:, indices] @ coef``; hold: worth keeping?
+    product_at(rows, indices, coef)  ``K[rows][:, indices] @ coef`` without touching other rows
+"""
+
+from operator import attrgetter
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...._core import columns as stored_columns
+from ..column_cache import VALUES_AT_A_TIME, ColumnCache
+from ..equal_rows import equal_rows
+from ..linear import add_products, products, weights
+from .stores import (
+    CellStore,
+    FeatureStore,
+    FormedStore,
+    MatrixStore,
+    RepeatedStore,
+    SumStore,
+    check_width,
+    grown,
+)
+
+# From so many new rows on, their own columns are evaluated only when they are needed.
+MANY = 64
+
+
+def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
+    """An empty growing kernel matrix for rows such as ``X``, in a cache of some bytes.
+
+    The rows are not added; they decide the storage, and the centre of an RBF kernel.
+    """
+    if kernel.is_matrix:
+        store = MatrixStore()
+    elif kernel.has_cells:
+        store = CellStore(kernel, X.shape[1])
+    elif kernel.has_features:
+        return GrowingLinear(kernel, X, n_jobs)
+    elif kernel.weights_of_sum is not None:
+        store = SumStore(kernel, X)
+    elif kernel.is_mapped:
+        store = FeatureStore(kernel, X)
+    else:
+        store = FormedStore(kernel)
+    if isinstance(store, FeatureStore) and not store.sparse and _are_few(X):
+        store = RepeatedStore(store)
+    return GrowingColumns(store, cache_size, n_jobs)
+
+
+def _are_few(X):
+    """Whether half of some rows at least are copies of others."""
+    copies = equal_rows(X)
+    return copies is not None and 2 * len(copies.first) <= X.shape[0]
+
+
+class GrowingLinear:
+    """K = F F' of the features F that a kernel gives rows: products cost O(n n_features)."""
+
+    def __init__(self, kernel, X, n_jobs=1):
+        self.kernel, self.n, self.n_jobs, self.n_values = kernel, 0, n_jobs, 0
+        self.d = X.shape[1]
+        self._rows = self._features(X[:0])
+        self.sparse = sp.issparse(self._rows)
+
+    @property
+    def X(self):
+        """The features of the rows."""
+        return self._rows if self.sparse else self._rows[: self.n]
+
+    def _features(self, X):
+        features = self.kernel.features(X)
+        if sp.issparse(features):
+            return sp.csr_array(features, dtype=np.float64)
+        return np.asarray(features, dtype=np.float64)
+
+    def append(self, X):
+        check_width(X, self.d)
+        X = self._features(X)
+        if self.sparse:
+            X = sp.csr_array(X)
+            self._rows = sp.csr_array(sp.vstack([self._rows, X], format="csr"))
+            self.n = self._rows.shape[0]
+            return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        X = X.toarray() if sp.issparse(X) else X
+        self._rows = grown(self._rows, self.n + len(X))
+        self._rows[self.n : self.n + len(X)] = X
+        self.n += len(X)
+        return np.einsum("ij,ij->i", X, X)
+
+    def keep(self, indices):
+        self._rows = self.X[indices]
+        self.n = len(indices)
+
+    def weights(self, indices, coef):
+        """``X[indices].T @ coef``, shape (d,)."""
+        return weights(self.X[indices], coef)
+
+    def at(self, rows, w):
+        """``X[rows] @ w``."""
+        return self.X[rows] @ w
+
+    def block(self, rows, columns):
+        self.n_values += len(rows) * len(columns)
+        return products(self.X[rows], self.X[columns])
+
+    def apply(self, indices, coef, out, hold=True):
+        self.add_products(self.weights(indices, coef), out)
+
+    def add_products(self, w, out):
+        """``out += X @ w``."""
+        add_products(self.X, w, out)
+
+    def product_at(self, rows, indices, coef):
+        return self.at(rows, self.weights(indices, coef))
+
+
+class GrowingColumns:
+    """Columns of a kernel matrix, kept within a bound on memory; values come from a store."""
+
+    def __init__(self, store, cache_size, n_jobs=1):
+        self.n, self.n_jobs, self.n_values = 0, n_jobs, 0
+        self.store = store
+        self.cache = ColumnCache(0, cache_size)
+
+    def _evaluated(self, columns):
+        self.n_values += len(columns) * self.n
+        return self.store.columns_of(columns, self.n_jobs)
+
+    def _cross(self, rows, columns):
+        self.n_values += len(rows) * len(columns)
+        return self.store.cross(rows, columns, self.n_jobs)
+
+    # -- rows ------------------------------------------------------------------------
+
+    def append(self, X):
+        first = self.n
+        diagonal = self.store.append(X)
+        self.n = self.store.n
+        self.cache.resize(self.n, max(256, self.n + self.n // 2))
+        new = np.arange(first, self.n)
+        if len(new) > MANY:
+            self.cache.extend_by(new, self._cross)
+            return diagonal
+        values = self._evaluated(new)
+        self.cache.begin()
+        self.cache.extend(first, values)
+        self.cache.put(new, values, replace=len(new) == 1)
+        return diagonal
+
+    def keep(self, indices):
+        self.store.keep(indices)
+        self.n = len(indices)
+        self.cache.keep(indices)
+
+    # -- values ----------------------------------------------------------------------
+
+    def block(self, rows, columns):
+        rows, columns = np.asarray(rows), np.asarray(columns)
+        out = np.empty((len(rows), len(columns)))
+        if not out.size:
+            return out
+        slots = self.cache.find(columns, self._evaluated)
+        held = slots >= 0
+        if held.all():
+            stored_columns.gather(self.cache.storage, slots, rows, out)
+            return out
+        out[:, held] = self.cache.storage[np.ix_(slots[held], rows)].T
+        out[:, ~held] = self._cross(rows, columns[~held])
+        return out
+
+    def product_at(self, rows, indices, coef):
+        rows, indices = np.asarray(rows), np.asarray(indices)
+        out = np.zeros(len(rows))
+        if not (len(rows) and len(indices)):
+            return out
+        # A few new rows with many old ones: the columns of the former are held.
+        if len(rows) < len(indices):
+            slots = self.cache.slots(rows)
+            if slots.min() < 0:
+                return self._products(rows, indices, coef)
+            for i, slot in enumerate(slots.tolist()):
+                out[i] = self.cache.storage[slot][indices] @ coef
+            return out
+        slots = self.cache.find(indices, self._evaluated)
+        held = slots >= 0
+        stored_columns.gather_product(self.cache.storage, slots[held], rows, coef[held], out)
+        if not held.all():
+            out += self._products(rows, indices[~held], coef[~held])
+        return out
+
+    def _products(self, rows, indices, coef):
+        out = np.zeros(len(rows))
+        step = max(1, VALUES_AT_A_TIME // max(1, len(rows)))
+        for first in range(0, len(indices), step):
+            part = slice(first, first + step)
+            out += self._cross(rows, indices[part]) @ coef[part]
+        return out
+
+    def apply(self, indices, coef, out, hold=True):
+        indices = np.asarray(indices)
+        if not len(indices):
+            return
+        evaluate = self._evaluated if hold else None
+        left = self.cache.add_product(indices, coef, out, evaluate, self.n_jobs)
+        if left is not None:
+            missing = indices[left]
+            self.n_values += len(missing) * self.n
+            self.store.add_product(missing, coef[left], out, self.n_jobs)
+
+
+class BorderedGrowing:
+    """``inner`` with a first row and column for ``phi(x_0) = mean of phi over some rows``.
+
+    This is the virtual sample of the balancing constraint of a semi-supervised SVM. It has
+    index 0; the rows of ``inner`` have the indices from 1 on. Its kernel values are a vector
+    of its own that follows the rows that join and leave the mean.
+    """
+
+    def __init__(self, inner):
+        self.inner, self.n = inner, inner.n + 1
+        self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
+        self._in_mean = np.zeros(self.n, bool)
+        self.n_mean = 0
+        self._weights = np.zeros(inner.X.shape[1]) if isinstance(inner, GrowingLinear) else None
+
+    n_values = property(attrgetter("inner.n_values"))
+
+    @property
+    def border(self):
+        """``K(x_0, x_j)``, j = 0, 1, ..."""
+        return self._border[: self.n]
+
+    @property
+    def _mean_rows(self):
+        return np.flatnonzero(self._in_mean[1 : self.n])
+
+    # -- rows ---------------------------------------------------------------------------
+
+    def append(self, X):
+        first = self.inner.n
+        diagonal = self.inner.append(X)
+        self.n = self.inner.n + 1
+        self._border = grown(self._border, self.n)
+        self._in_mean = grown(self._in_mean, self.n)
+        self._in_mean[first + 1 : self.n] = False
+        new = np.arange(first, self.inner.n)
+        if self.n_mean == 0:
+            values = np.zeros(len(new))
+        elif self._weights is not None:
+            values = self.inner.at(new, self._weights)
+        else:
+            mean = self._mean_rows
+            values = self.inner.product_at(new, mean, np.full(len(mean), 1.0 / len(mean)))
+        self._border[first + 1 : self.n] = values
+        return diagonal
+
+    def keep(self, indices):
+        indices = np.asarray(indices)
+        self.inner.keep(indices[1:] - 1)
+        self._border, self._in_mean = self._border[indices], self._in_mean[indices]
+        self.n = len(indices)
+
+    # -- the mean -------------------------------------------------------------------------
+
+    def change_mean(self, indices, sign):
+        """Let rows join the mean (sign 1) or leave it (sign -1)."""
+        indices = np.asarray(indices)
+        before, self.n_mean = self.n_mean, self.n_mean + sign * len(indices)
+        self._in_mean[indices] = sign > 0
+        if self.n_mean == 0:
+            self._border[: self.n] = 0.0
+            if self._weights is not None:
+                self._weights[:] = 0.0
+            return
+        change = np.zeros(self.inner.n)
+        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY
+        self.inner.apply(indices - 1, share, change, hold=hold)
+        self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
+        if self._weights is not None:
+            change = self.inner.weights(indices - 1, share)
+            self._weights = (before * self._weights + change) / self.n_mean
+        self._set_corner()
+
+    def _set_corner(self):
+        self._border[0] = self._border[1 : self.n][self._in_mean[1 : self.n]].mean()
+
+    def refresh(self):
+        """Evaluate the border again."""
+        mean = self._mean_rows
+        if not len(mean):
+            return
+        border = np.zeros(self.inner.n)
+        coef = np.full(len(mean), 1.0 / len(mean))
+        self.inner.apply(mean, coef, border, hold=False)
+        self._border[1 : self.n] = border
+        if self._weights is not None:
+            self._weights = self.inner.weights(mean, coef)
+        self._set_corner()
+
+    # -- values -----------------------------------------------------------------------------
+
+    def block(self, rows, columns):
+        rows, columns = np.asarray(rows), np.asarray(columns)
+        if columns.all():
+            out = self.inner.block(np.maximum(rows - 1, 0), columns - 1)
+            out[rows == 0] = self._border[columns]
+            return out
+        real, out = columns > 0, np.empty((len(rows), len(columns)))
+        out[:, ~real] = self._border[rows][:, None]
+        if real.any():
+            out[:, real] = self.block(rows, columns[real])
+        return out
+
+    def apply(self, indices, coef, out, hold=True):
+        indices, coef, share = _apart(indices, coef)
+        rows = indices - 1
+        if self._weights is None:
+            if share:
+                out += self.border * share
+            self.inner.apply(rows, coef, out[1:], hold)
+        else:
+            # The mean is a point like any other: one product with all rows instead of two.
+            self.inner.add_products(
+                self.inner.weights(rows, coef) + share * self._weights, out[1:]
+            )
+            out[0] += share * self._border[0]
+        out[0] += self._border.take(indices) @ coef
+
+    def product_at(self, rows, indices, coef):
+        indices, coef, share = _apart(indices, coef)
+        out = self.inner.product_at(np.maximum(rows - 1, 0), indices - 1, coef)
+        out[rows == 0] = self._border.take(indices) @ coef
+        if share:
+            out += self._border.take(rows) * share
+        return out
+
+
+def _apart(indices, coef):
+    """The real rows, their coefficients, and the coefficient of the virtual row.
+
+    Indices are distinct.
+    """
+    at = indices.argmin() if len(indices) else 0
+    if not len(indices) or indices[at]:
+        return indices, coef, 0.0
+    real = np.concatenate((indices[:at], indices[at + 1 :]))
+    return real, np.concatenate((coef[:at], coef[at + 1 :])), coef[at]

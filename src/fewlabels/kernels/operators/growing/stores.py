@@ -1,0 +1,403 @@
+"""Rows that can be appended to and dropped, and kernel values between them.
+
+A store evaluates values in float64 and keeps none; ``columns`` caches them.
+"""
+
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...._core import tiles
+from ...rows import squared_norms
+from ..explicit import formed_values
+from ..far_rows import FarColumns, far_places
+from ..linear import products
+from ..row_map import RowMap
+from ..rows import SparseRows, TiledRows, packed
+
+_FIRST_CAPACITY = 256
+_ROWS_AT_A_TIME = 8192
+
+
+def grown(array, n, axis=0, least=_FIRST_CAPACITY):
+    """``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
+
+    A copy has room for ``least`` or more.
+    """
+    if array.shape[axis] >= n:
+        return array
+    shape = list(array.shape)
+    shape[axis] = max(n, array.shape[axis] + array.shape[axis] // 2, least)
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, s) for s in array.shape)] = array
+    return larger
+
+
+def check_width(X, d):
+    if X.shape[1] != d:
+        raise ValueError(
+            f"the new rows have {X.shape[1]} features, the others {d}; they must have the same."
+        )
+
+
+class GrowingTiles(TiledRows):
+    """Dense rows in tiles with room for more."""
+
+    def __init__(self, rows, term):
+        super().__init__(rows, term, tiles.tile_rows(rows.dtype))
+        self._tiles, self._terms = self.tiles, self.term
+
+    def __reduce__(self):
+        return GrowingTiles, self.rows(np.arange(self.n))
+
+    def append(self, rows, term):
+        tile, place = np.divmod(np.arange(self.n, self.n + len(rows)), self.width)
+        self.n += len(rows)
+        n_tiles = max(1, -(-self.n // self.width))
+        # Room is counted in tiles here, which hold many rows each.
+        least = -(-_FIRST_CAPACITY // self.width)
+        self._tiles = grown(self._tiles, n_tiles, least=least)
+        self._terms = grown(self._terms, n_tiles, least=least)
+        self._tiles[tile, :, place] = rows
+        self._terms[tile, place] = term
+        self.tiles, self.term = self._tiles[:n_tiles], self._terms[:n_tiles]
+
+    def keep(self, indices):
+        rows = self.rows(indices)
+        self.n = 0
+        self.append(*rows)
+
+
+class GrowingSparse(SparseRows):
+    """CSR rows with room for more."""
+
+    def __init__(self, rows, term):
+        super().__init__(rows, term)
+        self._room = *self.arrays, self.term
+
+    def __reduce__(self):
+        return GrowingSparse, (self.csr.copy(), self.term.copy())
+
+    def append(self, rows, term):
+        data, indices, indptr, terms = self._room
+        n, first, used = self.n + len(term), self.csr.nnz, self.csr.nnz + rows.nnz
+        data, indices = grown(data, used), grown(indices, used)
+        indptr, terms = grown(indptr, n + 1), grown(terms, n)
+        data[first:used], indices[first:used] = rows.data, rows.indices
+        indptr[self.n + 1 : n + 1], terms[self.n : n] = first + rows.indptr[1:], term
+        self._room = data, indices, indptr, terms
+        view = data[:used], indices[:used], indptr[: n + 1]
+        self._view(sp.csr_array(view, shape=(n, rows.shape[1])), terms[:n])
+
+    def keep(self, indices):
+        self._view(*self.rows(indices))
+        self._room = *self.arrays, self.term
+
+
+class GrowingFar(FarColumns):
+    """Rows far from the centre, with room for more."""
+
+    def __init__(self, kernel, X):
+        self._rows = X.astype(np.float64)
+        self._is_sparse = sp.issparse(X)
+        if self._is_sparse:
+            self._rows = GrowingSparse(sp.csr_array(self._rows), np.zeros(X.shape[0]))
+        super().__init__(kernel, np.empty(0, np.intp), X[:0].astype(np.float64))
+
+    def append(self, places, X):
+        """Add far rows, at later places."""
+        first, n = len(self), len(self) + len(places)
+        if self._is_sparse:
+            self._rows.append(sp.csr_array(X, dtype=np.float64), np.zeros(len(places)))
+            self.X = self._rows.csr
+        else:
+            self._rows = grown(self._rows, n)
+            self._rows[first:n] = X
+            self.X = self._rows[:n]
+        self.places = np.append(self.places, places)
+
+    def keep(self, indices):
+        """Keep those among some of all rows, with their places there."""
+        some = self.take(indices)
+        self.places, self._rows = some.places, some.X
+        if self._is_sparse:
+            self._rows = GrowingSparse(some.X, np.zeros(len(some)))
+        self.X = some.X
+
+
+class FeatureStore:
+    """Rows of features under a MappedKernel; the first decide the centre, and dense or CSR."""
+
+    def __init__(self, kernel, X):
+        self.row_map = RowMap(kernel, X, np.float64)
+        self.d, self.sparse = X.shape[1], sp.issparse(X)
+        grows = GrowingSparse if self.sparse else GrowingTiles
+        self.rows = grows(*self.row_map.prepare(X[:0]))
+        self.far = GrowingFar(kernel, X[:0])
+
+    @property
+    def n(self):
+        return self.rows.n
+
+    def append(self, X):
+        check_width(X, self.d)
+        if sp.issparse(X) != self.sparse:
+            X = sp.csr_array(X) if self.sparse else X.toarray()
+        rows, term = self.row_map.prepare(X)
+        far = far_places(self.row_map.kernel, term, self.d)
+        if len(far):  # the centre stays, so rows may be however far from it
+            self.far.append(self.n + far, X[far])
+        self.rows.append(rows, term)
+        return self.row_map.kernel.diagonal(X)
+
+    def keep(self, indices):
+        self.rows.keep(indices)
+        if len(self.far):
+            self.far.keep(np.asarray(indices))
+
+    def columns_of(self, indices, n_jobs):
+        out = self.rows.columns(self.row_map, *self.rows.rows(indices), n_jobs)
+        if len(self.far):
+            some = self.far.take(np.asarray(indices))
+            self.far.set_values(out, some.places, some.X)
+        return out
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        some = packed(*self.rows.rows(rows))
+        out = some.columns(self.row_map, *self.rows.rows(columns), n_jobs)
+        if len(self.far):
+            far, others = (self.far.take(np.asarray(some)) for some in (rows, columns))
+            far.set_values(out, others.places, others.X)
+        return out.T
+
+    def add_product(self, indices, coef, out, n_jobs):
+        rows, term = self.rows.rows(indices)
+        apply = partial(self.rows.apply, self.row_map, n_jobs=n_jobs)
+        if len(self.far):
+            far = self.far.take(np.asarray(indices))
+            self.far.add_product(apply, rows, term, coef, out, far.places, far.X)
+        else:
+            apply(rows, term, coef, out)
+
+
+class SumStore(FeatureStore):
+    """Rows under a weighted sum of a mapped ``base`` kernel and an inner product of features.
+
+    ``kernel.weights_of_sum`` are the weights of the two; features are dense, or CSR.
+    """
+
+    def __init__(self, kernel, X):
+        super().__init__(kernel.base, X)
+        self.kernel, (self.share, self.share_of_features) = kernel, kernel.weights_of_sum
+        self.features = kernel.features(X[:0])
+        if sp.issparse(self.features):
+            self.features = GrowingSparse(self.features, np.zeros(0))
+
+    def _own(self):
+        """Features of all rows."""
+        features = self.features
+        return features.csr if isinstance(features, GrowingSparse) else features[: self.n]
+
+    def append(self, X):
+        first, new = self.n, self.kernel.features(X)
+        diagonal = self.share * super().append(X)
+        if isinstance(self.features, GrowingSparse):
+            self.features.append(new, np.zeros(X.shape[0]))
+        else:
+            self.features = grown(self.features, self.n)
+            self.features[first : self.n] = new
+        return diagonal + self.share_of_features * self._whole(squared_norms(new))
+
+    def keep(self, indices):
+        super().keep(indices)
+        if isinstance(self.features, GrowingSparse):
+            self.features.keep(indices)
+        else:
+            self.features = self.features[indices]
+
+    def _with_features(self, values, rows, columns):
+        own = self._own()
+        inner = self._whole(products(own[rows], own[columns]))
+        return self.share * values + self.share_of_features * inner
+
+    def _whole(self, inner):
+        """Shares of leaves without rounding: they are whole numbers of trees."""
+        if not self.kernel.has_leaves:
+            return inner
+        n_trees = len(self.kernel.forest.roots)
+        return np.rint(inner * n_trees) / n_trees
+
+    def columns_of(self, indices, n_jobs):
+        return self._with_features(super().columns_of(indices, n_jobs), indices, slice(None))
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        return self._with_features(super().cross(rows, columns, n_jobs), rows, columns)
+
+    def add_product(self, indices, coef, out, n_jobs):
+        super().add_product(indices, self.share * coef, out, n_jobs)
+        own = self._own()
+        out += own @ (self.share_of_features * (own[indices].T @ coef))
+
+
+class CellStore:
+    """Rows under an isolation kernel: the nearest centre of each in every draw."""
+
+    def __init__(self, kernel, d):
+        self.kernel, self.d, self.n = kernel, d, 0
+        self._cells = np.empty((0, len(kernel.draws)), np.uint16)
+
+    def append(self, X):
+        check_width(X, self.d)
+        first, self.n = self.n, self.n + X.shape[0]
+        self._cells = grown(self._cells, self.n)
+        self._cells[first : self.n] = self.kernel.nearest(X)
+        return self.kernel.diagonal(X)
+
+    def keep(self, indices):
+        self._cells = self._cells[indices]
+        self.n = len(indices)
+
+    def columns_of(self, indices, n_jobs):
+        return self.cross(indices, np.arange(self.n), n_jobs)
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        others = self._cells[columns]
+        out = np.empty((len(rows), len(columns)))
+        for place, row in enumerate(self._cells[rows]):
+            out[place] = (others == row).sum(axis=1)
+        out /= len(self.kernel.draws)
+        return out
+
+    def add_product(self, indices, coef, out, n_jobs):
+        for first in range(0, self.n, _ROWS_AT_A_TIME):
+            part = np.arange(first, min(first + _ROWS_AT_A_TIME, self.n))
+            out[part] += coef @ self.cross(indices, part, n_jobs)
+
+
+class FormedStore:
+    """Rows under a FormedKernel, whose values are formed block by block."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.n = 0
+        self.X = None
+
+    def append(self, X):
+        stack = sp.vstack if sp.issparse(X) else np.concatenate
+        self.X = X if self.X is None else stack([self.X, X])
+        if sp.issparse(X):
+            self.X = sp.csr_array(self.X)
+        self.n = self.X.shape[0]
+        rows = (X[[i]] for i in range(X.shape[0]))
+        return np.concatenate([formed_values(self.kernel, row, row)[0] for row in rows])
+
+    def keep(self, indices):
+        self.X = self.X[indices]
+        self.n = len(indices)
+
+    def columns_of(self, indices, n_jobs):
+        return np.ascontiguousarray(formed_values(self.kernel, self.X, self.X[indices]).T)
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        return formed_values(self.kernel, self.X[rows], self.X[columns])
+
+    def add_product(self, indices, coef, out, n_jobs):
+        out += formed_values(self.kernel, self.X, self.X[indices]) @ coef
+
+
+class MatrixStore:
+    """A kernel matrix given in pieces: rows come with their values against all rows so far.
+
+    ``append`` takes an array of shape (b, n + b): the values of b new rows with the n rows
+    before them and with each other.
+    """
+
+    def __init__(self):
+        self.n = 0
+        self._K = np.zeros((0, 0))
+
+    def append(self, X):
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+        b = X.shape[0]
+        if X.shape[1] != self.n + b:
+            raise ValueError(
+                f"{b} rows of a precomputed kernel need {self.n + b} values each (with the "
+                f"{self.n} rows before them and with each other), not {X.shape[1]}."
+            )
+        n = self.n + b
+        self._K = grown(grown(self._K, n), n, axis=1)
+        self._K[self.n : n, :n] = X
+        self._K[: self.n, self.n : n] = X[:, : self.n].T
+        self.n = n
+        return X[np.arange(b), n - b + np.arange(b)]
+
+    def keep(self, indices):
+        self._K = self._K[np.ix_(indices, indices)]
+        self.n = len(indices)
+
+    def columns_of(self, indices, n_jobs):
+        return self._K[indices, : self.n]
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        return self._K[np.ix_(rows, columns)]
+
+    def add_product(self, indices, coef, out, n_jobs):
+        out += coef @ self._K[indices, : self.n]
+
+
+class RepeatedStore:
+    """Dense rows of features, each of which the inner ``store`` holds once."""
+
+    def __init__(self, store):
+        self.store, self.n = store, 0
+        self._of = np.zeros(0, np.int64)  # the distinct row that each is
+        self._diagonal = np.zeros(0)  # of the distinct rows
+        self._place = {}  # these by their bytes
+
+    @property
+    def of(self):
+        """Which distinct row each row is."""
+        return self._of[: self.n]
+
+    def append(self, X):
+        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        before, new, of = self.store.n, [], np.empty(len(X), np.int64)
+        for k, row in enumerate(X + 0.0):  # one zero
+            place = of[k] = self._place.setdefault(row.tobytes(), before + len(new))
+            if place == before + len(new):
+                new.append(k)
+        if new:
+            self._diagonal = np.append(self._diagonal, self.store.append(X[new]))
+        first, self.n = self.n, self.n + len(X)
+        self._of = grown(self._of, self.n)
+        self._of[first : self.n] = of
+        return self._diagonal[of]
+
+    def keep(self, indices):
+        used, of = np.unique(self.of[indices], return_inverse=True)
+        number = dict(zip(used.tolist(), range(len(used)), strict=True))
+        self._place = {k: number[place] for k, place in self._place.items() if place in number}
+        self.store.keep(used)
+        self._of, self._diagonal, self.n = of, self._diagonal[used], len(of)
+
+    def columns_of(self, indices, n_jobs):
+        distinct, which = np.unique(self.of[indices], return_inverse=True)
+        return self.store.columns_of(distinct, n_jobs)[which].take(self.of, axis=1)
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        left, of_rows = np.unique(self.of[rows], return_inverse=True)
+        right, of_columns = np.unique(self.of[columns], return_inverse=True)
+        return self.store.cross(left, right, n_jobs)[np.ix_(of_rows, of_columns)]
+
+    def add_product(self, indices, coef, out, n_jobs):
+        distinct, which = np.unique(self.of[indices], return_inverse=True)
+        part = np.zeros(self.store.n)
+        self.store.add_product(distinct, np.bincount(which, coef), part, n_jobs)
+        out += part[self.of]

@@ -1,0 +1,107 @@
+"""Inner products of features, and of leaves of trees: products with K form no kernel value."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import Linear
+from ..forest import add_sums, shared, weights_of
+from .base import Columns, GramOperator
+
+_CHUNK = 8192
+
+
+class LinearGram(GramOperator):
+    """``K = X X'`` of dense or CSR rows, in float64, by ``n_jobs`` threads."""
+
+    is_inner_product = True
+
+    def __init__(self, X, n_jobs=1):
+        super().__init__(X.shape[0], n_jobs)
+        self.X = X
+        self._diagonal = Linear().diagonal(X)
+
+    def diagonal(self):
+        return self._diagonal
+
+    def gather(self, indices):
+        return Columns(np.asarray(indices), (self.X[indices],))
+
+    def add_columns(self, columns, coef, out):
+        add_products(self.X, weights(columns.values[0], coef), out)
+
+    def values_of(self, columns):
+        self.n_values += len(columns) * self.n
+        return products(columns.values[0], self.X)
+
+    def block_of(self, columns):
+        self.n_values += len(columns) ** 2
+        (rows,) = columns.values
+        return products(rows, rows)
+
+    def take(self, indices):
+        return LinearGram(self.X[indices], self.n_jobs)
+
+
+class LeavesGram(GramOperator):
+    """``K_ij`` = share of the trees in which the rows i and j fall into the same leaf.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+    leaves : ndarray of shape (n, n_trees)
+        The leaf of every row in every tree.
+    n_jobs : int
+        Threads.
+    """
+
+    is_inner_product = True
+
+    def __init__(self, forest, leaves, n_jobs=1):
+        super().__init__(leaves.shape[0], n_jobs)
+        self.forest, self.leaves = forest, np.asarray(leaves, dtype=np.int32)
+        self._codes = np.asfortranarray(forest.codes(leaves))
+        self.value_cost = float(leaves.shape[1])
+
+    def diagonal(self):
+        return np.ones(self.n)
+
+    def gather(self, indices):
+        return Columns(np.asarray(indices), (self.leaves[indices], self._codes[indices]))
+
+    def values_of(self, columns):
+        self.n_values += len(columns) * self.n
+        return shared(columns.values[1], self._codes, self.n_jobs)
+
+    def block_of(self, columns):
+        self.n_values += len(columns) ** 2
+        return shared(columns.values[1], columns.values[1])
+
+    def add_columns(self, columns, coef, out):
+        weights = weights_of(columns.values[0], coef, len(self.forest.value))
+        add_sums(self.leaves, weights, out, self.n_jobs)
+
+    def take(self, indices):
+        return LeavesGram(self.forest, self.leaves[indices], self.n_jobs)
+
+
+def weights(rows, coef):
+    """``rows.T @ coef`` in float64, shape (d,)."""
+    return np.asarray(rows.astype(np.float64, copy=False).T @ coef).ravel()
+
+
+def products(rows, others):
+    """``rows @ others.T`` as a dense float64 array."""
+    values = rows.astype(np.float64, copy=False) @ others.T
+    return values.toarray() if sp.issparse(values) else np.ascontiguousarray(values)
+
+
+def add_products(X, w, out):
+    """``out += X @ w`` in float64."""
+    if sp.issparse(X) or X.dtype == np.float64:
+        out += X @ w
+        return
+    # float32 rows are widened a chunk at a time, so that sums are float64.
+    for first in range(0, len(X), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        out[part] += X[part].astype(np.float64) @ w

@@ -1,0 +1,184 @@
+"""Rows prepared so that every kernel value is a map of one inner product.
+
+The compiled code evaluates ``map(row_term + column_term + <row, column>)``. For the
+RBF kernel the rows are scaled by sqrt(2 gamma log2 e) and the terms are minus half the
+squared norms, so that the sum is -gamma ||x - z||^2 log2 e and the map is 2^z.
+"""
+
+import copy
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._core.distances import squared_norms as summed_norms
+from .. import MappedKernel, center_of, centered
+from ..rows import far_from, is_sparse, lossless, squared_norms
+from ..sparse import canonical
+from .equal_rows import distinct
+
+# Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
+_FARTHEST = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e290}
+# Half the squared norm beyond which sums of float64 round exponents by more than a hundredth.
+_FAR = 1e14
+# Rounding of norms that decides on neither side of a limit.
+_NEARLY = 1e-6
+
+
+class RowMap:
+    """How raw rows become prepared rows, for one ``kernel``, centre and precision.
+
+    The rows ``X`` decide the centre and, for ``dtype=None``, the precision: float32 unless the
+    data need more. ``has_far`` says whether rows may be so far from the centre that their
+    distances have to come from differences (``far_rows``).
+    """
+
+    def __init__(self, kernel: MappedKernel, X, dtype=None):
+        self.kernel, self.n_columns = kernel, X.shape[1]
+        self.kind, self.degree = kernel.compiled_map(), kernel.degree
+        # Distances do not change when all rows move; small norms cancel less.
+        self.center = None
+        if kernel.of_distance:
+            self.center = center_of(X)
+        self.error_units, fits = self._examined(X)
+        if self.has_far and not is_sparse(X):  # the mean may be far from most rows
+            self.center = middle(X)
+            self._examined(X)
+        self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
+
+    @classmethod
+    def known(cls, kernel, center, farthest, row_length, n_columns, dtype=None):
+        """The map of rows that lie elsewhere: the largest squared norm around the centre."""
+        row_map = cls.restored(kernel, center, np.float64)
+        row_map.error_units, fits = kernel.rounding(farthest, row_length)
+        row_map.n_columns = n_columns
+        row_map.has_far = row_map._reaches_far(farthest)
+        row_map.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
+        return row_map
+
+    @property
+    def value_error(self):
+        """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""
+        # In float64 the norms round as well; norms of float32 rows are summed in float64.
+        if self.dtype != np.float64:
+            return self.error_units * 1.2e-7
+        error = self.error_units * 4.5e-16
+        return min(error, lossless(self.n_columns)) if self.has_far else error
+
+    @classmethod
+    def restored(cls, kernel, center, dtype):
+        """The map of a fitted model, from what it keeps."""
+        row_map = cls.__new__(cls)
+        row_map.kernel = kernel
+        row_map.kind, row_map.degree = kernel.compiled_map(), kernel.degree
+        row_map.center = center
+        # Of rows that are not there any more.
+        row_map.error_units, row_map.has_far = np.nan, kernel.of_distance
+        row_map.dtype = np.dtype(dtype)
+        return row_map
+
+    def refined(self):
+        """The same map in float64."""
+        if self.dtype == np.float64:
+            return self
+        other = copy.copy(self)
+        other.dtype = np.dtype(np.float64)
+        return other
+
+    def _examined(self, X):
+        """Error of kernel values in units of the last place, and whether float32 will do."""
+        largest = 0.0
+        for part in _parts(X):
+            norms = squared_norms(self._shifted(X[part]))
+            largest = max(largest, float(norms.max(initial=0.0)))
+        self.has_far = self._reaches_far(largest)
+        return self.kernel.rounding(largest, _row_length(X, self.center))
+
+    def _reaches_far(self, largest):
+        """Whether rows of so large a squared norm may be beyond ``far_from``."""
+        if not self.kernel.of_distance:
+            return False
+        return 0.5 * self.kernel.factor**2 * largest > (1.0 - _NEARLY) * far_from(self.n_columns)
+
+    def _shifted(self, X):
+        return centered(X, self.center)
+
+    def prepare(self, X):
+        """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
+        if is_sparse(X):
+            rows = sp.csr_array(self._shifted(canonical(X)), copy=True)
+            with np.errstate(over="ignore"):
+                rows.data = (rows.data * self.kernel.factor).astype(self.dtype)
+        else:
+            rows = np.empty(X.shape, self.dtype)
+            with np.errstate(over="ignore"):  # what is infinite is out of reach, see below
+                for part in _parts(X):
+                    given = X[part].astype(np.float64, copy=False)
+                    rows[part] = self.kernel.factor * self._shifted(given)
+        return rows, self._term(rows)
+
+    def rounded(self, rows, term):
+        """Rows that the same map prepared in float64, in this map's precision."""
+        if self.dtype == np.float64:
+            return rows, term
+        rows = rows.astype(self.dtype)
+        return rows, self._term(rows)
+
+    def _term(self, rows):
+        if not self.kernel.of_distance:
+            return np.zeros(rows.shape[0], self.dtype)
+        # From the rounded rows; in float64 summed as inner products are, so that K(x, x), and K of
+        # equal rows, is exactly 1.
+        exact = self.dtype == np.float64
+        norms = summed_norms if exact else squared_norms
+        term, farthest = -0.5 * norms(rows), _FARTHEST[self.dtype]
+        least = term.min(initial=0.0)
+        if least < -farthest:
+            # Nothing is near such a row; its norm would overflow.
+            entries = rows.data if is_sparse(rows) else rows
+            np.clip(entries, -(farthest**0.5), farthest**0.5, out=entries)
+            term = -0.5 * norms(rows) if exact else np.maximum(term, -farthest)
+        elif least < -_FAR and self.dtype == np.float64:
+            _shorten(rows, term)
+        return term.astype(self.dtype, copy=False)
+
+
+def middle(X):
+    """A row that is not far from most distinct rows: a median of every column.
+
+    The mean may be far from them. Copies of an outlier count once, however many there are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        In float64.
+    """
+    return np.quantile(distinct(X), 0.5, axis=0, method="lower").astype(np.float64)
+
+
+def _shorten(rows, term):
+    """Give far rows so few digits that sums of their products do not round: K(x, x) stays 1."""
+    bits = 26 - int(np.ceil(0.5 * np.log2(max(1, _row_length(rows)))))
+    for i in np.flatnonzero(term < -_FAR):
+        row = rows.data[rows.indptr[i] : rows.indptr[i + 1]] if is_sparse(rows) else rows[i]
+        unit = np.ldexp(1.0, int(np.frexp(np.abs(row).max())[1]) - bits)
+        row[:] = np.round(row / unit) * unit
+        term[i] = -0.5 * np.dot(row, row)
+
+
+def _parts(X):
+    """Slices of rows small enough that a float64 copy of one is no burden."""
+    step = max(1, 1_000_000 // max(1, X.shape[1]))
+    return (slice(first, first + step) for first in range(0, X.shape[0], step))
+
+
+def _row_length(X, center=None):
+    """Most entries of a row, at most, once a center is taken from it."""
+    if not is_sparse(X):
+        return X.shape[1]
+    more = 0 if center is None else np.count_nonzero(center)
+    return min(X.shape[1], np.diff(X.indptr).max(initial=0) + more)

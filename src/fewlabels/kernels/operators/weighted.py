@@ -1,0 +1,116 @@
+"""A weighted sum of kernel matrices over the same rows."""
+
+import numpy as np
+
+from .base import Columns, GramOperator
+
+
+class SumGram(GramOperator):
+    """``K = sum_m weight[m] K_m``, with the operators ``members`` over the same rows.
+
+    Weights are > 0, unless the sum ``is_inner_product`` whatever they are.
+
+    >>> import numpy as np
+    >>> from fewlabels.kernels.operators import make_gram
+    >>> from fewlabels.kernels import RBF
+    >>> X = np.array([[0.0], [1.0]])
+    >>> gram = SumGram([make_gram(RBF(1.0), X), make_gram(RBF(2.0), X)], [0.25, 0.75])
+    >>> gram.block(np.arange(2)).round(3)
+    array([[1.   , 0.193],
+           [0.193, 1.   ]])
+    """
+
+    def __init__(self, members, weight, *, is_inner_product=False):
+        self.members = list(members)
+        self.weight = np.asarray(weight, dtype=float)
+        may_be_taken = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
+        if self.weight.shape != (len(self.members),) or not np.all(may_be_taken):
+            raise ValueError(
+                f"weights {self.weight} are not allowed; pass one number > 0 per kernel matrix "
+                f"(there are {len(self.members)})."
+            )
+        sizes = sorted({member.n for member in self.members})
+        if len(sizes) != 1:
+            raise ValueError(
+                f"the kernel matrices have {sizes} rows; they must be over the same rows."
+            )
+        super().__init__(sizes[0], self.members[0].n_jobs)
+        self._beside = 0
+        self._diagonal = self._summed(member.diagonal() for member in self.members)
+        self.value_cost = float(sum(member.value_cost for member in self.members))
+        self.is_inner_product = is_inner_product or all(m.is_inner_product for m in self.members)
+        self.dtype = np.result_type(*(member.dtype for member in self.members))
+        self.value_error = self._largest_error()
+
+    def _summed(self, parts):
+        total = 0.0
+        for weight, part in zip(self.weight, parts, strict=True):
+            total = total + weight * part
+        return total
+
+    def _largest_error(self):
+        """By Cauchy-Schwarz: the largest mean of the members' errors, by their diagonals."""
+        weight = np.abs(self.weight)[:, None]
+        errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
+        sizes = weight * [np.abs(member.diagonal()) for member in self.members]
+        # What members take from each other leaves their errors.
+        size = sum(sizes) if np.all(self.weight > 0.0) else np.abs(self._diagonal)
+        used = size > 0.0
+        return float(np.max(errors[used] / size[used], initial=0.0))
+
+    @property
+    def n_values(self):
+        """The sum of the members' counts."""
+        return self._beside + sum(member.n_values for member in self.members)
+
+    @n_values.setter
+    def n_values(self, value):
+        self._beside += value - self.n_values
+
+    @property
+    def copies(self):
+        """The copies of the members, which are over the same rows."""
+        return self.members[0].copies
+
+    def diagonal(self):
+        return self._diagonal
+
+    def gather(self, indices):
+        return Columns(np.asarray(indices), tuple(m.gather(indices) for m in self.members))
+
+    def values_of(self, columns):
+        total = np.zeros((len(columns), self.n), self.dtype)
+        weights = self.weight.astype(self.dtype)
+        for member, own, weight in zip(self.members, columns.values, weights, strict=True):
+            _add_each(total, weight, member.values_of(own))
+        return total
+
+    def block_of(self, columns):
+        members = zip(self.members, columns.values, strict=True)
+        return self._summed(member.block_of(own) for member, own in members)
+
+    def add_columns(self, columns, coef, out):
+        for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
+            member.add_columns(own, weight * coef, out)
+
+    def take(self, indices):
+        return self._of([member.take(indices) for member in self.members])
+
+    def _of(self, members):
+        return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
+
+    def some(self, indices):
+        return self._of([member.some(indices) for member in self.members])
+
+    def refined(self):
+        refined = [member.refined() for member in self.members]
+        if all(member is None for member in refined):
+            return None
+        members = [new or old for new, old in zip(refined, self.members, strict=True)]
+        return self._of(members)
+
+
+def _add_each(total, weight, values):
+    """Add weighted values a column at a time, which stays in cache."""
+    for row, column in zip(total, values, strict=True):
+        row += weight * column

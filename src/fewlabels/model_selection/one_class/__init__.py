@@ -1,0 +1,1 @@
+"""Choose settings of models of one class, and compare them."""

@@ -1,0 +1,265 @@
+"""Settings of models of one class by a rule, and what other settings would give."""
+
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import check_random_state
+
+from ...kernels.sparse import canonical
+from ...rows.neighbors import (
+    farthest,
+    gamma_of_reach,
+    lost_share,
+    neighbor_distances,
+    neighbor_gamma,
+    rank_of_neighbor,
+)
+from ..tuning.result import SearchCurve
+from ..tuning.search import Plan
+
+# The rule.
+_TRIM, _FACTOR = 0.4, 4.0
+_COSTS = {"C": 0.1, "nu": 0.1}
+_TARGET_FPR = 0.05
+# Rows beyond the kernel's reach, as a share of the target.
+_BEYOND = 0.5
+# What is shown beside it.
+_BAG_TRIMS, _BAG_SIZES = (0.0, 0.1, 0.2, 0.3), (128, 512)
+_TRIMS = (0.0, 0.3, 0.4)
+_FACTORS = (2.0, 4.0, 8.0)
+# Rows that the table is made with, and the part of them held out.
+_SHOWN_ROWS, _HELD_OUT = 2000, 0.2
+# Fewer rows tell nothing about held-out rows.
+_FEWEST = 20
+_SEEN = ["auc_shuffled", "rank_correlation", "converged"]
+_COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_SEEN]
+
+
+def shuffled_columns_score(estimator, X, y=None):
+    """How well a fitted model separates rows from rows with shuffled columns: a scorer.
+
+    Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
+    its like, where anomalies are not at hand. On real sets it did not choose widths reliably.
+
+    Parameters
+    ----------
+    estimator : fitted outlier detector
+        With ``score_samples``.
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        Rows, best held out.
+    y : ignored
+        For compatibility.
+
+    Returns
+    -------
+    float
+        ROC AUC of the rows against the shuffled ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.model_selection import shuffled_columns_score
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> X = np.hstack([x, x])
+    >>> shuffled_columns_score(SVDD(gamma=4.0).fit(X[:100]), X[100:]) > 0.9
+    True
+    """
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    X = canonical(X) if sp.issparse(X) else np.asarray(X)
+    broken = shuffled_columns(X, 0)
+    return _auc(estimator.score_samples(X), estimator.score_samples(broken))
+
+
+def shuffled_columns(X, seed):
+    """X with every column in a random order of its own."""
+    rng = check_random_state(seed)
+    if not sp.issparse(X):
+        return np.column_stack([rng.permutation(column) for column in X.T])
+    columns = sp.csc_array(X)
+    rows = [rng.choice(X.shape[0], count, replace=False) for count in np.diff(columns.indptr)]
+    indices = np.concatenate(rows) if rows else columns.indices
+    return sp.csr_array(sp.csc_array((columns.data, indices, columns.indptr), shape=X.shape))
+
+
+def tune_one_class(estimator, X, weight, search, contaminated):
+    """The rule's settings, and a table of others on held-out rows."""
+    name = type(estimator).__name__
+    if estimator.has_bags:
+        return _tune_bags(estimator, X, weight, search, contaminated)
+    if estimator.kernel != "rbf":
+        raise ValueError(
+            f"tune chooses the width of the Gaussian kernel, but {name} has "
+            f"kernel={estimator.kernel!r}; pass kernel='rbf'."
+        )
+    counted = np.ones(X.shape[0], dtype=bool) if weight is None else weight > 0
+    rows = X[counted]
+    trim = _TRIM if contaminated else 0.0
+    target = _TARGET_FPR if estimator.target_fpr is None else estimator.target_fpr
+    beyond = _BEYOND * target
+    far = farthest(neighbor_distances(rows), trim)
+    narrow = neighbor_gamma(rows[~far], _FACTOR)
+    gamma = min(narrow, gamma_of_reach(rows, far, beyond))
+    price = estimator.cost_name
+    value = _COSTS[price]
+    table = _table(estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search)
+
+    n, n_core = len(far), int(np.sum(~far))
+    left_out = "all rows are used for training (contaminated=False);"
+    if far.any():
+        left_out = (
+            f"the {far.sum()} of {n} rows farthest from their {rank_of_neighbor(n)}th neighbour "
+            "are dropped from training, because they may be anomalies;"
+        )
+    width = (
+        f"gamma is {_FACTOR:g} divided by the squared median distance of the {n_core} training "
+        f"rows to their {rank_of_neighbor(n_core)}th neighbour"
+    )
+    if gamma < narrow:
+        width = (
+            f"gamma is the largest value with at most {100 * beyond:.2g} % of all rows beyond "
+            "the kernel's reach, where scores underflow"
+        )
+    reason = (
+        f"A rule for rows without labels, not a search: {left_out} {width}, and {price} is "
+        f"{value:g}. The threshold is calibrated on all rows for a false-alarm rate of "
+        f"{target:g}. The table compares other settings on held-out rows for information only: "
+        "no criterion without anomalies chose better than the rule."
+    )
+    settings = {"gamma": gamma, price: value}
+    if estimator.target_fpr is None:
+        settings["target_fpr"] = target
+    kept = None
+    if far.any() or weight is not None:
+        kept = np.zeros(X.shape[0])
+        kept[counted] = ~far
+        kept *= 1.0 if weight is None else weight
+    curve = SearchCurve(
+        "gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
+    )
+    return Plan(settings, reason + search.ended_early, table, curve, kept)
+
+
+def _tune_bags(estimator, X, weight, search, contaminated):
+    """How the rule trims bags, and a table of other settings on held-out rows."""
+    trim = "auto" if contaminated else 0.0
+    train, held, broken = _held_out(X if weight is None else X[weight > 0], search)
+    candidates = [(trim, estimator.bag_size)]
+    others = product(_BAG_TRIMS, _BAG_SIZES)
+    candidates += [one for one in others if one != candidates[0]]
+    table = []
+    with search.running(type(estimator).__name__, len(candidates)):
+        calls = [
+            partial(_candidate, estimator, train, held, broken, trim=of_bag, bag_size=size)
+            for of_bag, size in (candidates if train is not None else ())
+        ]
+        for k, seen in enumerate(search.each(calls)):
+            search.advance()
+            if seen is not None:
+                shown = dict(zip(("trim", "bag_size"), candidates[k], strict=True))
+                table.append(shown | seen)
+    nothing = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
+    columns = ["trim", "bag_size", "support_share", *_SEEN]
+    table = _with_ranks(table or nothing, columns)
+    table["chosen"] = table.index == 0
+    left_out = (
+        "bags drop the rows farthest from their neighbours if the data suggest it, because they "
+        "may be anomalies"
+    )
+    if not trim:
+        left_out = "bags use all their rows (contaminated=False)"
+    reason = (
+        f"A rule for rows without labels, not a search: {left_out}. The threshold is calibrated "
+        f"for a false alarm rate of {estimator.target_fpr:g} with out-of-bag scores. The table "
+        "compares other settings on held-out rows for information only."
+    )
+    curve = SearchCurve(
+        "bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
+    )
+    return Plan({"trim": trim}, reason + search.ended_early, table, curve)
+
+
+def _table(estimator, rows, trim, factor, price, search):
+    """Candidates around the rule, on a part of the rows, scored on others."""
+    train, held, broken = _held_out(rows, search)
+    candidates = [(trim, factor)]
+    candidates += [one for one in product(_TRIMS, _FACTORS) if one != (trim, factor)]
+    table = []
+    if train is not None:
+        distances = neighbor_distances(train)
+        calls = [
+            partial(_around, estimator, train, held, broken, distances, *candidate, price)
+            for candidate in candidates
+        ]
+        with search.running(type(estimator).__name__, len(candidates)):
+            for row in search.each(calls):
+                search.advance()
+                if row is not None:
+                    table.append(row)
+    nothing = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
+    table = _with_ranks(table or nothing, _COLUMNS)
+    table["chosen"] = table.index == 0
+    return table
+
+
+def _around(estimator, train, held, broken, distances, trim, factor, price, search):
+    """A candidate's row of the table; None out of time."""
+    far = farthest(distances, trim)
+    core = train[~far]
+    gamma = neighbor_gamma(core, factor)
+    settings = {"gamma": gamma, **price, "target_fpr": None}
+    seen = _candidate(estimator, core, held, broken, search, **settings)
+    if seen is None:
+        return None
+    return {
+        "trim": trim,
+        "factor": factor,
+        "gamma": gamma,
+        "dropped": int(far.sum()),
+        "beyond_reach": lost_share(held, core, gamma),
+        **seen,
+    }
+
+
+def _candidate(estimator, train, held, broken, search, **settings):
+    """What a candidate does with held-out rows, and its scores of them; None out of time."""
+    machine = search.fitted(estimator, train, **settings)
+    if machine is None:
+        return None
+    scores = machine.score_samples(held)
+    return {
+        "support_share": len(machine.support_) / train.shape[0],
+        "auc_shuffled": _auc(scores, machine.score_samples(broken)),
+        "converged": machine.fit_status_ == 0,
+        "scores": scores,
+    }
+
+
+def _with_ranks(rows, columns):
+    """A table of candidates, whose scores are compared with the scores of the first."""
+    for row in rows:
+        if "scores" in row:
+            row["rank_correlation"] = spearmanr(rows[0]["scores"], row["scores"])[0]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _held_out(rows, search):
+    """Rows to train candidates on, others, and these with shuffled columns; None of too few."""
+    if rows.shape[0] < _FEWEST:
+        return None, None, None
+    order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
+    n_held = int(_HELD_OUT * len(order))
+    held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
+    return train, held, shuffled_columns(held, search.seed)
+
+
+def _auc(scores, broken):
+    return float(
+        roc_auc_score(np.repeat([1, 0], [len(scores), len(broken)]), np.r_[scores, broken])
+    )

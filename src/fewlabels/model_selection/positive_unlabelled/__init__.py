@@ -1,0 +1,1 @@
+"""Choose settings of models of positive and unlabelled rows, compare them, test assumptions."""

@@ -1,0 +1,177 @@
+"""Positive and unlabelled rows: held-out positives against held-out unlabelled rows."""
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ...baselines.methods import ComparedMethod, beside, decision_of, pu_methods
+from ...class_prior import estimate_prior
+from ...data.labels.positive_unlabelled import split_labels
+from ...positive_unlabelled.base import prior_of
+from ...positive_unlabelled.pu_ensemble import PUEnsemble
+from ...positive_unlabelled.pusvm import PUSVM
+from ...rows.grouped_folds import kinds_of_groups, take_groups
+from ..comparison.measured import Measured
+from ..comparison.run import ENOUGH, folds_in_words, run, sample
+from ..splitters import PUKFold
+
+_FOLDS, _REPEATS = 5, 4
+# Most positive rows that take part.
+_MOST_POSITIVE = 1500
+# The simple method that is smooth, the bound of the model that expects biased labels, and fits of
+# our models, those for their thresholds included.
+_SMOOTH, _BIAS, _OWN_FITS = "pu-logistic", 2.0, 2
+_TUNED = ("kernel", "gamma", "degree", "coef0", "lam")
+
+
+def compare(model, rows, search, rng, *, known_other=None, class_names=None):
+    """``Measured`` scores of ours and of the baselines."""
+    rows_compared = "held-out positives against held-out unlabelled rows"
+    measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
+    positive, classes = split_labels(rows.y, model.pos_label)
+    prior = _prior_of(model, rows, positive, classes)
+    rows.find_groups(positive.astype(int) - 1)
+    kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
+    of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
+    fewest = int(min(of_groups.sum(), (~of_groups).sum()))
+    if fewest < 2:
+        why_not = "a single positive or unlabelled row can't be held out; label more rows"
+        return replace(measured, why_not=why_not)
+    folds = min(_FOLDS, fewest)
+    splitter = PUKFold(
+        folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
+    )
+    mark = positive.astype(int)
+    splits = rows.splits(splitter, kept, mark, mark)
+    methods = beside(model, candidates(model, rng.randint(2**31 - 1), prior), prior=prior)
+
+    def evaluate(method, fold, train, test):
+        encoded, held = rows.encoded(fold, train, test)
+        estimator = clone(method.estimator)
+        if method is methods[0]:
+            estimator.set_params(prior=prior, pos_label=None)
+        estimator.fit(encoded, mark[train])
+        decision = decision_of(estimator, held)
+        if method is methods[0]:
+            called = decision > 0
+        else:
+            called = decision > np.quantile(decision[mark[test] == 0], 1.0 - prior)
+        is_positive = mark[test] == 1
+        recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
+        return placements(decision, is_positive), recall, predicted
+
+    ratio = 1.0 / (folds - 1)
+
+    def fill(found):
+        values = np.full((len(found.running), len(found.folds), len(mark)), np.nan)
+        for i, k in enumerate(found.running):
+            for j, fold in enumerate(found.folds):
+                values[i, j, splits[fold][1]] = found.outputs[k][fold][0]
+        seen = np.isfinite(values[0]).any(axis=0)
+        found.fill_placements(values[:, :, seen], positive[seen], ratio)
+
+    def enough(found):
+        fill(found)
+        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+
+    def finish(found):
+        common = found.folds
+        if found.running:
+            fill(found)
+        for k in found.running:
+            called = np.mean([found.outputs[k][fold][1:] for fold in common], axis=0)
+            recall, predicted = called
+            accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
+            f1 = 2.0 * prior * recall / (prior + predicted)
+            # Of few rows the estimates may lie beyond what there is.
+            accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
+            found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
+        found.protocol = (
+            f"Held-out positive against held-out unlabelled rows, {folds_in_words(common)} "
+            f"({folds} parts, reshuffled each time). The method with the larger ROC AUC here "
+            "also has the larger one against negatives, for every prior: with the prior "
+            f"{prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. Expected accuracy and F1 "
+            "follow from the recall, the share of unlabelled rows predicted positive and the "
+            "prior. Baselines mark the share that the prior implies. This assumes that the "
+            f"labelled positives are a random sample of all positives.{sampled}"
+        )
+
+    # Those that may lead without a clear difference need many folds more than the others.
+    first = 1 + max((k for k, m in enumerate(methods) if np.isfinite(m.folds_to_lead)), default=-1)
+    found = run(methods, splits, evaluate, search, enough=enough, every=folds, first=first)
+    return replace(measured, found=found, finish=finish)
+
+
+def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
+    """Return the methods that a model is compared with, those that fit fast first.
+
+    A smooth model (logistic regression), one that expects biased labels and the ensemble are
+    delivered if their score is higher. They err on different tables, and if obvious rows were
+    labelled first, the difference is rarely clear and no test of the labels can tell. In place of
+    a PUSVM, which is only chosen if time is short, two folds are enough for that, else every row
+    has to have been held out. Forests and the SVM have to be clearly better: of more candidates
+    the best one is more often best by chance.
+    """
+    enough = 2 if isinstance(model, PUSVM) else _FOLDS
+    first, *others = (
+        method._replace(folds_to_lead=enough) if method.machine == _SMOOTH else method
+        for method in pu_methods(seed)
+    )
+    options: dict[str, Any] = {"prior": prior, "random_state": seed}
+    free: dict[str, Any] = {"fits": _OWN_FITS, "folds_to_lead": enough}
+    own = []
+    if isinstance(model, PUSVM | PUEnsemble):
+        options["n_jobs"] = model.n_jobs
+        if getattr(model, "bias", 1.0) == 1.0:
+            settings = {"bias": _BIAS, **_tuned_settings(model)}
+            bounded, title = PUSVM(**settings, **options), f"PUSVM with bounded bias ({_BIAS:g})"
+            own.append(
+                ComparedMethod(title, bounded, "all", "pusvm", settings, title=title, **free)
+            )
+    if isinstance(model, PUSVM):
+        ensemble = PUEnsemble(**options)
+        own.append(ComparedMethod("PUEnsemble", ensemble, "all", "pu-ensemble", **free))
+    return [first, *own, *others]
+
+
+def _tuned_settings(model: Any) -> dict[str, Any]:
+    """Return settings of a PUSVM that aren't the defaults and suit one with bounded bias too."""
+    if not isinstance(model, PUSVM):
+        return {}
+    usual = PUSVM()
+    return {
+        name: getattr(model, name)
+        for name in _TUNED
+        if getattr(model, name) != getattr(usual, name)
+    }
+
+
+def placements(decision, is_positive):
+    """How many rows of the other kind, as a share, each row is on the right side of.
+
+    The mean over the positive rows, and that over the others, is the ROC AUC.
+    """
+    found = np.empty(len(decision))
+    for kind, sign in ((is_positive, 1.0), (~is_positive, -1.0)):
+        own, others = sign * decision[kind], np.sort(sign * decision[~kind])
+        below = np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")
+        found[kind] = below / (2.0 * len(others))
+    return found
+
+
+def _prior_of(model, rows, positive, classes):
+    """The prior given, or a fitted model's, or estimated once."""
+    if isinstance(model.prior, Real):
+        return float(model.prior)
+    if hasattr(model, "prior_"):
+        return float(model.prior_)
+    X = rows.X
+    if rows.steps is not None:
+        X = clone(rows.steps).fit_transform(X, rows.y)
+    if hasattr(model, "method"):
+        return estimate_prior(X, positive).prior
+    labels = classes[positive.astype(np.intp)]
+    return prior_of(clone(model), X, labels)[0].prior

@@ -1,0 +1,251 @@
+"""Propensities estimated from the features that decided which positives were labelled."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from ..._util.warn import warn
+from ...class_prior.bounds import curves_of
+from ...class_prior.finding import check_prior
+from ...data.labels.positive_unlabelled import split_labels
+from ...kernels.sparse import checked_rows
+
+# Features of the classifier, and the ridge of either regression, per row.
+_FEATURES, _RIDGE, _RIDGE_OF_PROPENSITY = 100, 2e-3, 1e-3
+# EM ends when no row's probability moves by more, or after so many rounds. In the first ones the
+# prior of the start is kept.
+_MOVED, _ROUNDS, _FIXED_ROUNDS = 1e-3, 60, 10
+# A labelled row counts at most so many times as often as the median one, for the prior.
+_MOST = 10.0
+_NEWTON_STEPS = 4
+# Rows that the models are fitted to at most.
+_MOST_ROWS = 4000
+# Shares of positives that different starts suggest, from which the estimate is uncertain.
+_APART, _NEARLY = 0.1, 1e-3
+_EDGE = 1e-4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PropensityEstimate:
+    """Result of :func:`estimate_propensity`.
+
+    Attributes
+    ----------
+    propensity : ndarray of shape (n_samples,)
+        P(labelled | positive, x) of all rows, in (0, 1).
+    coef : ndarray of shape (n_selection_features,)
+        Change of the log odds of being labelled per standard deviation of each feature.
+    intercept : float
+        Log odds at the mean of the features.
+    prior : float
+        Share of positives among the unlabelled rows, given or estimated.
+    log_likelihoods, priors : ndarray of shape (n_starts,)
+        What each start reached, best first.
+    """
+
+    propensity: np.ndarray
+    coef: np.ndarray
+    intercept: float
+    prior: float
+    log_likelihoods: np.ndarray
+    priors: np.ndarray
+
+    def __repr__(self):
+        low, high = np.quantile(self.propensity, [0.05, 0.95])
+        return (
+            f"PropensityEstimate(prior={self.prior:.3g}, {len(self.propensity)} propensities, "
+            f"90 % of them {low:.2g} to {high:.2g})"
+        )
+
+
+def estimate_propensity(
+    X, y, selection, *, prior="estimate", n_starts=4, pos_label=None, random_state=0
+):
+    """Estimate how likely each positive was to be labelled, from a few named features.
+
+    Use it if you know which features decided which positives were labelled, such as age and
+    region, but not how. Pass the result to ``PUSVM(sampling="one-sample").fit(X, y,
+    propensity=found.propensity)``.
+
+    Two models take turns (Bekker and Davis 2020): a classifier of positives from all features, and
+    a logistic regression of labelling among positives on the named ones. Labels alone hardly tell
+    few positives, often labelled, from many that rarely are. So the level of the propensities
+    follows from the prior: pass it if you know it, or it is estimated with the present weights in
+    every round. The likelihood has several maxima and this finds a local one, the best of several
+    starts. A warning says if other starts that fit nearly as well imply another prior.
+
+    Parameters
+    ----------
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        Rows of one sample, some of whose positives are labelled.
+    y : array-like of shape (n_samples,)
+        Labels, see ``split_labels``.
+    selection : array-like of shape (n_samples, n_selection_features)
+        Features that labelling depended on.
+    prior : "estimate" or float, default="estimate"
+        Share of positives among the unlabelled rows, in (0, 1). If you know it, pass it to the
+        model, too: otherwise that counts the positives from the propensities.
+    n_starts : int, default=4
+        Starts, >= 1.
+    pos_label : value of y or None, default=None
+        The positive class, if it isn't the greater value of y.
+    random_state : int, RandomState or None, default=0
+        Seed of the features of the classifier, and of the sample of more than 4000 rows.
+
+    Returns
+    -------
+    PropensityEstimate
+        ``propensity`` of all rows, the coefficients, and what each start reached.
+
+    Raises
+    ------
+    ValueError
+        If arguments don't match, or rows of one kind are missing.
+
+    References
+    ----------
+    Bekker, J., Robberechts, P., Davis, J. (2019). Beyond the selected completely at random
+    assumption for learning from positive and unlabeled data. ECML PKDD.
+
+    Bekker, J., Davis, J. (2020). Learning from positive and unlabeled data: a survey. Machine
+    Learning 109.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.model_selection import estimate_propensity
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([True, False], [600, 900])
+    >>> X = np.where(truth[:, None], 2.0, -2.0) * [1.0, 0.0] + rng.normal(size=(1500, 2))
+    >>> chance = 1.0 / (1.0 + np.exp(-2.0 * X[:, 1]))  # labelling depends on the second column
+    >>> y = (truth & (rng.uniform(size=1500) < chance)).astype(int)
+    >>> found = estimate_propensity(X, y, X[:, [1]])
+    >>> bool(np.abs(found.propensity - chance)[y == 1].mean() < 0.1)
+    True
+    """
+    X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    selection = check_array(selection, dtype=np.float64)
+    check_consistent_length(X, y, selection)
+    if not n_starts >= 1:
+        raise ValueError(f"n_starts={n_starts!r} is too few; pass a whole number >= 1.")
+    check_prior(prior)
+    labelled, _ = split_labels(y, pos_label)
+    rng = check_random_state(random_state)
+    spread = selection.std(axis=0)
+    Z = (selection - selection.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+    some = np.arange(len(Z))
+    if len(some) > _MOST_ROWS:
+        others = rng.permutation(np.flatnonzero(~labelled))[: _MOST_ROWS // 2]
+        ours = rng.permutation(np.flatnonzero(labelled))[: _MOST_ROWS // 2]
+        some = np.sort(np.concatenate([ours, others]))
+    shared = _Shared(X[some], Z[some], labelled[some], prior, rng)
+    ends = [shared.solve(start) for start in shared.starts(n_starts)]
+    ends.sort(key=lambda end: -end[0])
+    likelihoods, priors = (np.array([end[k] for end in ends]) for k in (0, 1))
+    close = priors[likelihoods >= likelihoods[0] - _NEARLY]
+    if np.ptp(close) > _APART:
+        warn(
+            "the propensities are uncertain: starts that explain the labels equally well imply "
+            f"that between {close.min():.2f} and {close.max():.2f} of the unlabelled rows are "
+            "positive. Pass prior=... if you know it, or name fewer features.",
+            UserWarning,
+        )
+    beta = ends[0][2]
+    # From a sample of either kind: more unlabelled rows mean more positives without a label.
+    level = beta[-1] - np.log(np.sum(~labelled) / np.sum(labelled)) + shared.log_odds
+    propensity = np.clip(expit(Z @ beta[:-1] + level), _EDGE, 1.0 - _EDGE)
+    return PropensityEstimate(
+        propensity, beta[:-1], float(level), float(priors[0]), likelihoods, priors
+    )
+
+
+def _features(X, rng):
+    """Standardised columns, if there are few, and Nystroem features, with a constant."""
+    from sklearn.kernel_approximation import Nystroem  # slow to import
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    X = MaxAbsScaler().fit_transform(X) if sp.issparse(X) else StandardScaler().fit_transform(X)
+    n_features = min(_FEATURES, X.shape[0] // 2)
+    basis = Nystroem(gamma=1.0 / X.shape[1], n_components=n_features, random_state=rng)
+    parts = [basis.fit_transform(X), np.ones((X.shape[0], 1))]
+    if not sp.issparse(X) and X.shape[1] <= _FEATURES:
+        parts.insert(0, X / np.sqrt(X.shape[1]))
+    return np.hstack(parts)
+
+
+class _Shared:
+    """What all starts have in common; ``prior`` is a number or "estimate"."""
+
+    def __init__(self, X, Z, labelled, prior, rng):
+        self.F, self.Z = _features(X, rng), np.column_stack([Z, np.ones(len(Z))])
+        self.labelled, self.prior, self.curves = labelled, prior, None
+        self.n_hidden = int(np.sum(~labelled))
+        self.log_odds = float(np.log(self.n_hidden / labelled.sum()))
+        if prior == "estimate":
+            self.curves = curves_of(X, labelled, random_state=rng, max_rows=None)
+
+    def starts(self, n_starts):
+        """Priors to start from."""
+        if self.curves is None:
+            return [self.prior]
+        return [self.curves.prior(), *np.linspace(0.6, 0.2, n_starts)[: n_starts - 1]]
+
+    def solve(self, start):
+        """Log likelihood per row, prior and coefficients of the propensity, from one start."""
+        labelled, prior = self.labelled, float(start)
+        alpha, beta = np.zeros(self.F.shape[1]), np.zeros(self.Z.shape[1])
+        positive, target = np.where(labelled, 1.0, prior), labelled.astype(float)
+        for number in range(_ROUNDS):
+            alpha = _logistic(self.F, positive, np.ones(len(target)), alpha, _RIDGE)
+            beta = _logistic(self.Z, target, positive, beta, _RIDGE_OF_PROPENSITY)
+            if self.curves is not None and number >= _FIXED_ROUNDS:
+                prior = self._prior_with(beta)
+            beta[-1] = self._level(beta, prior)
+            e = expit(self.Z @ beta)
+            before, (positive, f) = positive, self._posterior(self.F @ alpha, e, prior)
+            if number > _FIXED_ROUNDS and np.abs(positive - before).max() < _MOVED:
+                break
+        both = np.clip(f * e, 1e-12, 1.0 - 1e-12)
+        value = float(np.mean(np.where(labelled, np.log(both), np.log1p(-both))))
+        return value, prior, beta
+
+    def _prior_with(self, beta):
+        e = np.clip(expit(self.Z[self.labelled] @ beta), _EDGE, 1.0 - _EDGE)
+        weight = (1.0 - e) / e
+        return self.curves.weighed(np.minimum(weight, _MOST * np.median(weight))).prior()
+
+    def _level(self, beta, prior):
+        """The constant with which labelled rows represent as many others as the prior says."""
+        z = self.Z[self.labelled, :-1] @ beta[:-1]
+        return float(np.log(np.sum(np.exp(-z)) / (prior * self.n_hidden)))
+
+    def _posterior(self, score, e, prior):
+        """P(positive) with and without knowing the label; the first has the prior as its mean."""
+        low, high = -50.0, 50.0
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            f = expit(score + middle)
+            hidden = (f * (1.0 - e) / np.maximum(1.0 - f * e, 1e-12))[~self.labelled]
+            low, high = (middle, high) if hidden.mean() < prior else (low, middle)
+        found = np.ones(len(score))
+        found[~self.labelled] = hidden
+        return found, f
+
+
+def _logistic(features, target, weight, start, ridge):
+    """A few Newton steps of a logistic regression with soft targets; the constant is last."""
+    penalty = np.full(features.shape[1], ridge * len(features))
+    penalty[-1] = 1e-9 * len(features)
+    t = start
+    for _ in range(_NEWTON_STEPS):
+        q = expit(features @ t)
+        slope = features.T @ (weight * (q - target)) + penalty * t
+        bend = (features.T * (weight * np.maximum(q * (1.0 - q), 1e-6))) @ features
+        bend[np.diag_indices(len(bend))] += penalty
+        step = np.linalg.solve(bend, slope)
+        t = t - step * min(1.0, 5.0 / max(1e-12, np.abs(step).max()))
+    return t

@@ -1,0 +1,249 @@
+"""Settings of PUSVM and PUEnsemble by cross-validated scores that need no negatives."""
+
+import time
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from ...calibration.cross_fitting import Sample
+from ...data.labels.positive_unlabelled import split_labels
+from ...kernels.width import resolve_gamma
+from ...metrics import make_pu_scorer
+from ...positive_unlabelled.base import fit_settings, prior_of
+from ...positive_unlabelled.problem import weight_of_norm
+from ...positive_unlabelled.pu_ensemble import PUEnsemble, kernels_for
+from ...positive_unlabelled.pusvm import PUSVM
+from ...rows.grouped_folds import kinds_of_groups, splits_counted_once, take_groups
+from ..splitters import PUKFold
+from ..tuning.result import SearchCurve
+from ..tuning.search import KEPT, Plan, quiet
+from .search import COSTS, SHARED, FoldSearch, has_gamma
+
+_SCORING, _IN_WORDS = "auc-risk", "ROC AUC minus the non-negative risk"
+_FOLDS = 5
+# Scores nearer than this are equal.
+_TIE = 1e-12
+# What all lambdas of a fold cost, in fits of all rows.
+_PATH = 2.0
+# Folds that kernels are compared on, at least.
+_FOLDS_OF_KERNELS = 3
+# What is said of the choice among all settings, and among kernels: another one, the one given.
+_RANKS = (
+    ("the best", "with the given settings, the best"),
+    ("the best", "with the kernel for such rows, the best"),
+)
+_NONE = ("; none is better.", "; none is better by more than a standard error.")
+# Around the width given, which comes first.
+_AROUND = (1.0, 0.25, 4.0)
+
+
+def tune_pu(estimator, X, y, weight, search):
+    """The best of a grid by the score of held-out positive and unlabelled rows."""
+    positive, classes = split_labels(y, estimator.pos_label)
+    counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
+    prior = prior_of(clone(estimator), X, y, weight)[0]
+    labels = classes[positive.astype(np.intp)]
+    is_matrix = estimator.kernel == "precomputed"
+    groups = None if is_matrix else search.groups_of(X, positive.astype(int) - 1)
+    groups = take_groups(groups, counted)
+    of_groups = kinds_of_groups(positive[counted], groups)
+    folds = max(0, min(_FOLDS, of_groups.sum(), (~of_groups).sum()))
+    if folds < 2:
+        table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan], "chosen": [True]})
+        why = f"{KEPT} cross-validation needs two positive and two unlabelled rows."
+        return Plan({}, why, table, SearchCurve("gamma", "score", [], "Held-out score"))
+    splitter = PUKFold(
+        int(folds), shuffle=True, random_state=search.seed, pos_label=estimator.pos_label
+    )
+    splits = splitter.split(counted, labels[counted], groups)
+    splits = splits_counted_once(splits, positive[counted], groups)
+    splits = [(counted[a], counted[b]) for a, b in splits]
+    sample = Sample(X, labels, weight, is_matrix)
+    data = sample, splits, prior.prior, search
+    if isinstance(estimator, PUEnsemble) and estimator.kernel == "auto":
+        search.took(search.expected)
+        table, settings = _kernels(estimator, X, weight)
+        scores = _scores_of_ensemble(estimator, settings, *data)
+        best = _better_kernel(scores, settings)
+        return _decided(_scored(table, scores), settings, estimator, prior, search, best)
+    gammas = _gammas(estimator, X, weight)
+    if isinstance(estimator, PUSVM):
+        search.took(_PATH * search.expected)
+        size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
+        default = weight_of_norm(estimator.lam, size)
+        lams = np.unique(np.r_[np.array(COSTS) / size, default])[::-1]
+        scores = _scores_of_svm(estimator, gammas, lams, *data)
+        grid = {"lam": np.tile(lams, len(gammas)), "gamma": np.repeat(gammas, len(lams))}
+    else:
+        default, grid = None, {"gamma": gammas}
+        search.took(search.expected)
+        scores = _scores_of_ensemble(estimator, [{"gamma": gamma} for gamma in gammas], *data)
+    table, given = pd.DataFrame(grid), {"lam": default, "gamma": gammas[0]}
+    settings = [
+        {name: value for name, value in candidate.items() if value != given[name]}
+        for candidate in table.to_dict("records")
+    ]
+    return _decided(_scored(table, scores), settings, estimator, prior, search)
+
+
+def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
+    """Scores on folds: lambdas in one go, each started from the last; widths one at a time."""
+    scores = np.full((len(gammas), len(lams), len(splits)), np.nan)
+    machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
+    machine.set_params(prior=prior, random_state=search.seed, verbose=False)
+    widths = [_Width(clone(machine).set_params(gamma=gamma), sample, lams) for gamma in gammas]
+    with search.running("PUSVM", len(gammas) * len(splits)):
+        places = list(product(range(len(gammas)), range(len(splits))))
+        calls = [partial(widths[place].scores, *splits[fold]) for place, fold in places]
+        for (place, fold), scored in zip(places, search.each(calls), strict=False):
+            scores[place, :, fold] = scored
+            search.advance(f"best {np.nanmax(scores):.3f}")
+    return scores.reshape(-1, len(splits))
+
+
+class _Width:
+    """Lambdas of a width on folds, which share kernel values where these are on one computer."""
+
+    def __init__(self, machine, sample, lams):
+        self.given, self.folds = (machine, sample, lams), None
+
+    def __reduce__(self):
+        return _Width, self.given
+
+    def scores(self, train, test, search):
+        """Scores of one fold, one per lambda."""
+        if self.folds is None:
+            machine, sample, lams = self.given
+            self.folds = FoldSearch(clone(machine), *sample[:3], lams, _SCORING)
+        before, since = self.folds.kernel_values, time.perf_counter()
+        with quiet():
+            scores = self.folds.scores(train, test)
+        search.took(time.perf_counter() - since)
+        search.fits += len(scores)
+        search.kernel_values += self.folds.kernel_values - before
+        return scores
+
+
+def _kernels(estimator, X, weight):
+    """Table and settings of kernels, the one that is taken without a search first.
+
+    Gaussian kernels come with several widths.
+    """
+    counted = slice(None) if weight is None else weight > 0
+    gammas = _gammas(estimator, X, weight)
+    lines, settings = [], []
+    for kernel in kernels_for(X[counted]):
+        for gamma in gammas if kernel == "rbf" else gammas[:1]:
+            lines.append({"kernel": kernel, "gamma": gamma})
+            changed = {"kernel": kernel} | ({"gamma": gamma} if gamma != gammas[0] else {})
+            settings.append(changed if settings else {})
+    return pd.DataFrame(lines), settings
+
+
+def _better_kernel(scores, settings):
+    """The place of a kernel that is better than the first by more than a standard error; or 0."""
+    done = np.isfinite(scores)
+    folds = np.flatnonzero(done[0])
+    compared = [k for k in range(1, len(settings)) if done[k, folds].all()]
+    if len(folds) < _FOLDS_OF_KERNELS or not compared:
+        return 0
+    apart = scores[:, folds] - scores[0, folds]
+    best = max(compared, key=lambda k: apart[k].mean())
+    error = apart[best].std(ddof=1) / np.sqrt(len(folds))
+    return best if apart[best].mean() > error else 0
+
+
+def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
+    """Scores of settings, fold by fold; none where there is one."""
+    scores = np.full((len(settings), len(splits)), np.nan)
+    if len(settings) > 1:
+        places = list(product(range(len(splits)), range(len(settings))))
+        calls = [
+            partial(_score_of_ensemble, estimator, settings[place], sample, *splits[fold], prior)
+            for fold, place in places
+        ]
+        with search.running("PUEnsemble", scores.size):
+            for (fold, place), scored in zip(places, search.each(calls), strict=False):
+                scores[place, fold] = scored
+                search.advance()
+    return scores
+
+
+def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
+    X, y, weight = sample.X, sample.y, sample.weight
+    weigh = (lambda rows: None) if weight is None else weight.__getitem__
+    machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
+    score = make_pu_scorer(_SCORING, prior=prior)
+    return score(machine, X[test], y[test], sample_weight=weigh(test))
+
+
+def _gammas(estimator, X, weight):
+    """Widths, the one given first; one meaningless 0 for kernels without."""
+    if not has_gamma("rbf" if estimator.kernel == "auto" else estimator.kernel):
+        return [0.0]
+    counted = slice(None) if weight is None else weight > 0
+    weight = None if weight is None else weight[counted]
+    gamma = resolve_gamma(estimator.gamma, X[counted], weight)
+    return [factor * gamma for factor in _AROUND] if gamma > 0 else [gamma]
+
+
+def _scored(table, scores):
+    """Means over the folds that all compared candidates have in common."""
+    complete = np.isfinite(scores).all(axis=0)
+    if complete.any():
+        scores = scores[:, complete]
+    done = np.isfinite(scores)
+    folds = done.sum(axis=1)
+    table[["score", "standard_error"]] = np.nan
+    table["folds"] = folds
+    compared = (folds == folds.max()) & (folds > 0)
+    if compared.any():
+        mean = scores[compared][:, done[compared].all(axis=0)]
+        table.loc[compared, "score"] = mean.mean(axis=1)
+        table.loc[compared, "standard_error"] = mean.std(axis=1) / np.sqrt(folds.max())
+    return table
+
+
+def _nearest_of_the_best(table, given):
+    """Of the candidates with the best score the one nearest to what was given."""
+    best = table[table["score"] >= table["score"].max() - _TIE]
+    names = [name for name in ("gamma", "lam") if name in table]
+    ratios = best[names] / table.loc[given, names]
+    away = np.abs(np.log(ratios.where(ratios > 0.0, 1.0))).sum(axis=1)
+    return int(away.idxmin())
+
+
+def _decided(table, settings, estimator, prior, search, best_kernel=None):
+    """The best candidate; the one given among equals, or the ``best_kernel`` where it is known."""
+    scores, given = table["score"], settings.index({})
+    best, compared = given, scores.notna().sum()
+    if len(table) == 1:
+        reason = f"{KEPT} kernel={estimator.kernel!r} leaves no settings to choose."
+    elif compared < 2:
+        reason = f"{KEPT} no other candidate was compared."
+    else:
+        best = _nearest_of_the_best(table, given) if best_kernel is None else best_kernel
+        folds = int(table.loc[best, "folds"])
+        of_given = f"; the given settings have {scores[given]:.3f}." * pd.notna(scores[given])
+        reason = (
+            f"Held-out {_IN_WORDS} is {scores[best]:.3f}, "
+            f"{_RANKS[best_kernel is not None][best == given]} of {compared} "
+            f"candidates, over {folds} fold{'s' * (folds > 1)} of positive and unlabelled rows "
+            f"with prior {prior.prior:.3g}"
+            f"{_NONE[best_kernel is not None] if best == given else of_given or '.'}"
+        )
+    table["chosen"] = np.arange(len(table)) == best
+    lines = ["gamma"] if "lam" in table and table["gamma"].nunique() > 1 else []
+    lines = ["kernel"] if "kernel" in table else lines
+    x = "lam" if "lam" in table else "gamma"
+    curve = SearchCurve(x, "score", lines, "Held-out score of positive and unlabelled rows")
+
+    def fit(machine, X, y, weight):
+        # The prior was estimated once; it need not be again.
+        fit_settings([machine], X, y, weight, prior=prior)
+
+    fit = fit if isinstance(estimator, PUSVM) else None
+    return Plan(settings[best], reason + search.ended_early, table, curve, None, fit)

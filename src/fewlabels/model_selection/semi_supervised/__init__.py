@@ -1,0 +1,1 @@
+"""Choose settings of models of few labels, and compare them."""

@@ -1,0 +1,143 @@
+"""Few labels of two or more classes: accuracy on held-out labelled rows."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from ...baselines.methods import MAJORITY, beside, few_label_methods
+from ...data.labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
+from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
+from ..comparison.measured import Measured
+from ..comparison.run import ENOUGH, folds_in_words, run, sample
+from ..splitters import LabeledKFold
+
+# Folds are repeated until about so many labels were predicted, and so often at least: intervals
+# of few folds are wide.
+_FOLDS, _PREDICTIONS, _LEAST_REPEATS, _MOST_REPEATS = 5, 200, 3, 10
+# Passes over the labels after which the comparison may end: the interval of one is wide.
+_PASSES = 2
+# Most labelled rows that take part.
+_MOST_LABELLED = 2000
+# Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
+_CALLED, _APART = 500, 0.1
+# Most classes that a note on these shares names.
+_NAMED = 5
+
+
+def compare(model, rows, search, rng, *, known_other=None, class_names=None):
+    """``Measured`` scores of ours and of the baselines."""
+    measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
+    label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
+    coded = places_of(label, len(classes)).astype(float)
+    rows.find_groups(coded.astype(int))
+    coded[coded < 0] = np.nan
+    kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
+    labelled = kept[label[kept] != 0]
+    of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
+    sizes = np.bincount(of_groups, minlength=len(classes))
+    # Of several classes those with one label are trained on only.
+    alone = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
+    tested = sizes[sizes > 1] if len(classes) > 2 else sizes
+    fewest = int(min(tested, default=1))
+    if fewest < 2:
+        why = (
+            f"a class has only {fewest} labelled row, so none can be held out; label a second one"
+        )
+        return replace(measured, why_not=why)
+    folds = min(_FOLDS, fewest)
+    n_labels = len(count_once(labelled, np.zeros(len(label)), rows.groups))
+    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
+    repeats = min(repeats, _MOST_REPEATS)
+    splitter = LabeledKFold(
+        folds,
+        shuffle=True,
+        n_repeats=repeats,
+        random_state=rng.randint(2**31 - 1),
+        unlabeled=None,
+    )
+    held = np.where(alone, np.nan, coded)
+    splits = rows.splits(splitter, kept, held, np.isnan(held))
+    if isinstance(getattr(model, "balance", None), Mapping):
+        balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
+        model = clone(model).set_params(balance=balance)
+    ratio = getattr(model, "class_ratio", None)
+    if ratio is not None and not isinstance(ratio, str):
+        model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
+    methods = beside(model, few_label_methods(rng.randint(2**31 - 1)))
+
+    def evaluate(method, fold, train, test):
+        known = ~np.isnan(coded[train])
+        encoded, held = rows.encoded(fold, train, test)
+        estimator = clone(method.estimator)
+        if method is methods[0]:
+            estimator.set_params(unlabeled=None)
+            estimator.fit(encoded, coded[train])
+        elif method.trains_on == "labels":
+            estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
+        else:
+            estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
+        free = _safe_indexing(encoded, np.flatnonzero(~known)[:_CALLED])
+        called = np.full(len(classes), np.nan)
+        if free.shape[0]:
+            called = np.mean(estimator.predict(free)[:, None] == np.arange(len(classes)), axis=0)
+        return estimator.predict(held) == coded[test], called
+
+    ratio = 1.0 / (folds - 1)
+
+    def fill(found):
+        hits = np.full((len(found.running), len(found.folds), len(coded)), np.nan)
+        for i, k in enumerate(found.running):
+            for j, fold in enumerate(found.folds):
+                hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
+        found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
+
+    def enough(found):
+        if len(found.folds) < _PASSES * folds:
+            return ""
+        fill(found)
+        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+
+    def finish(found):
+        if found.running:
+            fill(found)
+        found.protocol = (
+            f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts "
+            f"of {n_labels} labelled rows, reshuffled each time). The unlabelled rows are "
+            f"used for training.{told}"
+        )
+        _tell_shares(found, sizes / sizes.sum(), class_names or classes)
+
+    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
+    return replace(measured, found=found, finish=finish)
+
+
+def _tell_shares(found, labelled_shares, names):
+    """Note how many unlabelled rows each method calls which class, which no score shows."""
+    shares = {
+        k: np.mean([found.outputs[k][f][1] for f in found.folds], axis=0) for k in found.running
+    }
+    if not shares or not np.isfinite(shares[0]).all():
+        return
+    two = len(names) == 2
+    for k, share in shares.items():
+        first, *more = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
+        rest = "".join(f", {100 * share[c]:.0f} % {names[c]}" for c in more)
+        found.notes[k] = (
+            f"calls {100 * share[first]:.0f} % of the unlabelled rows {names[first]}{rest}"
+        )
+    others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
+    if not others:
+        return
+    usual = np.median(others, axis=0)
+    worst = 1 if two else int(np.argmax(np.abs(shares[0] - usual)))
+    if abs(shares[0][worst] - usual[worst]) > _APART:
+        found.caution = (
+            f"Caution: it predicts {100 * shares[0][worst]:.0f} % of the unlabelled rows as "
+            f"{names[worst]}, the baselines {100 * usual[worst]:.0f} % (median), and of the "
+            f"labelled rows {100 * labelled_shares[worst]:.0f} % are. If rows were not labelled "
+            "at random, held-out labels do not show which share is right; look at the shares, "
+            "and set balance."
+        )

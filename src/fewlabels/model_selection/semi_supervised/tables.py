@@ -1,0 +1,373 @@
+"""Settings of an S3VM on a table of features: trees first, unlabelled rows where they help."""
+
+import warnings
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from ...calibration.fit_curves import curve_of_labels, curves_of_classes
+from ...class_prior import ClassRatio, label_shift
+from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
+from ...data.labels.semi_supervised import places_of, read_semi_labels
+from ...data.units import is_feature_table, why_feature_table
+from ...kernels import Manifold
+from ...kernels.width import resolve_gamma
+from ...rows.grouped_folds import (
+    count_once,
+    kinds_of_groups,
+    splits_counted_once,
+    take_groups,
+)
+from ...semi_supervised.reading import follows_labels
+from ...semi_supervised.s3vm import S3VM
+from ..splitters import LabeledKFold
+from ..tuning.result import SearchCurve, UnlabeledRows
+from ..tuning.search import Plan
+
+# Settings that a user may leave to the choice.
+CHOSEN = ("kernel", "gamma", "C", "C_star")
+# Folds, repeated until about so many labels were predicted; labels of a class that they take.
+_FOLDS, _PREDICTIONS, _MOST_REPEATS, _FEW = 5, 100, 3, 8
+# Unlabelled rows that take part in a trial, and those whose decisions place a threshold.
+_UNLABELLED, _SCORED = 1500, 500
+# How many standard errors a setting must be ahead of the trees; and the quantile of intervals.
+_CLEAR, _WIDE = 1.5, norm.ppf(0.975)
+# Numbers of labels per class that differ by no more than this share are equal: somebody labelled
+# so many of each class, whatever their shares among all rows are.
+_EQUAL, _FEWEST_EQUAL = 0.05, 4
+_ALONE, _WITH = "labels alone", "with unlabelled rows"
+CURVE = SearchCurve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
+
+
+class _Candidate(NamedTuple):
+    """A row of the table, and the parameters that it means."""
+
+    machine: str
+    kernel: str
+    parameters: dict[str, Any]
+
+
+def is_for_tables(estimator, X):
+    """Whether rows are a table of features, and the settings chosen here are left at defaults."""
+    default = S3VM()
+    is_left = estimator.solver == "auto" and all(
+        isinstance(getattr(estimator, name), str | float | int)
+        and getattr(estimator, name) == getattr(default, name)
+        for name in CHOSEN
+    )
+    return is_left and is_feature_table(X)
+
+
+def tune_table(estimator, X, y, weight, search):
+    """The ``Plan`` for an S3VM whose rows are a table of features.
+
+    Extremely randomized trees of the labelled rows are half of the kernel, and unlabelled rows
+    cost nothing: over tables of features that ranks best for any number of labels. Something else
+    is taken if held-out labels say so clearly.
+    """
+    label, classes, _ = read_semi_labels(y, estimator.unlabeled)
+    place = places_of(label, len(classes))
+    counted = np.ones(len(label), bool) if weight is None else weight > 0
+    known, groups = np.flatnonzero(counted & (place >= 0)), search.groups_of(X, place)
+    of_groups = kinds_of_groups(place[known], take_groups(groups, known))
+    sizes = np.bincount(of_groups, minlength=len(classes))
+    free = counted & (place < 0)
+    ratio, about_ratio = _ratio(estimator, X, y, weight, sizes, free, search)
+    candidates = _candidates(estimator, ratio is not None)
+    first = candidates[0].parameters
+    fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
+    if fewest < _FEW or not free.any():
+        why = f"a class has only {int(sizes.min())} labelled rows, too few to compare settings"
+        if not free.any():
+            why = "all rows are labelled"
+        reason = (
+            f"{why_feature_table(X)}, and {why}, so the default for such tables is "
+            f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
+        )
+        return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
+    trial = _Trial(estimator, X, place, sizes, weight, ratio, search, take_groups(groups, known))
+    trial.run(candidates)
+    plan, best = _decided(candidates, trial)
+    unlabeled = _helped(candidates, trial, best)
+    reason = plan.reason + about_ratio + ("" if unlabeled is None else f" {unlabeled}")
+    return plan._replace(reason=reason + search.ended_early, unlabeled=unlabeled)
+
+
+def _ratio(estimator, X, y, weight, sizes, free, search):
+    """The ``ClassRatio`` of unlabelled rows if the labels' own says nothing, and words on it."""
+    if not free.any():
+        return None, ""
+    is_given = estimator.class_ratio is not None
+    is_even = sizes.min() >= _FEWEST_EQUAL and np.ptp(sizes) <= _EQUAL * sizes.max()
+    if not is_given and not follows_labels(estimator.balance):
+        return None, ""
+    if not is_given and is_skewed(sizes):
+        return _ratio_of_skewed(X, y, estimator.unlabeled, search)
+    if not is_given and not is_even:
+        return None, ""
+    found = label_shift(
+        X,
+        y,
+        "estimate" if not is_given else estimator.class_ratio,
+        unlabeled=estimator.unlabeled,
+        sample_weight=weight,
+        random_state=search.seed,
+    )
+    if found.intervals is None:
+        return found, ""
+    own, (low, high) = sizes / sizes.sum(), found.intervals.T
+    if not is_given and np.all((low <= own) & (own <= high)):
+        return None, ""  # the numbers may be equal because the classes are
+    if is_given:
+        return found, " The class ratio of the unlabelled rows was estimated (class_ratio_)."
+    return found, (
+        " Classes have equal numbers of labels, so the class ratio of the unlabelled rows was "
+        "estimated (class_ratio_), and the threshold follows it."
+    )
+
+
+def _ratio_of_skewed(X, y, unlabeled, search):
+    """The same where nearly all labels are of one class, and look unlike the other rows."""
+    label, classes, _ = read_semi_labels(y, unlabeled)
+    found = shares_by_frequent_class(X, places_of(label, len(classes)), search.seed)
+    if found is None:
+        return None, ""
+    ratio = ClassRatio(classes, found.shares, found.intervals, 0.9, found.replicates)
+    return ratio, (
+        " Nearly all labels are of one class, and labelled rows look unlike the others, so the "
+        "class ratio of the unlabelled rows was estimated (class_ratio_), and the threshold "
+        "follows it."
+    )
+
+
+def _candidates(estimator, has_ratio):
+    """The default for tables first."""
+    ratio, own = {}, {}
+    if follows_labels(estimator.balance):
+        own = {"balance": False}
+        if has_ratio and estimator.class_ratio is None:
+            ratio = {"class_ratio": "estimate"}
+    held = {} if has_ratio else own  # a ratio holds the mean of f where unlabelled rows cost
+    graph = Manifold(r=10.0, n_neighbors=10, share=0.5)
+    trees, gentle = {"kernel": "trees", "C": 1.0}, {"C_star": 0.1}
+    alone = {"C_star": 0.0, **own, **ratio}
+    return [
+        _Candidate(_ALONE, "trees", {**trees, **alone}),
+        _Candidate(_WITH, "trees", {**trees, **gentle, **held, **ratio}),
+        _Candidate(_WITH, "rbf", {**ratio}),
+        _Candidate(_ALONE, "rbf", {"C": 1.0, **alone}),
+        _Candidate(_ALONE, "linear", {"kernel": "linear", "C": 1.0, **alone}),
+        _Candidate(_WITH, "manifold", {"kernel": graph, **ratio}),
+    ]
+
+
+def _twin(candidate):
+    """The same kernel and cost, without a cost of unlabelled rows."""
+    parameters = {**candidate.parameters, "C_star": 0.0, "balance": False}
+    return _Candidate(_ALONE, candidate.kernel, parameters)
+
+
+class _Trial:
+    """Decisions about held-out labels; ``right`` is (candidates, labels), NaN where unknown."""
+
+    def __init__(self, estimator, X, place, sizes, weight, ratio, search, groups):
+        self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
+        self.columns = why_feature_table(X)
+        self.search, self.ratio, self.sizes = search, ratio, sizes
+        counted = np.ones(len(place), bool) if weight is None else weight > 0
+        self.known = np.flatnonzero(counted & (place >= 0))
+        rng, free = np.random.default_rng(search.seed), np.flatnonzero(counted & (place < 0))
+        self.free = np.sort(rng.permutation(free)[:_UNLABELLED])
+        self.gamma = resolve_gamma("distance", X[np.concatenate([self.known, self.free])], None)
+        folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
+        labels = place[self.known].astype(float)
+        alike = np.zeros(len(labels))
+        once = count_once(np.arange(len(labels)), alike, groups)
+        self.n_labels = len(once)
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MOST_REPEATS))
+        splitter = LabeledKFold(
+            max(2, folds),
+            shuffle=True,
+            n_repeats=repeats,
+            random_state=search.seed,
+            unlabeled=None,
+        )
+        splits = splitter.split(labels, labels, groups)
+        self.splits = splits_counted_once(splits, alike, groups)
+        self.right = np.empty((0, len(self.splits), len(self.known)))
+        # Accuracy is that among the unlabelled rows, as far as their class ratio is known.
+        own = place[self.known]
+        self.share = np.ones(len(own)) if weight is None else weight[self.known].astype(float)
+        if ratio is not None:
+            self.share = self.share * (ratio.shares / (sizes / sizes.sum()))[own]
+        self.share = self.share / self.share.sum()
+
+    def run(self, candidates):
+        """Append the hits of candidates."""
+        shape = (len(candidates), len(self.splits), len(self.known))
+        if len(self.sizes) > 2:
+            shape += (len(self.sizes),)
+        held = np.full(shape, np.nan)
+        of_free = [[] for _ in candidates]
+        order = list(product(range(len(self.splits)), range(len(candidates))))
+        calls = [partial(self._of, candidates[one], *self.splits[fold]) for fold, one in order]
+        with self.search.running("S3VM", len(order)):
+            for (fold, one), found in zip(order, self.search.each(calls), strict=False):
+                if found is not None:
+                    held[one, fold, self.splits[fold][1]] = found[0]
+                    of_free[one].append(found[1])
+                    self.search.advance()
+        right = [self._hits(*one) for one in zip(candidates, held, of_free, strict=True)]
+        self.right = np.concatenate([self.right, right])
+
+    def _of(self, candidate, train, test, search):
+        """Decisions of a fold's model about held-out labels and some unlabelled rows."""
+        used, parameters = self.known[train], dict(candidate.parameters)
+        parameters.setdefault("gamma", self.gamma)
+        if isinstance(self.estimator.balance, str):  # judged once, by all labels
+            parameters.setdefault("balance", True)
+        if candidate.machine == _ALONE:
+            parameters["class_ratio"] = None  # the threshold follows from all folds
+        else:
+            used = np.concatenate([used, self.free])
+            if self.ratio is not None:
+                parameters["class_ratio"] = self.ratio.shares
+        labels = self.place[used].astype(float)
+        labels[labels < 0] = np.nan
+        weight = None if self.weight is None else self.weight[used]
+        machine = search.fitted(
+            self.estimator, self.X[used], labels, weight, unlabeled=None, **parameters
+        )
+        if machine is None:
+            return None
+        tested = self.X[self.known[test]], self.X[self.free[:_SCORED]]
+        return tuple(machine.decision_function(rows) for rows in tested)
+
+    def _hits(self, candidate, held, of_free):
+        """Which predictions are right, with the threshold that follows from a class ratio."""
+        own, several = self.place[self.known], held.ndim == 3
+        mask = np.isfinite(held if not several else held[:, :, 0])
+        offset = 0.0
+        if self.ratio is not None and candidate.machine == _ALONE and mask.any():
+            fold, row = np.nonzero(mask)
+            scores, free = held[fold, row], np.concatenate(of_free)
+            unlabeled, ones = (free, np.ones(len(free))), np.ones(len(row)) * len(own) / len(row)
+            if several:
+                curve = curves_of_classes(
+                    scores, own[row], ones, "sigmoid", unlabeled, self.ratio.shares
+                )
+            else:
+                curve = curve_of_labels(
+                    scores, own[row] > 0, ones, "sigmoid", unlabeled, self.ratio.shares[1]
+                )
+            offset = curve.intercept / curve.slope
+        predicted = (held + offset).argmax(axis=2) if several else held + offset > 0.0
+        return np.where(mask, predicted == own, np.nan)
+
+
+def _shown(candidates):
+    table = pd.DataFrame(
+        {
+            "machine": one.machine,
+            "kernel": one.kernel,
+            "C": one.parameters.get("C", 10.0),
+            "C_star": one.parameters.get("C_star", 5.0),
+        }
+        for one in candidates
+    )
+    return table.assign(chosen=table.index == 0, clear=False)
+
+
+def _differences(trial, one, other):
+    """Of two candidates: gain in accuracy per label and its error, over their common folds."""
+    both = np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0)
+    if not both.any():
+        return np.nan, np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # labels that were in no common fold
+        means = np.nanmean(trial.right[[one, other]][:, both], axis=1)
+    apart = means[0] - means[1]
+    seen = np.isfinite(apart)
+    share = trial.share[seen] / trial.share[seen].sum()
+    gain = float(apart[seen] @ share)
+    # As if one label more had been predicted differently: agreement of few labels is no proof.
+    error = np.sqrt(np.square(apart[seen]) @ share**2 + np.mean(share) ** 2)
+    return gain, float(error)
+
+
+def _decided(candidates, trial):
+    """The plan, and which candidate it is: another than the first one must be clearly better."""
+    table = _shown(candidates)
+    done = np.isfinite(trial.right).any(axis=2)
+    accuracy, gains = [], []
+    for number in range(len(candidates)):
+        seen = trial.right[number][done[number] & done[0]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # labels that were not held out in time
+            hits = np.nanmean(seen, axis=0) if len(seen) else np.full(len(trial.known), np.nan)
+        known = np.isfinite(hits)
+        share = trial.share[known]
+        accuracy.append(float(hits[known] @ share / share.sum()) if known.any() else np.nan)
+        gains.append(_differences(trial, number, 0))
+    table["accuracy"] = accuracy
+    table[["gain", "gain_error"]] = gains
+    table["folds"] = done.sum(axis=1)
+    others = table.index > 0
+    ahead = others & (table["gain"] > _CLEAR * table["gain_error"])
+    best = int(table["gain"].where(ahead).idxmax()) if ahead.any() else 0
+    table["chosen"] = table.index == best
+    level = norm.ppf(1.0 - 0.05 / max(1, others.sum()))
+    table["clear"] = others & (table["gain"] > level * table["gain_error"])
+    n_folds, chosen = int(done[0].sum()), candidates[best]
+    over = f"{n_folds} fold{'s' * (n_folds != 1)} of {trial.n_labels} labelled rows"
+    if best:
+        reason = (
+            f"{trial.columns}. Held-out accuracy of the {chosen.kernel} kernel "
+            f"{chosen.machine} is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
+            f"{table['gain_error'][best]:.3f} above the default for such tables, over {over}."
+        )
+    else:
+        compared = int((table["folds"][others] > 0).sum())
+        reason = (
+            f"{trial.columns}, so the default for such tables is used: a kernel of trees, trained "
+            "on the labelled rows only. "
+        )
+        reason += (
+            f"None of {compared} others was better by {_CLEAR:g} standard errors over {over}."
+            if compared
+            else "No other settings were compared."
+        )
+    return Plan(chosen.parameters, reason, table, CURVE), best
+
+
+def _helped(candidates, trial, best):
+    """What the unlabelled rows do for the candidate that was chosen, or would do."""
+    if candidates[best].machine == _WITH:
+        twin = _twin(candidates[best])
+        same = [
+            k
+            for k, one in enumerate(candidates)
+            if one.machine == _ALONE
+            and one.kernel == twin.kernel
+            and one.parameters.get("C") == twin.parameters.get("C")
+        ]
+        if not same:
+            trial.run([twin])
+            same = [len(trial.right) - 1]
+        pair = best, same[0]
+    else:
+        same = [
+            k
+            for k, one in enumerate(candidates)
+            if one.machine == _WITH and one.kernel == candidates[best].kernel
+        ]
+        pair = same[0] if same else 1, best
+    gain, error = _differences(trial, *pair)
+    if not gain == gain:  # NaN
+        return None
+    used = candidates[best].machine == _WITH
+    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, used)

@@ -1,0 +1,342 @@
+"""Settings of S3VM by cross-validation over the labelled rows, the others kept in training."""
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.stats import norm
+from sklearn.base import clone
+
+from ..._util.threads import resolve_n_jobs
+from ...class_prior import label_shift
+from ...class_prior.contradiction import judge_labels
+from ...data.labels.semi_supervised import numbered_shares, places_of, read_semi_labels
+from ...kernels import centered, kind_of, make_kernel
+from ...kernels.rows import shift_of
+from ...kernels.width import resolve_gamma, rule_for
+from ...rows.grouped_folds import (
+    count_once,
+    kinds_of_groups,
+    splits_counted_once,
+    take_groups,
+)
+from ...solvers.whole import gram_over
+from ..positive_unlabelled.search import has_gamma
+from ..splitters import LabeledKFold
+from ..tuning.result import SearchCurve, UnlabeledRows
+from ..tuning.search import KEPT, Plan
+
+_FOLDS = 5
+# Fewer labels of a class than this cannot tell settings apart.
+_FEWEST = 8
+# Folds are repeated until about so many labels were predicted.
+_PREDICTIONS, _MOST_REPEATS = 100, 3
+# How many standard errors a setting must be ahead of the one given: among several, one of no
+# merit often is ahead by one.
+_CLEAR = 1.5
+# Of tables where settings make no difference, in so many one may be called clearly better.
+_LEVEL = 0.05
+# Quantile of 95 % intervals.
+_WIDE = norm.ppf(0.975)
+# Around the width given, which comes first; and C* as a share of the one given.
+_AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
+_SOFTER = 0.02
+_ALONE = "SVM, labels only"
+CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
+
+
+def tune_s3vm(estimator, X, y, weight, search):
+    """The best of a grid where it is better than what was given by more than chance."""
+    label, classes, _ = read_semi_labels(y, estimator.unlabeled)
+    coded = places_of(label, len(classes)).astype(float)
+    coded[coded < 0] = np.nan
+    counted = np.ones(len(label), bool) if weight is None else weight > 0
+    codes = np.where(np.isnan(coded), -1, coded).astype(int)
+    groups = None if estimator.kernel == "precomputed" else search.groups_of(X, codes)
+    known = np.flatnonzero(counted & (codes >= 0))
+    of_groups = kinds_of_groups(codes[known], take_groups(groups, known))
+    sizes = np.bincount(of_groups, minlength=len(classes))
+    # Of several classes each may have fewer, as together they are as many.
+    fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
+    candidates = _candidates(estimator, X, weight)
+    if fewest < _FEWEST:
+        fewest = int(sizes.min())
+        warnings.warn(
+            f"a class has only {fewest} labelled row(s), too few to compare settings (tune "
+            f"needs {_FEWEST} per class), so S3VM keeps its defaults.",
+            UserWarning,
+            stacklevel=4,
+        )
+        table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
+        return Plan(
+            {},
+            f"{KEPT} with {fewest} labelled row(s) of a class, no comparison is possible.",
+            table,
+            CURVE,
+        )
+    if isinstance(estimator.balance, Mapping):
+        balance = numbered_shares(estimator.balance, classes, np.arange(float(len(classes))))
+        estimator = clone(estimator).set_params(balance=balance)
+    if estimator.class_ratio is not None:  # estimated once, from all labels
+        found = label_shift(
+            X,
+            y,
+            estimator.class_ratio,
+            n_bootstrap=2,
+            unlabeled=estimator.unlabeled,
+            sample_weight=weight,
+            random_state=search.seed,
+        )
+        estimator = clone(estimator).set_params(class_ratio=found.shares)
+    elif isinstance(estimator.balance, str):  # judged once, by all labels
+        settings: dict[str, Any] = {"balance": True}
+        if estimator.kernel != "precomputed":
+            place, mass = places_of(label, len(classes)), np.ones(len(label))
+            mass = mass if weight is None else np.asarray(weight, dtype=float)
+            rows = sp.csr_array(X)[counted] if sp.issparse(X) else np.asarray(X)[counted]
+            judged = judge_labels(rows, place[counted], mass[counted], classes, search.seed)
+            settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
+        estimator = clone(estimator).set_params(**settings)
+    folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
+    search.took(search.expected)
+    trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds, groups)
+    trial.run(candidates)
+    # Folds that all candidates have, or else the first, by which some can be compared.
+    done = trial.done
+    folds = done.all(axis=0)
+    if not folds.any() and done[:, 0].sum() > 1:
+        folds[0] = True
+    if folds.any() and not search.is_over():
+        # Once more with the unlabelled rows speaking softly, at the best width.
+        hits = np.nansum(trial.right[:, folds], axis=(1, 2))
+        hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
+        softer = dict(candidates[int(np.argmax(hits))])
+        softer["C_star"] *= _SOFTER
+        trial.run([softer])
+        if trial.done[-1, folds].all():
+            candidates.append(softer)
+    return _decided(candidates, trial, folds, weight, search)
+
+
+def _candidates(estimator, X, weight):
+    """Settings as rows of a table, those given first, the likeliest to be better next."""
+    kernel, C, C_star = estimator.kernel, estimator.C, estimator.C_star
+    counted = slice(None) if weight is None else weight > 0
+    widths = [np.nan]
+    if has_gamma(kernel):
+        gamma = rule_for(kind_of(kernel), estimator.gamma)
+        width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
+        widths = [factor * width for factor in _AROUND]
+    shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
+    kinds = [(shown, width) for width in widths] + [("linear", np.nan)] * (kernel == "rbf")
+    return [
+        {"machine": machine, "kernel": kind, "gamma": width, "C": C, "C_star": price}
+        for machine, price in (("S3VM", C_star), (_ALONE, np.nan))
+        for kind, width in kinds
+    ]
+
+
+def _settings(candidate, first):
+    """Parameters to set, without those that are as given."""
+    names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
+    names += ("C_star",) * (candidate["machine"] != _ALONE)
+    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _ALONE else {}
+    return alone | {
+        name: candidate[name]
+        for name in names
+        if candidate[name] == candidate[name] and candidate[name] != first[name]  # not NaN
+    }
+
+
+def _key(candidate):
+    """What kernel values depend on; widths may be NaN, which is equal to nothing."""
+    return candidate["kernel"], repr(candidate["gamma"])
+
+
+class _Trial:
+    """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
+
+    def __init__(self, estimator, X, coded, counted, weight, first, search, folds, groups):
+        self.search, self.coded = search, coded
+        self.rows = rows = np.flatnonzero(counted)
+        own, groups = coded[rows], take_groups(groups, rows)
+        n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), np.isnan(own), groups))
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
+        splitter = LabeledKFold(
+            folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
+        )
+        self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
+        self.right = np.empty((0, len(self.splits), len(coded)))
+        self.converged = []
+        self.machines = _Machines(estimator, X, coded, weight, rows, first)
+
+    @property
+    def done(self):
+        """Which folds of which candidates have predictions."""
+        return np.isfinite(self.right).any(axis=2)
+
+    def run(self, candidates):
+        """Append the hits of candidates, and whether all their fits converged."""
+        right = np.full((len(candidates), *self.right.shape[1:]), np.nan)
+        converged = [True] * len(candidates)
+        # All candidates on a fold before the next one, so that an early end leaves whole folds.
+        order = list(product(range(len(self.splits)), range(len(candidates))))
+        for candidate in candidates:
+            self.machines.find_room(candidate)
+        calls = [
+            partial(self.machines.predicted, candidates[place], *self.splits[fold])
+            for fold, place in order
+        ]
+        with self.search.running("S3VM", len(order)):
+            for (fold, place), fitted in zip(order, self.search.each(calls), strict=False):
+                if fitted is not None:
+                    predicted, has_converged = fitted
+                    tested = self.rows[self.splits[fold][1]]
+                    right[place, fold, tested] = predicted == self.coded[tested]
+                    converged[place] &= has_converged
+                    self.search.advance()
+        self.right = np.concatenate([self.right, right])
+        self.converged += converged
+
+
+class _Machines:
+    """Models of candidates on folds, which share kernel values where they are on one computer."""
+
+    def __init__(self, *given):
+        self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
+        self.values = {}  # by kernel and width; None where memory is short
+        self.room = 1e6 * self.estimator.cache_size
+        self.held = {}
+
+    def __getstate__(self):
+        """Without values, which a worker evaluates again."""
+        return {**super().__getstate__(), "values": {}}
+
+    def find_room(self, candidate):
+        """Decide whether all kernel values of a candidate are held."""
+        key = _key(candidate)
+        if key in self.held:
+            return
+        n, machine = len(self.rows), self.estimator
+        # A path needs the rows, and so do trees, which grow on the labels of each fold.
+        needs_rows = machine.solver == "path" or kind_of(machine.kernel).learns == "labels"
+        fits = 8 * n**2 <= self.room and not needs_rows
+        self.held[key] = fits or machine.kernel == "precomputed"
+        if fits and machine.kernel != "precomputed":
+            self.room -= 8 * n**2
+
+    def predicted(self, candidate, train, test, search):
+        """Predictions of held-out rows and whether the fit converged; None out of time."""
+        if candidate["machine"] == _ALONE:
+            train = train[~np.isnan(self.coded[self.rows[train]])]
+        key = _key(candidate)
+        if key not in self.values:
+            held = self.held[key]
+            self.values[key] = self._kernel_values(candidate, search) if held else None
+        values = self.values[key]
+        used, tested = self.rows[train], self.rows[test]
+        settings = _settings(candidate, self.first)
+        if values is None:
+            X, held_out = self.X[used], self.X[tested]
+        else:
+            X, held_out = values[np.ix_(train, train)], values[np.ix_(test, train)]
+            settings["kernel"] = "precomputed"
+        weight = None if self.weight is None else self.weight[used]
+        machine = search.fitted(
+            self.estimator, X, self.coded[used], weight, unlabeled=None, **settings
+        )
+        if machine is None:
+            return None
+        return machine.predict(held_out), machine.fit_status_ == 0
+
+    def _kernel_values(self, candidate, search):
+        """All kernel values of a candidate, for all its folds."""
+        n, machine = len(self.rows), self.estimator
+        if machine.kernel == "precomputed":
+            return self.X if n == len(self.coded) else self.X[np.ix_(self.rows, self.rows)]
+        X = self.X[self.rows]
+        kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
+        kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0, X)
+        shift = shift_of(kernel, X)
+        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(machine.n_jobs))
+        values = gram.block(np.arange(n))
+        search.kernel_values += gram.n_values
+        return values
+
+
+def _decided(candidates, trial, folds, weight, search):
+    """Compare over the common folds; prefer what was given."""
+    n = len(candidates)
+    right, done = trial.right[:n], trial.done[:n]
+    compared = done[:, folds].all(axis=1) & folds.any()
+    table = pd.DataFrame(candidates)
+    table[["accuracy", "standard_error", "gain", "gain_error"]] = np.nan
+    table["folds"] = done.sum(axis=1)
+    table["converged"] = trial.converged[:n]
+    table["chosen"], table["clear"] = table.index == 0, False
+    if compared.sum() < 2:
+        reason = f"{KEPT} no other candidate was compared."
+        return Plan({}, reason + search.ended_early, table, CURVE)
+    seen = np.isfinite(right[0][folds]).any(axis=0)
+    per_row = np.nanmean(right[compared][:, folds][:, :, seen], axis=1)
+    share = np.ones(seen.sum()) if weight is None else weight[seen]
+    share = share / share.sum()
+    gain = per_row - per_row[0]
+    apart = per_row - (per_row @ share)[:, None]
+    table.loc[compared, "accuracy"] = per_row @ share
+    table.loc[compared, "standard_error"] = np.sqrt(apart**2 @ share**2)
+    table.loc[compared, "gain"] = (gain @ share).round(12)
+    # As McNemar's test has it: under no difference, the mean is known to be zero.
+    table.loc[compared, "gain_error"] = np.sqrt(gain**2 @ share**2)
+    clear = compared & (table["gain"] > _CLEAR * table["gain_error"])
+    best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
+    table["chosen"] = table.index == best
+    # As many candidates were compared, so much farther one must be ahead to be called better.
+    beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, compared.sum() - 1)) * table["gain_error"]
+    table["clear"] = compared & (table["gain"] > beyond_chance)
+    settings = _settings(candidates[best], candidates[0])
+    n_folds = int(folds.sum())
+    folds_words = (
+        f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, with the unlabelled "
+        "rows used for training"
+    )
+    accuracy = table["accuracy"]
+    if settings:
+        reason = (
+            f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
+            f"{table['gain_error'][best]:.3f} above the given "
+            f"settings{'' if table['clear'][best] else ', perhaps by chance'}: the best of "
+            f"{compared.sum()} candidates over {folds_words}."
+        )
+    else:
+        reason = (
+            f"{KEPT} over {folds_words}, none of the {compared.sum() - 1} others is better "
+            f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
+        )
+    unlabeled = _helped(table, per_row, np.flatnonzero(compared), share, best)
+    if unlabeled is not None:
+        reason += f" {unlabeled}"
+    return Plan(settings, reason + search.ended_early, table, CURVE, unlabeled=unlabeled)
+
+
+def _helped(table, per_row, compared, share, best):
+    """What unlabelled rows change: the choice against the same kernel, or the best of the kind."""
+    used, accuracy = table["machine"][best] != _ALONE, table["accuracy"][compared]
+    others = accuracy[(table["machine"][compared] == _ALONE) == used]
+    if others.empty:
+        return None
+    keys = [_key(table.loc[k]) for k in others.index]
+    same = _key(table.loc[best])
+    other = others.index[keys.index(same)] if same in keys else others.idxmax()
+    pair = (best, other) if used else (other, best)
+    with_them, without = (per_row[int(np.flatnonzero(compared == k)[0])] for k in pair)
+    apart = with_them - without
+    # As if one label more had been predicted differently: agreement of few is no proof.
+    error = float(np.sqrt(apart**2 @ share**2 + np.mean(share) ** 2))
+    gain = float(apart @ share)
+    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, bool(used))

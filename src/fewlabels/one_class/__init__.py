@@ -1,0 +1,1 @@
+"""Learn one class: SVDD, OneClassSVM, SVDDEnsemble."""

@@ -1,0 +1,337 @@
+"""Bags of rows of one class, a small ball around most of the rows of each, and one scale for all.
+
+Which rows are in a bag follows from their values: every row has a number for every bag, and those
+with the lowest are in. So the bags of rows that come and go are as in a fit to all that are
+there, in whatever order they came, and a row more or less changes few bags.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+
+from .._util.deadline import ENDLESS, Deadline
+from .._util.threads import run_in_order
+from ..base.function import TAIL, Function
+from ..kernels import Precomputed, center_of, centered
+from ..kernels.operators import PrecomputedGram
+from ..kernels.rows import shift_of
+from ..kernels.sampling import WeightedCopies
+from ..rows.neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
+from ..solvers import Settings, Status, solve_decomposition
+from ..solvers.whole import gram_over
+from .fitted_bags import Bag, BaggedFunction, Isolated, Part, level, log_similarity
+from .problem import SquaredSlackBall
+
+# Rows that levels are standardised on and thresholds set by, at most.
+_REFERENCES = 5000
+# Gamma over the squared distance to a near neighbour.
+_FACTOR = 4.0
+# Share of the values on Q's diagonal that is rounding.
+_ROUNDING = 1e-13
+# Share of the rows that trimmed bags leave out, where data decide what these count for.
+_TRIM = 0.2
+# With fewer bags each is trimmed. Ten bags took clean Gaussian rows for contaminated ones in
+# three of four draws, and 25 bags in none.
+_FEWEST_BAGS = 16
+# What trimmed bags and the isolation kernel count for beside untrimmed bags.
+_HALF = 0.5
+# Trimmed and other bags agree if more than this share of the most anomalous rows are the same;
+# with fewer rows than so many they can't be compared.
+_AGREEMENT, _FEWEST = 0.7, 20
+# The samples of the isolation kernel are numbered from here, samples of bags from 0.
+_DRAWS_FROM = 2**32
+# What tol = 1 means, as a share of the rows' variance in feature space.
+_SHARE = 0.01
+# Values on the diagonal of a matrix that differ by less, relatively, are one.
+_EQUAL = 1e-9
+
+
+def trim_of(trim, n_bags):
+    """The share of ``BagSettings``, from the parameter ``trim``; few bags are all trimmed."""
+    if trim == "auto":
+        return None if n_bags >= _FEWEST_BAGS else _TRIM
+    return float(trim)
+
+
+@dataclass(frozen=True)
+class BagSettings:
+    """Parameters of a fit. ``kernel(gamma)`` makes the kernel; ``gamma`` None: from neighbours.
+
+    ``trim`` None: every second bag is trimmed, and the data decide what the others count for.
+    """
+
+    n_bags: int
+    size: int
+    trim: float | None
+    isolation: Any  # an ``Isolation``, or None
+    C: float
+    kernel: Any
+    gamma: float | None
+    tol: float
+    seed: int
+    n_jobs: int
+    deadline: Deadline
+    report: Any  # called with every entry of the history; True stops
+
+
+@dataclass
+class Bagged:
+    """What a fit has found; ``stopped`` says why there are fewer bags than requested, if so."""
+
+    function: BaggedFunction
+    scores: np.ndarray  # of rows by the bags that they are not in, ascending
+    scored: np.ndarray  # numbers of these rows
+    stopped: str
+
+
+def fit_bags(X, weight, settings, known=()):
+    """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
+
+    ``known`` are bags of earlier rows: those that hold the same rows still are taken as they are.
+    After Ctrl-C or the time limit the bags so far make the function. Where a backend of joblib was
+    chosen, its workers train the bags of rows (not of a matrix).
+    """
+    is_matrix = isinstance(settings.kernel(1.0), Precomputed)
+    copies = WeightedCopies(X, weight, is_matrix)
+    places = copies.lowest(settings.n_bags, _REFERENCES, settings.seed)
+    references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
+    known = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}
+    size = min(settings.size, (len(copies.rows) + 1) // 2)
+    plain = replace(settings, report=None)  # as it travels
+
+    def made(number):
+        chosen = copies.lowest(number, size, settings.seed)
+        rows, marks = copies.rows[chosen], copies.marks[chosen]
+        inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
+        trim = settings.trim
+        if trim is None:
+            trim = _TRIM if number % 2 else 0.0
+        deadline = settings.deadline if number else ENDLESS
+        begun = replace(plain, deadline=deadline, trim=trim)
+        bag = known.get((number % 2, marks.tobytes()))
+        return partial(_trained, inside, rows, marks, bag, references, begun)
+
+    calls = map(made, range(settings.n_bags))
+    results = (call() for call in calls) if is_matrix else run_in_order(calls, settings.n_bags)
+    found, stopped = [], None
+    try:
+        for one in results:
+            if one is None:
+                stopped = Status.MAX_TIME
+                break
+            bag, scores = one
+            entry = {"round": len(found) + 1, **bag.entry}
+            found.append((replace(bag, entry=entry), scores))
+            if settings.report is not None and settings.report(entry):
+                stopped = Status.STOPPED
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        stopped = Status.INTERRUPTED
+    bags, scores = zip(*found, strict=True)
+    if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
+        stopped = None
+    stopped = "" if stopped is None else stopped.value
+    scores = np.array(scores)
+    parts, combined = (), _mean_outside(scores)
+    if settings.trim is None or settings.isolation is not None:
+        parts, combined = _combined(scores, settings.trim is None)
+    if settings.isolation is not None:
+        part, own = _isolated(X, copies, places, settings)
+        parts, combined = (*parts, part), np.minimum(combined, own)
+    known = np.flatnonzero(np.isfinite(combined))
+    known = known[np.argsort(combined[known], kind="stable")]
+    rows = copies.rows[places[known]]
+    return Bagged(BaggedFunction(bags=bags, parts=parts), combined[known], rows, stopped)
+
+
+def _mean_outside(scores):
+    """Mean scores of rows over the bags that they are not in; NaN for rows in all of them."""
+    times = np.isfinite(scores).sum(axis=0)
+    return np.where(times > 0, np.nansum(scores, axis=0) / np.maximum(times, 1), np.nan)
+
+
+def _combined(scores, is_auto):
+    """``Part`` s of the bags, and the smallest of their scores for each reference row.
+
+    If every second bag is trimmed, and trimmed and other bags agree on which rows are the most
+    anomalous, few anomalies are among the rows, and trimmed bags count half. If they don't,
+    anomalies hide among the rows of the other bags, and these aren't used.
+    """
+    n = len(scores)
+    if not is_auto or n == 1:
+        part, own = _part(_mean_outside(scores), bags=tuple(range(n)))
+        return (part,), own
+    groups = tuple(range(0, n, 2)), tuple(range(1, n, 2))
+    plain, trimmed = (_mean_outside(scores[list(group)]) for group in groups)
+    if not _agree(plain, trimmed):
+        part, own = _part(trimmed, bags=groups[1])
+        return (part,), own
+    one, own = _part(plain, bags=groups[0])
+    other, others = _part(trimmed, _HALF, bags=groups[1])
+    return (one, other), np.minimum(own, others)
+
+
+def _agree(plain, trimmed):
+    """Whether two scores mostly have the same tenth of the rows as the most anomalous."""
+    known = np.isfinite(plain) & np.isfinite(trimmed)
+    n = int(known.sum())
+    if n < _FEWEST:
+        return True
+    most = n // 10
+    lowest = [np.argsort(s[known], kind="stable")[:most] for s in (plain, trimmed)]
+    return len(np.intersect1d(*lowest)) > _AGREEMENT * most
+
+
+def _part(scores, weight=1.0, **of):
+    """A ``Part`` by scores of rows that it doesn't know, and these, standardised."""
+    known = scores[np.isfinite(scores)]
+    middle = spread = 0.0
+    if len(known):
+        middle = float(np.median(known))
+        apart = np.abs(known - middle)
+        spread = float(np.median(apart)) or float(np.mean(apart))
+    part = Part(middle=middle, spread=(spread or 1.0) / weight, **of)
+    return part, part.standardised(scores)
+
+
+def _isolated(X, copies, places, settings):
+    """The ``Part`` of the isolation kernel, and the standardised scores of reference rows.
+
+    References are scored by the draws in which they aren't centres, without themselves.
+    """
+    n = len(places)
+    kernel, drawn = settings.isolation.among(X, copies, places, settings.seed, _DRAWS_FROM)
+    n_draws = len(drawn)
+    cells = kernel.nearest(X[copies.rows[places]], settings.n_jobs) + kernel.first_cells()
+    counts = np.bincount(cells.ravel(), minlength=kernel.n_cells)
+    is_centre = np.zeros((n, n_draws), bool)
+    is_centre[drawn, np.arange(n_draws)[:, None]] = True
+    similarity = (counts[cells] - 1.0) / max(1, n - 1)
+    times = n_draws - is_centre.sum(axis=1)
+    total = np.where(is_centre, 0.0, similarity).sum(axis=1)
+    mean = np.where(times > 0, total / np.maximum(times, 1), np.nan)
+    isolated = Isolated(kernel=kernel, weights=counts / n * n_draws**-0.5)
+    return _part(log_similarity(mean), _HALF, isolated=isolated)
+
+
+def _trained(inside, rows, marks, bag, references, settings):
+    """A bag (the one that is known, if any) and scores of the references; None if out of time."""
+    if settings.deadline.is_over():
+        return None
+    if bag is None:
+        bag = _bag(inside, rows, marks, references.diagonal is not None, settings)
+    return references.standardised(replace(bag, rows=rows), settings.n_jobs)
+
+
+class _References:
+    """Rows that levels are standardised on, by the bags that they are not in."""
+
+    def __init__(self, X, rows, marks, is_matrix):
+        self.X, self.marks = X[rows], marks
+        self.diagonal = X.diagonal()[rows] if is_matrix else None
+
+    def standardised(self, bag, n_jobs):
+        """A bag with what it says of rows outside (of all, where none is), and their scores.
+
+        NaN for rows that are in the bag.
+        """
+        levels = level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
+        # By sorting: the table that NumPy 1.26 would take cannot hold marks of 64 bits.
+        outside = ~np.isin(self.marks, bag.marks, kind="sort")
+        seen = levels[outside] if outside.any() else levels
+        middle = float(np.median(seen))
+        apart = np.abs(seen - middle)
+        spread = float(np.median(apart)) or float(np.mean(apart)) or 1.0
+        scores = np.where(outside, (levels - middle) / spread, np.nan)
+        return replace(bag, middle=middle, spread=spread), scores
+
+
+def _bag(inside, rows, marks, is_matrix, settings):
+    """A ball around the rows of a bag, those farthest from their neighbours left out."""
+    since = time.perf_counter()
+    apart = _distances(inside, is_matrix)
+    far = farthest(_to_neighbor(apart), settings.trim)
+    core = np.flatnonzero(~far)
+    inside, apart = inside[core], apart[np.ix_(core, core)]
+    if is_matrix:
+        inside = inside[:, core]
+    gamma = settings.gamma
+    if gamma is None:
+        gamma = gamma_of(_to_neighbor(apart), _FACTOR)
+    kernel = settings.kernel(gamma)
+    shift = shift_of(kernel, inside)
+    gram = gram_over(kernel, centered(inside, shift), 1, float64=True)
+    block = gram.block(np.arange(gram.n))
+    diagonal = np.diag(block)
+    ball = SquaredSlackBall(settings.C)
+    numbers = {"weight": np.ones(gram.n), "diagonal": diagonal}
+    problem = ball.problem(PrecomputedGram(block), numbers)
+    spread, size = float(diagonal.mean() - block.mean()), float(diagonal.mean())
+    least = _ROUNDING * (abs(size) + 1.0 / settings.C)
+    tol = max(_SHARE * settings.tol * spread, least, 1e-300)
+    result = solve_decomposition(problem, settings=Settings(tol=tol))
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    used = np.flatnonzero(result.a)
+    function = _function(kernel, gram, block, inside, result.a, rows[core[used]], shift)
+    entry = {
+        "gamma": float(gamma),
+        "rows": len(core),
+        "violation": float(result.violation),
+        "iterations": int(result.n_iter),
+        "kernel_values": gram.n**2,
+        "converged": bool(result.converged),
+        "seconds": time.perf_counter() - since,
+    }
+    return Bag(
+        function=function,
+        marks=marks,
+        rows=rows,
+        used=core[used],
+        middle=0.0,
+        spread=1.0,
+        entry=entry,
+    )
+
+
+def _distances(X, is_matrix):
+    """Distances between the rows of a bag; by the kernel's own in a matrix."""
+    if is_matrix:
+        diagonal = np.diag(X)
+        return np.sqrt(np.maximum(diagonal[:, None] + diagonal - 2.0 * X, 0.0))
+    X = centered(X, center_of(X))  # differences without cancellation
+    found = euclidean_distances(X)
+    found[found <= ROUNDING * found.max()] = 0.0
+    return found
+
+
+def _to_neighbor(distances):
+    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
+    rank = rank_of_neighbor(len(distances)) if len(distances) > 1 else 0
+    return np.partition(distances, rank, axis=1)[:, rank]
+
+
+def _function(kernel, gram, block, X, a, rows, shift):
+    """The sum of kernel values, or minus the squared distance to the centre."""
+    used = np.flatnonzero(a)
+    options: dict = {"vectors": X[used], "shift": shift}
+    if kernel.is_matrix:
+        options = {"vectors": np.empty((0, 0)), "columns": rows}
+        diagonal = np.diag(block)
+        if np.ptp(diagonal) <= _EQUAL * max(1.0, np.abs(diagonal).max()):
+            options["diagonal"] = float(diagonal.mean())
+    row_map = getattr(gram, "row_map", None)
+    if row_map is not None:
+        options |= {"center": row_map.center, "float64": True}
+    center_norm = float(a @ block @ a)
+    if kernel.is_similarity:
+        options |= {"coef": a[None, used], "tail": TAIL * center_norm, "boundary": -np.inf}
+    else:
+        options |= {"coef": 2.0 * a[None, used], "self_weight": 1.0, "bias": -center_norm}
+    return Function(kernels=(kernel,), **options)

@@ -1,0 +1,494 @@
+"""What models of one class share: a threshold that may be calibrated, p-values, updates.
+
+P-values and decisions compare the same numbers, and so they agree to the last bit. Rows that a
+split holds out are rows of weight 0, with the mark "calibrates".
+"""
+
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from operator import attrgetter
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._util.available import available_if
+from .._util.warn import warn
+from ..base.kernel_estimator import KernelMachine
+from ..base.locking import consistent, fitting, lock_of, one_at_a_time
+from ..base.stream import ConvexStream
+from ..calibration.conformal import keys_of
+from ..calibration.left_out_scores import (
+    Redraw,
+    draw_held_out,
+    held_out_marks,
+    held_rows,
+    is_split,
+    left_out_decisions,
+    normal_places,
+    numbers_after,
+    scores_left_out,
+    told_of_few_rows,
+)
+from ..data.labels.marks import read_anomalies, read_marks
+from ..rows.device import backend_of
+from ..rows.memory import MemorySource
+from ..rows.row_store import HeldRows, read_indices
+from ..rows.validation import check_weight, is_outside, read_all
+from .left_out import FitPredict
+from .rows_outside import OUTSIDE, share_outside, warn_of_rows_outside
+from .task import ONE_CLASS
+
+CALIBRATION = {
+    "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+    "calibration": [StrOptions({"auto", "leave-one-out", "split"})],
+}
+
+
+class OneClassMachine(FitPredict, KernelMachine):
+    """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
+
+    ``_fit_rows(rows, callback)`` ends in ``_settle``, and
+    ``_solution(X, numbers, problem, result, shift, unit)`` describes the result.
+    """
+
+    task = ONE_CLASS
+    has_own_threshold: ClassVar[bool] = True  # where no rate of false alarms is given
+    cost_name = "C"  # the parameter that says what it costs to leave a row outside
+    takes_anomalies: ClassVar[bool] = True  # whether it learns from confirmed anomalies
+    has_bags: ClassVar[bool] = False  # whether it is made of models of samples of the rows
+    # The share of the rows that a split holds out; None until that is known.
+    _share_held_out = None
+    # The seed and the count of the numbers that break ties.
+    _ties_broken = None
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    @fitting
+    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows of the one class; for ``kernel="precomputed"`` the kernel matrix.
+        y : ignored
+            For compatibility.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+        anomalies : array-like of bool of shape (n_samples,), default=None
+            Mask of confirmed anomalies: rows that should lie outside. They never calibrate
+            ``target_fpr``. See ``C_anomaly`` and docs/confirmed-anomalies.md.
+
+        Returns
+        -------
+        self : estimator
+        """
+        with self._source(X, sample_weight, anomalies=anomalies) as rows:
+            self._fit_source(rows, callback)
+        return self
+
+    def _fit_source(self, rows, callback):
+        """Fit to the rows of a ``RowSource``, some of which may be held out to calibrate."""
+        rate, calibration, n = self.target_fpr, self.calibration, rows.shape[0]
+        if rate is not None and calibration == "leave-one-out":
+            if rows.is_matrix:
+                raise ValueError(
+                    "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; "
+                    "pass calibration='split', or rows and a kernel or a callable."
+                )
+            self._refuse_graph("target_fpr")
+        must_split = self._learns_kernel or not rows.can_be_held
+        if rate is None or not is_split(calibration, must_split, n):
+            self._fit_rows(rows, callback)
+            if rate is None:
+                return
+            if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
+                self._with_threshold()
+                return
+        drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
+        rest, held = rows.split(drawn)
+        self._fit_rows(rest, callback)
+        if held is not None:
+            score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
+            self._calibrate(self._found.comparable(score), rows=np.flatnonzero(drawn))
+        self._with_threshold()
+
+    def _refuse_graph(self, what):
+        if self._learns_kernel:
+            raise ValueError(
+                f"{what}: leave-one-out scores don't give valid false alarm rates with a kernel "
+                "that depends on all rows; fit with target_fpr and calibration='split' (or "
+                "'auto')."
+            )
+
+    def _with_threshold(self):
+        """Calibrated; refused or interrupted, it is not fitted."""
+        with self._fitted_or_not(interrupted=True):
+            self._calibrated()
+
+    def _settle(self, rows, formulation, solved, shift, tol):
+        """Keep what a fit has found, and its rows if that is possible; warn where it is rough."""
+        held_out, problem = rows.held_out, solved.problem
+        result, unit = solved.result, formulation.unit(rows.mass)
+        solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
+        stream = None
+        if rows.can_be_held:
+            held, kernel = HeldRows(rows.everything, **rows.marks), solution.function.kernel
+            start = rows.spread(result.a), result.multiplier
+            so_far = {"n_steps": solution.n_iter, "history": solution.history}
+            stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
+        self._hold(stream)
+        self._keep(solution)
+        if solution.rate is None and not solution.is_point:  # which the fit warns of
+            share = share_outside(rows, formulation, solved, solution.function.rounding)
+            self._late.put(OUTSIDE, self._version, share)
+        if rows.backend is not None:
+            self._backend = rows.backend
+        if held_out is not None:
+            normal = slice(None) if rows.anomalies is None else ~rows.anomalies
+            self._share_held_out = float(held_out.mask[normal].mean())
+        self._tell(result, tol, solution)
+
+    def _hold(self, stream):
+        super()._hold(stream)
+        self._share_held_out = self._ties_broken = None
+
+    def _tell(self, result, tol, solution):
+        """Warn of what a user should know."""
+        self._report_status(result, tol, solution.duality_gap)
+
+    def _describe(self):
+        stream = self._stream
+        problem, result = stream.solution()
+        rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
+        unit = stream.formulation.unit(stream.mass)
+        return self._solution(rows, numbers, problem, result, stream.shift, unit)
+
+    # -- calibration ---------------------------------------------------------------------------
+
+    def _calibrated(self):
+        """The model's ``Conformal``. What it takes is computed now, if need be."""
+        with lock_of(self):
+            found = self._late.known("conformal", self._version)
+            if found is None:
+                # This may begin the path of the rows: then the machine is another one.
+                found = self._calibrate(*self._scores_to_calibrate())
+        return found
+
+    def _calibrate(self, scores, keys=None, rows=None):
+        """Store the ``Conformal`` of scores of rows, with ``keys`` if they are trained on."""
+        order = np.argsort(scores, kind="stable")
+        keys, rows = (None if given is None else given[order] for given in (keys, rows))
+        found = replace(self._found.calibrated(scores[order], keys), rows=rows)
+        if found.rate is not None and not found.rank:
+            warn(told_of_few_rows(found.rate, len(scores)), UserWarning)
+        self._late.put("conformal", self._version, found)
+        return found
+
+    def _scores_to_calibrate(self):
+        stream = self._stream
+        if stream is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without target_fpr and doesn't store its "
+                "training rows; pass target_fpr and fit it again."
+            )
+        if not stream.done:
+            last = self._late.last("conformal")
+            if last is None:
+                raise ValueError("an update is unfinished; call resume() first.")
+            return last.scores, last.keys, last.rows
+        marks = held_out_marks(stream)
+        if marks is None:
+            self._refuse_graph("p-values")
+        if marks is None and stream.path is None:
+            n, n_support = self.shape_fit_[0], int(self.n_support_.sum())
+            if self.target_fpr is None and is_split(self.calibration, False, n, n_support):
+                raise ValueError(
+                    f"p-values of {n} rows with {n_support} support vectors need leave-one-out "
+                    "scores, which takes long; pass target_fpr and fit again, or "
+                    "calibration='leave-one-out' to compute them anyway."
+                )
+            stream = self._ready_stream()
+            self._follow("fit", stream)
+        solution = self._found
+
+        def score(rows):
+            return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
+
+        if marks is not None:
+            places = stream.rows.places[marks]
+            return score(held_rows(stream, places)), None, np.flatnonzero(marks)
+        tail = solution.function.tail / solution.scale
+        own, deadline = solution.function.self_weight, self._deadline
+        if not stream.done:
+            deadline.cut.append(
+                "calibration scores are from training rows, so more rows than target_fpr may be "
+                "rejected (resume() continues)"
+            )
+            return (score(held_rows(stream, normal_places(stream))),)
+        fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
+        places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
+        numbers = np.searchsorted(stream.rows.places, places)
+        return scores, keys_of(held_rows(stream, places)), numbers
+
+    # -- what a fit has found ------------------------------------------------------------------
+
+    @property
+    def _threshold(self):
+        """The score below which rows are rejected: calibrated, or the model's own boundary."""
+        solution = self._found
+        if solution.rate is None:
+            return solution.function.boundary
+        return self._calibrated().threshold
+
+    @property
+    @consistent
+    def intercept_(self):
+        threshold, solution = self._threshold, self._found
+        moved = threshold - solution.function.boundary
+        return self._there(np.array([solution.intercept - moved]))
+
+    @property
+    @consistent
+    def is_calibrated_(self):
+        self._check_is_fitted()
+        known = self._late.known("conformal", self._version) is not None
+        return known or self._found.rate is not None
+
+    @property
+    @consistent
+    def conformal_(self):
+        """The ``Conformal`` of a model with ``target_fpr``, or whose p-values are known."""
+        if not self.is_calibrated_:
+            raise AttributeError(
+                f"this {type(self).__name__} is not calibrated: pass target_fpr and fit it again, "
+                "or call p_values once."
+            )
+        return self._calibrated()
+
+    @property
+    def calibration_scores_(self):
+        self._check_is_fitted()
+        try:
+            return self._there(self._calibrated().scores)
+        except ValueError as error:
+            raise AttributeError(str(error)) from error
+
+    # -- evaluating ----------------------------------------------------------------------------
+
+    def score_samples(self, X, diagonal=None) -> np.ndarray:
+        """Score of each row before the threshold: higher is more normal.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values with the training rows.
+        diagonal : array-like of shape (n_samples,), default=None
+            K(x, x) of these rows, needed only by an :class:`SVDD` with a precomputed kernel
+            whose diagonal was not constant in training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._evaluation(X, diagonal=diagonal)()
+
+    def decision_function(self, X, diagonal=None) -> np.ndarray:
+        """``score_samples`` minus the threshold (``offset_``); positive inside.
+
+        Parameters
+        ----------
+        X, diagonal
+            As in :meth:`score_samples`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        with lock_of(self):
+            threshold, values = self._threshold, self._evaluation(X, diagonal=diagonal)
+        return values() - float(threshold)
+
+    def predict(self, X, diagonal=None) -> np.ndarray:
+        """+1 inside or on the boundary, -1 outside.
+
+        Parameters
+        ----------
+        X, diagonal
+            As in :meth:`score_samples`.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+        """
+        decision = self.decision_function(X, diagonal)
+        warn_of_rows_outside(self)
+        backend = backend_of(decision)
+        if backend is None:
+            return np.where(decision >= 0, 1, -1).astype(np.intp)
+        return backend.xp.where(decision >= 0, backend.array(1), backend.array(-1))
+
+    def p_values(self, X, smoothed=False, **options) -> np.ndarray:
+        """Conformal p-values: small for rows unlike the training rows.
+
+        The share of rows, among those that calibrate and the row itself, that are at most as
+        normal as it: ``(#{calibration_scores_ <= score} + 1) / (n_calibration + 1)``. If the
+        training rows are normal, a new normal row has a p-value of at most t with a probability
+        of at most t, for every t; see ``calibration`` for what is proven. With ``target_fpr``,
+        ``predict`` gives -1 exactly where the p-value is at most ``target_fpr``. A model
+        fitted without it is calibrated by leaving out each of its rows, on the first call.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values with the training rows.
+        smoothed : bool, default=False
+            Break ties at random, including the row's tie with itself. See Notes.
+        **options
+            What else ``decision_function`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In [1 / (n_calibration + 1), 1], or in (0, 1] when ``smoothed``.
+
+        Notes
+        -----
+        With ``smoothed`` every row takes a random number of its own. With
+        ``calibration="split"`` the p-value of a new normal row is then uniform; with
+        "leave-one-out", and for an ensemble, approximately so. A new row ties with equal
+        training rows there, which were scored without themselves and would else rank below it.
+
+        The k-th row since ``fit`` takes the k-th random number of a generator seeded by
+        ``random_state`` (None means 0; a RandomState is drawn from directly). The same calls give
+        the same p-values again, rows scored one at a time get a single call's values, and updates
+        don't restart the sequence; another ``random_state`` does. Copies and loaded models
+        continue where the original was: give copies that score different rows other seeds if
+        their p-values are to be combined.
+
+        References
+        ----------
+        Laxhammar, R., Falkman, G. (2015), and Vovk et al. (2005): see docs/error-rates.md.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fewlabels import SVDD
+        >>> normal = np.random.default_rng(0).normal(size=(199, 2))
+        >>> SVDD(target_fpr=0.05).fit(normal).p_values([[0.0, 0.0], [6.0, 6.0]]).round(3)
+        array([0.64 , 0.005])
+        """
+        with lock_of(self):
+            rows = None if is_outside(X) else self._rows_to_score(X)  # complains first
+            conformal, values = self._calibrated(), self._evaluation(X, **options)
+        score, backend = values(), backend_of(X)
+        score = score if backend is None else backend.numpy(score)
+        if not smoothed:
+            found = conformal.p_values(score)
+        else:
+            keys = None if conformal.keys is None else keys_of(read_all(X, rows))
+            found = conformal.smoothed(score, self._to_break_ties(len(score)), keys)
+        return found if backend is None else backend.array(found)
+
+    def _to_break_ties(self, n):
+        """The next n of the model's random numbers, in (0, 1]."""
+        with lock_of(self):
+            if isinstance(self.random_state, np.random.RandomState):
+                return 1.0 - self.random_state.uniform(size=n)
+            seed, used = self._seed(), 0
+            if self._ties_broken is not None and self._ties_broken[0] == seed:
+                used = self._ties_broken[1]
+            self._ties_broken = seed, used + n
+            return numbers_after(used, n, seed)
+
+    # -- updates -------------------------------------------------------------------------------
+
+    @fitting
+    def partial_fit(self, X, y=None, sample_weight=None, anomalies=None) -> Self:
+        """Add rows and follow the solution: what ``fit`` on all rows would give.
+
+        The first call on a new model is ``fit``. ``gamma_`` stays what it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            New rows. They become the last training rows.
+        y : ignored
+            For compatibility.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        anomalies : array-like of bool of shape (n_samples,), default=None
+            Mask of confirmed anomalies among the new rows.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight, anomalies=anomalies)
+        return self._add(X, y, sample_weight, anomalies)
+
+    @available_if(attrgetter("takes_anomalies"))
+    @one_at_a_time
+    def relabel(self, indices, anomaly=True) -> Self:
+        """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.
+
+        Parameters
+        ----------
+        indices : int, array-like of int, or mask of shape (n_samples,)
+            Training rows.
+        anomaly : bool or array-like of bool of shape (n_indices,), default=True
+            True for confirmed anomalies, False for normal rows.
+        """
+        stream = self._ready_stream()
+        indices = read_indices(indices, len(stream))
+        anomaly = read_marks(anomaly, len(indices))
+        redraw, after = self._redraw(), stream.marks.mask[stream.rows.alive]
+        after[indices] = anomaly
+        options = {} if redraw is None else {"switching": redraw.after(after)}
+        change = partial(stream.relabel, indices, anomaly, **options)
+        return self._follow("relabel", stream, self.max_steps, change)
+
+    def _read_new(self, X, y, sample_weight, anomalies=None):
+        """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
+        X = self._rows_to_score(X)
+        new = MemorySource(X, *check_weight(sample_weight, X))
+        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._redraw()
+        values = {"X": X, "weight": new.spread(new.weights), "anomaly": anomaly}
+        if redraw is not None:
+            values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
+        return values
+
+    def _read_gone(self, indices):
+        """Rows that change between calibration and training when others go."""
+        redraw = self._redraw()
+        return {} if redraw is None else {"switching": redraw.without(indices)}
+
+    def _redraw(self):
+        """The ``Redraw`` of one update; None without a split."""
+        return Redraw.of(self._stream, self._share_held_out, self._seed())
+
+    def _remembered(self):
+        if self._found.rate is not None:
+            self._calibrated()
+        return ["conformal"]
+
+    @consistent
+    def leave_one_out_decisions(self, indices=None) -> np.ndarray:
+        """``decision_function`` of training rows by the models trained without them, exactly.
+
+        Every value belongs to the model of all rows but one. Nothing is trained: a support
+        vector is forgotten and put back, and any other row is as it is.
+
+        Parameters
+        ----------
+        indices : array-like of int, mask of shape (n_samples,) or None, default=None
+            Training rows; None for all.
+
+        Returns
+        -------
+        ndarray of shape (n_indices,)
+        """
+        stream, places = self._leaving_out(indices)
+        return left_out_decisions(stream, places, self.function_)

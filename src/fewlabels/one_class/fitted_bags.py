@@ -1,0 +1,160 @@
+"""What an ensemble of small balls found: a function for every bag of rows, and one scale."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._util.threads import resolve_n_jobs
+from ..base.function import Function
+from ..base.solution import Solution
+from ..calibration.conformal import TIE, Conformal
+from ..kernels import Cells
+
+# Rows evaluated at a time.
+_ROWS_AT_A_TIME = 65_536
+# Added to similarities before their logarithm is taken.
+FLOOR = 1e-4
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bag:
+    """The ball of one bag: what it says of rows, and of those that are not in the bag."""
+
+    function: Function
+    marks: np.ndarray  # of the rows in the bag, uint64, in their order
+    rows: np.ndarray  # the training rows that these are
+    used: np.ndarray  # which of these have a part in the ball
+    middle: float  # median of the level over rows that are not in the bag
+    spread: float  # median absolute deviation from it, > 0
+    entry: dict  # what the history says
+
+    def score(self, X, *, diagonal=None, n_jobs=None):
+        """The level of rows, in deviations from the median."""
+        levels = level(self.function, X, diagonal=diagonal, n_jobs=n_jobs)
+        return (levels - self.middle) / self.spread
+
+
+def level(function, X, *, diagonal=None, n_jobs=None):
+    """How far inside a ball rows lie, given its function.
+
+    The logarithm of the sum of kernel values of a similarity; minus the squared distance to the
+    centre under any other kernel.
+    """
+    value = function(X, diagonal=diagonal, n_jobs=n_jobs)
+    if not function.kernel.is_similarity:
+        return value
+    tail = function.tail
+    beyond = value / tail - 1.0 + np.log(tail)
+    return np.where(value < tail, beyond, np.log(np.maximum(value, tail)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Isolated:
+    """The log of a row's mean similarity to training rows under the isolation kernel."""
+
+    kernel: Cells
+    weights: np.ndarray  # of the cells, so that their sum is the mean similarity
+
+    def __call__(self, X, *, n_jobs=None):
+        return log_similarity(self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs)))
+
+
+def log_similarity(values):
+    """The log of mean similarities under the isolation kernel, which may be 0."""
+    return np.log(np.maximum(values, 0.0) + FLOOR)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """One of the scores that an ensemble takes the smallest of, standardised.
+
+    It is the mean over some ``bags``, or the function ``isolated``.
+    """
+
+    bags: tuple = ()  # their numbers
+    isolated: Isolated | None = None
+    middle: float  # median over training rows that have no part in the score
+    spread: float  # what the difference from it is divided by, > 0
+
+    def standardised(self, scores):
+        """Scores in units of the spread."""
+        return (scores - self.middle) / self.spread
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BaggedFunction:
+    """The mean over the bags of what they say; or the smallest of several such scores."""
+
+    bags: tuple
+    parts: tuple = ()  # none: the mean over all bags
+    boundary = 0.0
+    rounding = 0.0
+    tail = 0.0
+
+    @property
+    def kernels(self):
+        """The kernel of every bag."""
+        return tuple(bag.function.kernel for bag in self.bags)
+
+    @property
+    def vectors(self):
+        """Rows of the first bag, for whoever asks of what kind rows are."""
+        return self.bags[0].function.vectors
+
+    def __call__(self, X, *, diagonal=None, n_jobs=None):
+        """Values at validated rows (precomputed: their kernel values with all training rows)."""
+        value = np.empty(X.shape[0])
+        for first in range(0, X.shape[0], _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            own = None if diagonal is None else diagonal[part]
+            value[part] = self._values(X[part], own, n_jobs)
+        return value
+
+    def _values(self, X, diagonal, n_jobs):
+        if not self.parts:
+            return self._mean(self.bags, X, diagonal, n_jobs)
+        scores = []
+        for part in self.parts:
+            if part.isolated is None:
+                bags = [self.bags[number] for number in part.bags]
+                found = self._mean(bags, X, diagonal, n_jobs)
+            else:
+                found = part.isolated(X, n_jobs=n_jobs)
+            scores.append(part.standardised(found))
+        return np.min(scores, axis=0)
+
+    @staticmethod
+    def _mean(bags, X, diagonal, n_jobs):
+        value = np.zeros(X.shape[0])
+        for bag in bags:
+            value += bag.score(X, diagonal=diagonal, n_jobs=n_jobs)
+        return value / len(bags)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BagsSolution(Solution):
+    """The ``Solution`` of bags of one class; its function gives ``score_samples``.
+
+    ``scores`` belong to training rows, ascending, each by the bags that it is not in.
+    """
+
+    scores: np.ndarray
+    rate: float
+    seed: int  # that the bags were drawn by
+    scored: np.ndarray | None = None  # numbers of the training rows that have the scores
+    stopped: str = ""  # why there are fewer bags than asked for
+
+    def calibrated(self, scores, keys=None):
+        """The ``Conformal`` of such scores; ``keys`` identify the rows."""
+        bags = self.function.bags
+        size = 1.0 + float(np.mean([abs(bag.middle) / bag.spread for bag in bags]))
+        size /= min([1.0, *(part.spread for part in self.function.parts)])
+        return Conformal(
+            scores=scores,
+            keys=keys,
+            shift=0.0,
+            scale=1.0,
+            tie=TIE * size,
+            relative=False,
+            rate=self.rate,
+        )

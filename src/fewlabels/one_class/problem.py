@@ -1,0 +1,242 @@
+"""Models of one class as problem (P): the ball and the one-class SVM.
+
+Rows may have the mark "anomaly": confirmed anomalies (Tax & Duin 2004, section 2.2). Their
+variables lie in ``[-C_anomaly w_i, 0]``. With squared slack there is no lower end, but the ridge
+``1 / (2 C_anomaly w_i)``. Slopes, kernel and total are as for normal rows. Only normal rows
+count towards the mass.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._util.messages import Message, ref
+from ..problem.formulation import Formulation
+from ..problem.penalty import Penalty
+
+# Default cost of an anomaly's slack, in units of the cost of a normal row's.
+ANOMALY_COST = 10.0
+
+
+def anomalies_of(rows):
+    """Mask of the confirmed anomalies among some rows; None without any."""
+    anomaly = rows.get("anomaly")
+    return anomaly if anomaly is not None and anomaly.any() else None
+
+
+class OneClassFormulation(Formulation):
+    """What models of one class share: normal rows, and confirmed anomalies."""
+
+    def masses(self, rows):
+        anomaly = anomalies_of(rows)
+        return rows["weight"] if anomaly is None else np.where(anomaly, 0.0, rows["weight"])
+
+    def check_left(self, rows):
+        super().check_left(rows)
+        anomaly = anomalies_of(rows)
+        if anomaly is not None and not np.any(self.takes(rows) & ~anomaly):
+            raise ValueError(
+                "all training rows with a weight would be confirmed anomalies; keep at least one "
+                "normal row."
+            )
+
+    @staticmethod
+    def _penalty(rows, upper, lower, slope):
+        """The linear penalty with the upper ends of normal rows, or anomalies' ``lower`` ends."""
+        anomaly = anomalies_of(rows)
+        low = 0.0 if anomaly is None else np.where(anomaly, lower, 0.0)
+        up = upper if anomaly is None else np.where(anomaly, 0.0, upper)
+        return Penalty.linear(low, up, slope, len(rows["weight"]))
+
+
+@dataclass(frozen=True)
+class Ball(OneClassFormulation):
+    """What balls share: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
+
+    C: float  # cost of slack, > 0
+    origin: float = 0.0  # taken from all K_ii, which may be large and nearly the same
+    constant: bool = False  # all K_ii are the origin: slopes are 0 whatever the mass
+    C_anomaly: float | None = None  # cost of an anomaly's slack, > 0; None: ANOMALY_COST times C
+
+    scale = 2.0
+    needs_diagonal = True
+
+    def _anomaly_cost(self):
+        return ANOMALY_COST * self.C if self.C_anomaly is None else self.C_anomaly
+
+    def _slope(self, rows, mass):
+        return self.unit(mass) * (self.origin - rows["diagonal"])
+
+    def on_path(self, rows):
+        origin = float(rows["diagonal"].mean())
+        constant = bool(np.all(rows["diagonal"] == origin))
+        return replace(self, origin=origin, constant=constant)
+
+    def joined_by(self, rows):
+        constant = self.constant and bool(np.all(rows["diagonal"] == self.origin))
+        return replace(self, constant=constant)
+
+    def decision(self, rows, k, a, h, multiplier, mass):
+        unit = self.unit(mass)
+        smooth = (h + multiplier - self.ridge(rows) * a) / unit  # 2 K alpha
+        center_norm = 0.5 * float(a @ smooth) / unit
+        radius_squared = max(0.0, center_norm - multiplier / unit + self.origin)
+        return radius_squared - (rows["diagonal"][k] - smooth[k] + center_norm)
+
+
+@dataclass(frozen=True)
+class SquaredSlackBall(Ball):
+    """SVDD with squared slack, Zheng 2018, eqs. (5)-(10).
+
+    ``min_a a'Ka + 1/(4C) sum a_i^2 / w_i - sum a_i K_ii``, ``sum a = 1``, ``a >= 0``:
+    Q = 2K + diag(1 / (2 C w)). Nothing depends on the number of rows.
+    """
+
+    moves_total = False
+
+    def unit(self, mass):
+        return 1.0
+
+    def total(self, mass):
+        return 1.0
+
+    def min_support(self, mass):
+        return 0.0
+
+    def penalty(self, rows, mass):
+        return self._penalty(rows, np.inf, -np.inf, self._slope(rows, mass))
+
+    def ridge(self, rows):
+        anomaly, C = anomalies_of(rows), self.C
+        if anomaly is not None:
+            C = np.where(anomaly, self._anomaly_cost(), C)
+        return 1.0 / (2.0 * C * rows["weight"])
+
+
+@dataclass(frozen=True)
+class LinearSlackBall(Ball):
+    """SVDD with linear slack, Zheng 2018, eqs. (1)-(4) (Tax & Duin).
+
+    ``min_a a'Ka - sum a_i K_ii``, ``sum a = 1``, ``0 <= a_i <= C w_i``: Q = 2K. With nu,
+    ``C = 1 / (nu sum(w))``, and ``b = a / C`` solves ``min b'Kb - sum b_i K_ii / C``,
+    ``sum b = 1 / C``, ``0 <= b_i <= w_i``: total and slopes move with rows, no bound does.
+    ``C_anomaly`` is then in units of C: ``-C_anomaly w_i <= b_i <= 0``.
+    """
+
+    nu: float | None = None  # in place of C, in (0, 1]
+
+    @property
+    def moves_total(self):
+        return self.nu is not None
+
+    @property
+    def moves_slopes(self):
+        return self.moves_total and not self.constant
+
+    def unit(self, mass):
+        return 1.0 if self.nu is None else self.nu * mass
+
+    def total(self, mass):
+        return self.unit(mass)
+
+    def min_support(self, mass):
+        return 1.0 / (self.C * mass) if self.nu is None else self.nu
+
+    def penalty(self, rows, mass):
+        weight, cost = rows["weight"], self._anomaly_cost()
+        upper = weight if self.nu is not None else self.C * weight
+        return self._penalty(rows, upper, -cost * weight, self._slope(rows, mass))
+
+    def _anomaly_cost(self):
+        if self.nu is None or self.C_anomaly is not None:
+            return super()._anomaly_cost()
+        return ANOMALY_COST
+
+    def has_solution(self, mass):
+        """Whether C is large enough for rows that weigh ``mass``."""
+        return self.nu is not None or self.C * mass >= 1.0 - 1e-12
+
+    def check_left(self, rows):
+        super().check_left(rows)
+        mass = float(self.masses(rows).sum())
+        if not self.has_solution(mass):
+            raise ValueError(
+                Message(
+                    f"{ref('C', self.C)} with {ref('slack', 'linear')} has no solution for rows "
+                    f"with a total weight of {mass:g}: C times the sum of weights must be at "
+                    "least 1; keep more rows, or fit again with a larger C, or nu."
+                )
+            )
+
+
+@dataclass(frozen=True)
+class OneClass(OneClassFormulation):
+    """One-class SVM (Schoelkopf et al. 2001), duals normalised to sum to one.
+
+    ``min_a a'Ka/2``, ``sum a = 1``, ``0 <= a_i <= w_i / (nu sum(w))``. In LIBSVM's
+    ``b = nu sum(w) a``, which are in [0, w_i], only the total moves with the number of rows.
+    Variables of anomalies are in [-C_anomaly w_i, 0].
+    """
+
+    nu: float  # bound on the share of margin errors, in (0, 1]
+    C_anomaly: float = ANOMALY_COST  # cost of an anomaly's slack in units of a normal row's, > 0
+
+    moves_with_rows = False
+
+    def unit(self, mass):
+        return self.nu * mass
+
+    def total(self, mass):
+        return self.nu * mass
+
+    def min_support(self, mass):
+        return self.nu
+
+    def penalty(self, rows, mass):
+        weight = rows["weight"]
+        return self._penalty(rows, weight, -self.C_anomaly * weight, 0.0)
+
+    def decision(self, rows, k, a, h, multiplier, mass):
+        return h[k]
+
+
+def _rows(gram, weight, anomaly):
+    weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
+    rows = {"weight": weight, "diagonal": gram.diagonal()}
+    return rows if anomaly is None else rows | {"anomaly": np.asarray(anomaly, dtype=bool)}
+
+
+def svdd_squared(gram, C, weight=None, anomaly=None, C_anomaly=None):
+    """Problem (P) of SVDD with squared slack.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        The kernel matrix K.
+    C : float
+        Cost of slack, > 0.
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0; a row of weight 2 acts as two equal rows.
+    anomaly : ndarray of bool of shape (n,), optional
+        Mask of the confirmed anomalies.
+    C_anomaly : float or None, default=None
+        Cost of an anomaly's slack, > 0; None for 10 C.
+    """
+    return SquaredSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+
+
+def svdd_linear(gram, C, weight=None, anomaly=None, C_anomaly=None):
+    """Problem (P) of SVDD with linear slack; ``C sum(w) >= 1`` over normal rows.
+
+    ``gram``, ``weight``, ``anomaly`` and ``C_anomaly`` are as in :func:`svdd_squared`.
+    """
+    return LinearSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+
+
+def one_class(gram, nu, weight=None, anomaly=None, C_anomaly=ANOMALY_COST):
+    """Problem (P) of the one-class SVM, with nu in (0, 1].
+
+    ``gram``, ``weight`` and ``anomaly`` are as in :func:`svdd_squared`. ``C_anomaly`` is in units
+    of the cost of a normal row's slack.
+    """
+    return OneClass(nu, C_anomaly).problem(gram, _rows(gram, weight, anomaly))

@@ -1,0 +1,42 @@
+"""Work on tables, as functions: what the command line runs.
+
+``data`` are files, data frames of pandas or polars, or matrices. A ``model`` is a file or what
+``fit_table`` returned. ``n_jobs`` are threads. Nothing is printed: an :class:`Observer` receives
+the progress. What cannot be done raises a :class:`UserError` that says why.
+"""
+
+from importlib import import_module
+
+from .._util.extras import require
+from .._util.messages import UserError
+from .observer import Observer
+
+# Imported on first use, since every job takes other libraries.
+_HOMES = {
+    "TableEncoder": "encoder",
+    "TableFit": "table",
+    "explain": "explaining",
+    "export": "exporting",
+    "fit_table": "table",
+    "load": "table",
+    "prior": "priors",
+    "score": "scoring",
+    "score_file": "scoring",
+    "train": "training.train",
+    "train_file": "training.train",
+    "update": "updating",
+    "watch": "watching.watch",
+}
+
+__all__ = ["Observer", "UserError", *_HOMES]
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        require(f"fewlabels.pipeline.{name}", "pandas", "pyarrow")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,71 @@
+"""Scores of the rows of files, given by the workers of a cluster."""
+
+from collections import Counter, deque
+from copy import copy
+
+import pyarrow as pa
+
+from ..._util.messages import UserError
+from ...tables.columns.tally import Tally
+from ...tables.reading.chunks import input_columns
+from ..observer import Observer
+from ..pieces import Counts, ScoredPieces
+from .files import told_by_workers
+
+# Files for each worker that are scored, or wait to be written, at a time.
+_AHEAD = 2
+
+
+class PiecesOfFiles:
+    """The rows of files with their scores, in order, and what workers have counted."""
+
+    def __init__(self, client, scorer, files, tally, observer):
+        self.client, self.scorer, self.files = client, scorer, files
+        self.tally, self.observer = tally, observer
+        self.counts = Counts(scorer.metadata)
+
+    def written(self, output):
+        """What the function that writes tables is called with, piece by piece."""
+        how = output, self.tally.skip_missing
+        with told_by_workers():
+            scorer = self.client.scatter(self.scorer, broadcast=True)
+            left, waiting = iter(self.files), deque()
+            most, schema = _AHEAD * len(self.client.nthreads()), None
+            for done, own in enumerate(self.files, 1):
+                while len(waiting) < most and (file := next(left, None)) is not None:
+                    waiting.append(self.client.submit(scored, scorer, file, *how, pure=False))
+                tables, counts, wordless, tally = waiting.popleft().result()
+                self.counts.join(counts)
+                self.scorer.wordless.update(wordless)
+                self.tally.join(tally)
+                self.observer.rows(self.counts.n_rows, done / len(self.files))
+                for table in tables:
+                    schema = schema or table.schema
+                    yield (_alike(table, schema, own),)
+
+
+def _alike(table, schema, file):
+    try:
+        return table.cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise UserError(
+            f"{file} has other column types than the first file; score it separately, or convert "
+            "the files."
+        ) from error
+
+
+def scored(scorer, file, output, skip_missing):
+    """Tables of the rows of a file with their scores, and what was counted."""
+    own = input_columns(file, scorer.schema)
+    if own != output.columns:
+        raise UserError(
+            f"{file} has other columns than the first file, or in another order; score it "
+            "separately."
+        )
+    scorer = copy(scorer)  # other threads have it, too
+    scorer.wordless = Counter()
+    pieces = ScoredPieces(scorer, file, Tally(file, skip_missing), Observer())
+    # With cells that are made safe all of a row is taken apart.
+    found = [rows[0] for rows in pieces.written(output._replace(safe_cells=True))]
+    pieces.tally.check()
+    return found, pieces.counts, scorer.wordless, pieces.tally

@@ -1,0 +1,149 @@
+"""Learning from files on a cluster: settings from a sample, the model from all rows."""
+
+import contextlib
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from ..._util.messages import plural, ref
+from ...tables.columns.column import text
+from ...tables.columns.tally import Tally
+from ...tables.reading.chunks import iterate_chunks
+from ...tables.reading.read import iterate_tables
+from ..observer import interruptible
+from ..training.choice import SearchPlan
+from ..training.figures import count_answers
+from ..training.fitting import fit_machine
+from ..training.large import Drawn, roles_of, train_on_all
+from .files import cluster_of, files_of, parts_of, told_by_workers
+
+_ROWS = 1 << 16
+
+
+def train_on_cluster(data, options, learn, run):
+    """Learn from files that the workers of a cluster read."""
+    from joblib import parallel_config  # which takes its time
+
+    files = files_of(data)
+    with (
+        cluster_of(options.scheduler, options.workers) as client,
+        interruptible("no model was written", run.model),
+        told_by_workers(),
+    ):
+        rows = _OnCluster(files, client, options, run)
+        sample = rows.draw()
+        spread = partial(parallel_config, "dask", client=client)
+        training = train_on_all(rows, sample, learn(sample.rows(), spread))
+    training.metadata["training"]["data"] = Path(str(data)).name
+    return training
+
+
+class _OnCluster:
+    """All rows of files that the workers of a cluster read, large files in parts."""
+
+    where = ""
+
+    def __init__(self, files, client, options, run):
+        self.file, self.options, self.run = files[0].whole, options, run
+        self._client, self._parts = client, parts_of(files, client)
+        on = plural(len(files), "file")
+        run.observer.step(f"drawing a sample of the rows {on}")
+        if len(self._parts) > len(files):
+            on += f" in {len(self._parts)} parts"
+        self.why = f"the table is {on} on {plural(len(client.nthreads()), 'worker')}"
+        self._values = Counter()  # how often each value of the target occurs
+
+    def draw(self):
+        """Rows drawn at random from all files; values of the target are counted."""
+        seed, parts = self.options.parameters.get("random_state"), self._parts
+        seeds = [None if seed is None else [seed, k] for k in range(len(parts))]
+        asked = dict(target=self.options.target, mark=self.options.unlabeled)
+        found = self._client.map(draw, parts, seeds, **asked, pure=False, key="fewlabels-draw")
+        drawn = Drawn(**asked, seed=seed)
+        for future in found:
+            some, counts = future.result()
+            drawn.join(some)
+            self._values.update(counts)
+        return drawn
+
+    def fit(self, training, estimator, n_rows):
+        """The training with a model fitted to all rows, how many it used, and their counts."""
+        from dask import delayed
+
+        import fewlabels.dask as machines
+
+        prepared, options = training.prepared, self.options
+        meaning = None
+        if options.target is not None:  # roles follow from values, the most frequent first
+            distinct = [value for value, _ in self._values.most_common()]
+            roles = roles_of(prepared, options, distinct)
+            meaning = pd.DataFrame({"keep": roles.keep}, index=np.array(distinct, dtype=object))
+            meaning["y"] = 0 if roles.y is None else roles.y
+        with_labels = meaning is not None and roles.y is not None
+        encode = delayed(encoded, nout=2, pure=False)
+        how = delayed(prepared.schema), delayed(prepared.encoder), options.target, options.missing
+        parts = [encode(file, *how, meaning) for file in self._parts]
+        kind = getattr(machines, f"Dask{type(estimator).__name__}")
+        machine = kind(**estimator.get_params(deep=False), client=self._client)
+        self.run.observer.step("training on all rows on the cluster")
+        fitted = fit_machine(
+            machine,
+            [X for X, _ in parts],
+            [y for _, y in parts] if with_labels else None,
+            self.run,
+            given=options.parameters,
+            search=SearchPlan(0.0),
+        )
+        counts = None
+        if with_labels:
+            count, answers = delayed(count_answers), machine.predict([X for X, _ in parts])
+            each = [
+                count(answer, y, prepared.choice.machine)
+                for answer, (_, y) in zip(answers, parts, strict=True)
+            ]
+            each = self._client.gather(self._client.compute(each))
+            counts = [_summed(some) for some in zip(*each, strict=True)]
+        fitted = fitted._replace(estimator=machine.to_local(), tuning=training.fitted.tuning)
+        return replace(training, fitted=fitted), machine.shape_fit_[0], counts
+
+
+def draw(file, seed, target, mark):
+    """What is drawn from a file, and how often each value of the target occurs in it."""
+    drawn, values = Drawn(target, mark, seed), Counter()
+    with contextlib.closing(iterate_tables(file, _ROWS)) as pieces:
+        for table, _, _ in pieces:
+            drawn.add(table)
+            if target in table.column_names:
+                values.update(text(table.column(target)).tolist())
+    return drawn, values
+
+
+def _summed(counts):
+    """Counts by class of several files, the last of which some may lack."""
+    return sum(np.pad(one, (0, max(map(len, counts)) - len(one))) for one in counts)
+
+
+def encoded(file, schema, encoder, target, missing, meaning):
+    """The rows of a file to learn from, encoded, and their labels.
+
+    ``meaning`` has ``keep`` and ``y`` of every value of the target; None without one.
+    """
+    tally = Tally(file, missing == "skip", ref("missing", "skip"))
+    rows, labels = [], []
+    with contextlib.closing(iterate_chunks(file, schema, tally, target=target)) as chunks:
+        for chunk in chunks:
+            X = encoder.transform(chunk.rows).astype(np.float32)
+            if meaning is not None:
+                of_rows = meaning.loc[chunk.target[chunk.complete]]
+                keep = of_rows["keep"].to_numpy()
+                X = X[keep]
+                labels.append(of_rows["y"].to_numpy()[keep])
+            rows.append(X)
+    tally.check()
+    X = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
+    return X, np.concatenate(labels) if labels else None

@@ -1,0 +1,80 @@
+"""A model as an ONNX file."""
+
+import json
+from pathlib import Path
+
+from .._util.messages import UserError, listing, quoted
+from ..tables.atomic import replacing
+from ..tables.models.files import damaged_model
+from ..tables.paths import check_output
+from .observer import job
+from .scorer import Scorer
+
+
+@job
+def export(model, out, *, dtype="float64", observer=None):
+    """Write a model as an ONNX file.
+
+    Parameters
+    ----------
+    model : path-like or TableFit
+        The model file, or what ``fit_table`` returned.
+    out : path-like
+        The file to write.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of numbers.
+    observer : Observer, optional
+        Receives the progress.
+
+    Returns
+    -------
+    dict
+        What was written, and what goes in and comes out of it.
+    """
+    if Path(out).suffix.lower() != ".onnx":
+        raise UserError(f"{out} must end in .onnx, not {quoted(Path(out).suffix)}.")
+    check_output(out, inputs=[model])
+    scorer = Scorer(model)
+    schema, metadata = scorer.schema, scorer.metadata
+    if not isinstance(metadata["created"], str):
+        raise damaged_model(scorer.source)
+    try:
+        from ..onnx.export import make_graph  # an extra
+
+        graph = make_graph(scorer.pipeline, dtype, scorer.answer.in_order, of_table=True)
+    except (ImportError, ValueError) as error:
+        raise UserError(f"{scorer.source} cannot be exported: {error}") from error
+    columns = json.dumps(schema.to_dict()["columns"])
+    props = {"model": Path(scorer.source).name, "created": metadata["created"], "columns": columns}
+    for key, value in props.items():
+        graph.metadata_props.add(key=key, value=value)
+    content = graph.SerializeToString()
+    with replacing(out) as temporary:
+        temporary.write_bytes(content)
+    kinds = {column.name: column.kind for column in schema.columns}
+    merged = [column.name for column in schema.columns if column.spellings]
+    notes = [
+        f"the graph accepts the categories of {listing(merged)} only in the model's spelling; "
+        "see its metadata property 'columns'"
+    ]
+    return {
+        "notes": notes if merged else [],
+        "model": scorer.source,
+        "output": str(out),
+        "machine": metadata["machine"],
+        "dtype": dtype,
+        "bytes": len(content),
+        "inputs": [_value(value, kinds.get(value.name)) for value in graph.graph.input],
+        "outputs": [_value(value) for value in graph.graph.output],
+    }
+
+
+def _value(value, kind=None):
+    """Name, type and shape of an input or output; None means any number of rows."""
+    from onnx import TensorProto
+
+    tensor = value.type.tensor_type
+    shape = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+    type_ = TensorProto.DataType.Name(tensor.elem_type).lower()
+    described = {"name": value.name, "type": type_, "shape": shape}
+    return {**described, "kind": kind} if kind else described

@@ -1,0 +1,101 @@
+"""Signatures and docstrings of functions that take the options of a schema."""
+
+import dataclasses
+import functools
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+
+from ..._util.messages import as_arguments
+from ..._util.option import declared, explained
+
+_Options = ParamSpec("_Options")
+_Result = TypeVar("_Result")
+_WIDTH = 91
+# The entry of a docstring whose indentation is gone: its first line and what is indented below.
+_ENTRY = re.compile(r"^\*\*options\b.*(?:\n+[ \t].*)*", re.MULTILINE)
+
+
+def takes(
+    schema: Callable[_Options, object],
+) -> Callable[[Callable[..., _Result]], Callable[Concatenate[Any, _Options], _Result]]:
+    """Decorate a function of ``data`` and ``**options`` with the options of a schema.
+
+    For type checkers and editors, the options are the arguments of the schema. At run time they
+    are in ``__signature__``, and the docstring's entry ``**options`` becomes an entry for each.
+    """
+
+    def decorate(function):
+        first, *_ = inspect.signature(function).parameters.values()
+        others = parameters(schema)
+        by_place = [one.name for one in others if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+        @functools.wraps(function)
+        def call(*given, **options):
+            if len(given) > 1 + len(by_place):
+                most = 1 + len(by_place)
+                raise TypeError(f"{function.__name__}() takes at most {most} arguments by place.")
+            return function(*given[:1], **dict(zip(by_place, given[1:], strict=False)), **options)
+
+        call.__signature__ = inspect.Signature([first, *others])
+        if function.__doc__:  # there is none under python -OO
+            call.__doc__ = with_entries(function.__doc__, entries(schema))
+        return call
+
+    return decorate
+
+
+def with_entries(doc, text):
+    """A docstring without indentation, where ``text`` is in place of the entry ``**options``.
+
+    Python 3.13 and later remove the indentation when they compile, earlier versions keep it.
+    """
+    doc = inspect.cleandoc(doc)
+    if len(_ENTRY.findall(doc)) != 1:
+        raise ValueError("The docstring needs exactly one entry **options among its parameters.")
+    return _ENTRY.sub(lambda _: text, doc)
+
+
+def parameters(schema):
+    """The options of a schema as parameters of a function."""
+    fields, kind = {field.name: field for field in dataclasses.fields(schema)}, inspect.Parameter
+    return [
+        kind(
+            name,
+            kind.KEYWORD_ONLY if fields[name].kw_only else kind.POSITIONAL_OR_KEYWORD,
+            default=fields[name].default,
+            annotation=fields[name].type,
+        )
+        for name in declared(schema)
+    ]
+
+
+def entries(schema):
+    """The options of a schema as the entries of a docstring."""
+    fields = {field.name: field for field in dataclasses.fields(schema)}
+    found = []
+    for name, option in declared(schema).items():
+        default = fields[name].default
+        shown = f'"{default}"' if isinstance(default, str) else repr(default)
+        found.append(f"{name} : {accepted(option, fields[name].type)}, default={shown}")
+        text = as_arguments(explained(option))
+        found += textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(found)
+
+
+def accepted(option, annotation):
+    """What an option accepts, in words."""
+    if option.accepts:
+        return option.accepts
+    if option.choices:
+        return f"{{{', '.join(_quoted(one) for one in option.choices)}}}"
+    kinds = [kind.__name__ for kind in get_args(annotation) or (annotation,)]
+    kinds = [kind for kind in kinds if kind != "NoneType" and not (kind == "str" and option.words)]
+    kinds += [_quoted(word) for word in option.words]
+    return " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
+
+
+def _quoted(text):
+    return f'"{text}"'

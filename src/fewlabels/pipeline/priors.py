@@ -1,0 +1,127 @@
+"""The share of positives among the unlabelled rows of a table."""
+
+import time
+
+import numpy as np
+
+from .._util.messages import UserError, listing, plural, quoted, ref
+from .._util.option import Option, Range, declared
+from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
+from ..class_prior.finding import doubts
+from ..class_prior.uncertainty import is_determined
+from ..rows.row_order import value_order
+from ..tables.given import source_of
+from ..tables.reading.options import ReadingOptions
+from ..tables.reading.training import read_training
+from .observer import job, listening
+from .options.fit import ENCODING
+from .tasks import finite, positive_unlabelled
+from .training.choice import options_of
+from .training.encoding import encode
+
+_CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
+# Options of a fit that say which rows a prior is estimated from.
+_OF_ROWS = ("positive", *ENCODING, *declared(ReadingOptions))
+
+
+@job
+def prior(
+    data,
+    target,
+    *,
+    method="auto",
+    confidence=0.9,
+    convention="unlabeled",
+    n_jobs=None,
+    seed=0,
+    observer=None,
+    **options,
+):
+    """Estimate the class prior of a table.
+
+    Parameters
+    ----------
+    data, target
+        As in :func:`fewlabels.fit_table`.
+    method, confidence, convention, n_jobs, seed
+        As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
+    observer : Observer, optional
+        Names settings in errors and notes.
+    **options
+        ``positive``, options of columns and options of reading as in
+        :func:`fewlabels.fit_table`.
+
+    Returns
+    -------
+    dict
+        Estimate (None if the interval is too wide for one), interval, counts and seconds.
+    """
+    _CONFIDENCE.checked("confidence", confidence)
+    for name in options:
+        if name not in _OF_ROWS:
+            raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")
+    asked = options_of(
+        {"target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options}
+    )
+    if method not in ("auto", *METHODS):
+        raise UserError(
+            f"Unknown {ref('method', text=method)}; use {listing(['auto', *METHODS], limit=20)}."
+        )
+    started = time.perf_counter()
+    data = source_of(data, **asked.reading)
+    file = read_training(data, **asked.columns)
+    _check_classes(file.labels)
+    roles = positive_unlabelled.roles(file, "pusvm", asked)
+    _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)
+    # As a fit gives them to the estimator, so that both find the same prior.
+    order = value_order(X, found.y > 0, np.ones(X.shape[0]))
+    try:
+        with listening() as messages:
+            result = estimate_prior(
+                X[order],
+                found.y[order],
+                method,
+                confidence=confidence,
+                random_state=seed,
+                n_jobs=n_jobs,
+            )
+    except ValueError as error:
+        raise UserError(error) from error
+    n_positive = int(found.y.sum())
+    determined = is_determined((result.low, result.high))
+    values = [result.prior, result.low, result.high]
+    ends = (result.low * (len(found.y) - n_positive), result.high * (len(found.y) - n_positive))
+    caution = doubts(result, len(found.y) - n_positive).rstrip(".") or None
+    if convention == "pooled":
+        values = [pooled_from_unlabeled(v, n_positive, len(found.y) - n_positive) for v in values]
+    if not determined:
+        values[0] = None
+    return {
+        "data": str(data),
+        "target": target,
+        **roles.facts,
+        **dict(zip(("prior", "low", "high"), map(finite, values), strict=True)),
+        # Of the unlabelled rows, whatever the convention.
+        **dict(zip(("rows_low", "rows_high"), map(round, ends), strict=True)),
+        "caution": caution and observer.words(caution),
+        "confidence": result.confidence,
+        "convention": convention,
+        "method": result.method,
+        "rows_read": file.n_rows,
+        "rows_labeled": n_positive,
+        "rows_unlabeled": len(found.y) - n_positive,
+        "seconds": time.perf_counter() - started,
+        "notes": [observer.words(note) for note in found.notes + text_notes + messages],
+    }
+
+
+def _check_classes(labels):
+    """Refuse several classes and unlabelled rows, whose shares another job estimates."""
+    if len(labels.names) + (labels.n_blank > 0) < 3:
+        return
+    blanks = f" and {plural(labels.n_blank, 'blank')}" if labels.n_blank else ""
+    raise UserError(
+        f"{labels.where} has {labels.shown()}{blanks}, but a prior is the share of one class: "
+        "blank the cells of all other classes, or use 'fewlabels fit' with "
+        f"{ref('class_ratio', 'estimate')} for all shares among the unlabelled rows."
+    )

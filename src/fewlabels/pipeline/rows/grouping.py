@@ -1,0 +1,190 @@
+"""Rows that are held out together and count once: copies, near-copies, one identifier's rows."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..._util.messages import plural, quoted, ref
+from ...rows.near_copies import near_copies
+from ...rows.repeats import Groups, joined_groups, labels_agree, repeated_rows
+from ...tables.columns.column import blank, is_number, numbers, text
+from ...tables.columns.profile import MANY_CATEGORIES, is_identifier_name
+
+# What becomes of groups, with labels and without.
+_ONCE, _ONE = "are held out together and count once", "only one of each is used"
+# Rows of an identifier, on average, beyond which it rather is a category of many rows, and values
+# that have to repeat.
+_MOST_ROWS, _FEWEST = 20.0, 4
+# How many of so many rows are nearer to one with the same identifier than to another.
+_CLOSE, _COMPARED = 0.8, 500
+# Rows that near-copies are looked for among.
+_NEAR = 2000
+
+
+class Grouping(NamedTuple):
+    """Numbers of groups by row, None where every row is its own, and notes for the user."""
+
+    groups: Groups | None
+    notes: list[str]
+
+
+def with_identifier(file: Any, roles: Any, task: Any) -> Any:
+    """Return the file with a repeated identifier as its groups, if its rows are alike."""
+    if file.groups is not None or not isinstance(file.content, pa.Table):
+        return file
+    keep = np.flatnonzero(roles.keep)
+    table = file.content.take(pa.array(keep))
+    codes = None if roles.y is None else _codes(roles.y[keep], task)
+    for name in table.column_names:
+        if name in file.asked or not _may_identify(name, table.column(name)):
+            continue
+        groups = _groups_of_values(table, name)
+        sizes = np.bincount(groups)
+        sizes = sizes[sizes > 1]
+        if len(sizes) < _FEWEST or sizes.mean() > _MOST_ROWS:
+            continue
+        if (codes is not None and labels_agree(groups, codes)) or _are_close(table, name, groups):
+            return replace(file, groups=name)
+    return file
+
+
+def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
+    """Find rows that belong together among those ``found`` in a ``file``, encoded as ``X``."""
+    codes = None if found.y is None else _codes(found.y, task)
+    parts: list[Groups] = []
+    notes: list[str] = []
+    if file.groups is not None:
+        rows = file.content.take(pa.array(found.numbers - 1))
+        of_column = _groups_of_values(rows, file.groups)
+        parts.append(of_column)
+        notes.append(_of_column(file.groups, of_column, codes))
+    copies = repeated_rows(X, codes)
+    if copies is not None:
+        parts.append(copies)
+        notes.append(_of_copies(copies, codes))
+    near = None if file.groups is not None else _near(X, codes)
+    if near is not None:
+        parts.append(near)
+        notes.append(_of_near_copies(near, copies, codes))
+    groups = joined_groups(parts)
+    if groups is None or groups.max() == len(groups) - 1:
+        return Grouping(None, notes)
+    return Grouping(groups, notes)
+
+
+def one_of_each(groups: Groups) -> NDArray[np.intp]:
+    """Return a row of each group, drawn at random, in the order of the rows."""
+    order = np.random.default_rng(0).permutation(len(groups))
+    return np.sort(order[np.unique(groups[order], return_index=True)[1]])
+
+
+def _codes(y: Any, task: Any) -> NDArray[np.intp]:
+    """Numbers of classes, and -1 for rows without a label."""
+    return np.where(task.is_known(y), np.asarray(y), -1).astype(np.intp)
+
+
+# -- identifiers ---------------------------------------------------------------------------------
+
+
+def _may_identify(name: str, cells: Any) -> bool:
+    """Whether a column is an identifier by its name, or has too many texts for a category."""
+    if is_identifier_name(name):
+        return True
+    if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
+        return False
+    n_values = len(cells.unique())
+    return n_values > MANY_CATEGORIES and 2 * n_values > len(cells)
+
+
+def _groups_of_values(table: Any, name: str) -> Groups:
+    """Numbers of the values of a column; each blank cell is its own."""
+    cells = text(table.column(name))
+    groups = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)[1].ravel()
+    gaps = np.flatnonzero(blank(cells))
+    groups[gaps] = groups.max(initial=0) + 1 + np.arange(len(gaps))
+    return np.unique(groups, return_inverse=True)[1].ravel()
+
+
+def _are_close(table: Any, identifier: str, groups: Groups) -> bool:
+    """Whether most rows are nearer to one of their group than to one of another, by numbers."""
+    columns = [
+        numbers(cells)[0]
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+        if name != identifier and is_number(cells.type)
+    ]
+    if not columns:
+        return False
+    rows = np.column_stack(columns)
+    with np.errstate(all="ignore"):
+        rows = np.nan_to_num((rows - np.nanmean(rows, axis=0)) / np.nanstd(rows, axis=0))
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(groups))
+    order = order[np.argsort(groups[order], kind="stable")]
+    first = np.flatnonzero(groups[order][1:] == groups[order][:-1])
+    first = rng.permutation(first)[:_COMPARED]
+    one, same = order[first], order[first + 1]
+    other = rng.integers(len(groups), size=len(one))
+    usable = groups[other] != groups[one]
+    inside, across = (np.square(rows[one] - rows[b]).sum(axis=1) for b in (same, other))
+    return bool(usable.any() and np.mean((inside < across)[usable]) >= _CLOSE)
+
+
+# -- near-copies ---------------------------------------------------------------------------------
+
+
+def _near(X: Any, codes: NDArray[np.intp] | None) -> Groups | None:
+    """Groups of nearly equal rows, of many rows among labelled ones and some others."""
+    n = X.shape[0]
+    known = np.ones(n, bool) if codes is None else codes >= 0
+    order = np.random.default_rng(0).permutation(n)
+    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:_NEAR])
+    found = near_copies(X[rows], known[rows])
+    if found is None:
+        return None
+    groups = np.arange(n) + n
+    groups[rows] = found
+    return np.unique(groups, return_inverse=True)[1].ravel()
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+
+def _counted(groups: Groups, codes: NDArray[np.intp] | None) -> tuple[NDArray[np.intp], str, str]:
+    """Sizes of the groups of labelled rows, or of all if these don't repeat; what they are."""
+    rows, kind = groups, "row"
+    if codes is not None:
+        known = groups[codes >= 0]
+        if len(np.unique(known)) < len(known):
+            rows, kind = known, "labelled row"
+    return np.unique(rows, return_counts=True)[1], kind, _ONE if codes is None else ""
+
+
+def _of_copies(groups: Groups, codes: NDArray[np.intp] | None) -> str:
+    sizes, kind, what = _counted(groups, codes)
+    why = f"more often than chance allows: {what or f'copies {_ONCE}'}"
+    if (sizes == sizes[0]).all():
+        return f"{plural(len(sizes), kind)} occur {sizes[0]} times each, {why}"
+    return f"{sizes.sum() - len(sizes)} of {plural(int(sizes.sum()), kind)} repeat others, {why}"
+
+
+def _of_near_copies(groups: Groups, copies: Groups | None, codes: NDArray[np.intp] | None) -> str:
+    sizes, kind, what = _counted(groups, codes)
+    n = int(sizes[sizes > 1].sum())
+    return (
+        f"{n} of {plural(int(sizes.sum()), kind)} are nearly equal to others, such as visits of a "
+        f"patient: {what or f'these {_ONCE}'}; {ref('groups', some='COLUMN')} says which rows "
+        "belong together"
+    )
+
+
+def _of_column(name: str, groups: Groups, codes: NDArray[np.intp] | None) -> str:
+    sizes, kind, what = _counted(groups, codes)
+    if (sizes == 1).all():
+        return f"{ref('groups', name)} has no effect, because its values are all different"
+    return (
+        f"{quoted(name)} has {plural(len(sizes), 'value')} in {plural(int(sizes.sum()), kind)}: "
+        f"{what or f'rows with the same value {_ONCE}'}"
+    )

@@ -1,0 +1,126 @@
+"""A model and what it says of rows: scores, what they mean, p-values or probabilities."""
+
+import copy
+import os
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._util.messages import UserError, ref
+from ..base.locking import snapshot_of
+from ..tables.encoding.fit import count_wordless, known_categories
+from ..tables.models.contents import no_signal
+from ..tables.models.files import damaged_model, load_model
+from ..tasks import task_of
+from .answers import ClassAnswer
+from .options.fit import check
+from .tasks import steps_of
+
+
+def answer_of(metadata, more=None):
+    """How the model that says this of itself answers; ``more`` says how sure a score is."""
+    return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
+
+
+class Scorer:
+    """A model, from a file or a :class:`TableFit`, ready to score.
+
+    Has what the file holds (``pipeline``, ``schema``, ``metadata``), its name ``source``, what
+    scores mean (``answer``), and the categories seen in training by column (``known``).
+    ``wordless`` counts texts without a known word, by column. ``empty_rows`` is what becomes of
+    rows without any value; None: what the model says.
+    """
+
+    def __init__(self, model, n_jobs=None, empty_rows=None):
+        is_file = isinstance(model, str | os.PathLike)
+        self.source = str(model) if is_file else "the model"
+        if is_file:
+            self.pipeline, self.schema, self.metadata = load_model(model)
+        else:
+            self.schema, self.metadata = model.schema, model.metadata
+            self.pipeline = snapshot_of(model.model)
+        if empty_rows is not None:
+            check(empty_rows=empty_rows)
+            if self.schema.empty_rows:
+                self.schema = replace(self.schema, empty_rows=empty_rows)
+        self._machine = self.pipeline[-1]
+        if n_jobs is not None:
+            self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
+            self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
+        self.known = known_categories(self.pipeline[0], self.schema)
+        self.wordless = Counter()
+        more = self._more()
+        # Without a signal or a curve the column of probabilities is there, and blank.
+        is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
+        if no_signal(self.metadata["training"]) is not None:
+            is_known = False
+        self._gives = more if is_known else None
+        try:
+            self.answer = answer_of(self.metadata, more)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged_model(self.source) from error
+
+    def score(self, chunk, data, done):
+        """Scores of a piece, and p-values or probabilities where the model has any.
+
+        Of several classes there is one for each, in a column. NaN for rows that are not complete,
+        and -inf for rows without any value that count as outside.
+        ``done`` rows of ``data`` came before, for messages.
+        """
+        complete, of_class = chunk.complete, isinstance(self.answer, ClassAnswer)
+        shape = (len(complete), len(self.answer.labels)) if of_class else len(complete)
+        scores = np.full(shape, np.nan)
+        more = None if self.answer.more is None else np.full(shape, np.nan)
+        if self.schema.empty_rows == "alarm":
+            # Nothing is further outside, so the p-value is the smallest.
+            scores[chunk.empty] = -np.inf
+            if self._gives == "p_value":
+                more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
+        if complete.any():
+            scores[complete], found = self.of(chunk.rows)
+            if more is not None and found is not None:
+                more[complete] = found
+        finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
+        failed = np.flatnonzero(complete & ~finite)
+        if failed.size and np.isneginf(getattr(self._machine, "offset_", 0.0)):
+            raise UserError(
+                f"{self.source} flags no row, because it was calibrated on too few distinct "
+                f"rows; fit it again with a larger {ref('target_fpr')}, or without one."
+            )
+        if failed.size:
+            raise UserError(
+                f"Row {done + failed[0] + 1} of {data} is too far from the training rows to be "
+                "scored; check its numbers."
+            )
+        return scores, more
+
+    def of(self, rows):
+        """Scores of complete rows, and what comes with them.
+
+        The kernel is evaluated once for both, but for a PUEnsemble.
+        """
+        X = self.pipeline[:-1].transform(rows)
+        self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
+        machine = self._machine
+        if self._gives == "p_value":
+            # Decisions of a calibrated machine are these differences to the last bit.
+            scores = machine.score_samples(X)
+            return scores - machine.offset_, machine.conformal_.p_values(scores)
+        decisions = machine.decision_function(X)
+        if self._gives is None:
+            return decisions, None
+        chances = machine.curve_(decisions)
+        return decisions, chances[:, 1] if decisions.ndim == 1 else chances
+
+    def _more(self):
+        """What the model says next to scores, by name of its column; None for nothing.
+
+        It depends on what was requested, not on what the fit found: the column is blank where
+        nothing is known.
+        """
+        if hasattr(self._machine, "p_values"):
+            return None if self._machine.target_fpr is None else "p_value"
+        asked = getattr(self._machine, "probability", "requested")
+        return None if asked is None else "probability"

@@ -1,0 +1,327 @@
+"""A model in lines for people, from what its file says: what was found, and how it was fitted.
+
+The command line prints these names and values, and so does a ``TableFit``. A line is there if the
+file has the fact that it shows. Values may name options, for whoever shows them to render.
+"""
+
+from typing import Any
+
+from .._util.messages import quoted, ref
+from ..tables.models.contents import (
+    CANNOT_TELL,
+    NOT_REJECTED,
+    NOT_TESTED,
+    RANDOM_OF_ALL,
+    RANDOM_SAMPLE,
+    REJECTED,
+    are_unlike,
+    assumption,
+    cautions,
+)
+from . import words
+
+# A fit that takes so many times the time budget says what took so long.
+_OVER = 1.1
+# What a caution may begin with to be the name of its line.
+_LONGEST_NAME = 10
+
+
+def answer(metadata):
+    """What speaks against the model, and what was found."""
+    return [*map(_caution, cautions(metadata["training"])), *findings(metadata)]
+
+
+def findings(metadata):
+    """What was found and how certain it is: names and values, None for no line."""
+    training = metadata["training"]
+    return [
+        ("delivered", (training.get("delivered") or {}).get("sentence")),
+        ("training rows outside", _outside(training)),
+        ("threshold", _threshold(training)),
+        ("predicted", _predicted(training)),
+        ("predicted positive", _predicted_positive(training)),
+        ("class prior", _prior(training)),
+        *_expected(training),
+        ("held-out ROC AUC", _area(training)),
+        ("assumes", _assumption(training)),
+        *_compared(training.get("baselines") or {}),
+        ("converged", None if training["converged"] else "no, stopped early"),
+    ]
+
+
+def details(metadata):
+    """How a model was fitted: names and values, None for no line."""
+    training = metadata["training"]
+    rows = training["rows"]
+    read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
+    why = training.get("choice")
+    return [
+        ("model", None if why is None else f"{metadata['machine']}: {why}"),
+        ("anomalies", training.get("odd_rows")),
+        *_settings(training.get("settings")),
+        ("rows", f"{rows:,}{read}"),
+        ("columns", _columns(metadata["schema"])),
+        *_labels(training),
+        ("lambda", words.number(training.get("lam"))),
+        ("support vectors", _support_vectors(training)),
+        ("radius", words.number(training.get("radius"))),
+        ("KKT violation", _violation(training)),
+        ("objective", words.number(training["objective"])),
+        ("duality gap", words.gap(training["duality_gap"])),
+        ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
+        ("seconds", _seconds(training)),
+        ("over budget", _over_budget(training)),
+        ("rows stored", _held(training)),
+        ("updates", _updates(training.get("updates"))),
+    ]
+
+
+def _caution(sentence):
+    """A line that begins with what is wrong."""
+    start, colon, rest = sentence.partition(": ")
+    is_short = colon and len(start) <= _LONGEST_NAME
+    return (start.lower(), rest) if is_short else ("caution", sentence)
+
+
+# -- findings -------------------------------------------------------------------------------------
+
+
+def _outside(training):
+    """Rows outside the boundary, perhaps counted on some of the rows."""
+    if "rows_outside" not in training:
+        return None
+    counted = training["rows_counted"]
+    sample = "" if counted == training["rows"] else f" of {counted:,} counted"
+    return words.share(training["rows_outside"], counted) + sample
+
+
+def _threshold(training):
+    """Which rate of false alarms the threshold is calibrated for, and on what."""
+    rate = training.get("target_fpr")
+    if rate is None:
+        return None
+    n = training["calibration_rows"]
+    if n + 1 < 1 / rate:
+        return f"flags no row: {n:,} rows are too few for a rate of {words.percent(rate)}"
+    rows = f"{n:,} rows held out from training"
+    if n == training["rows"]:
+        rows = f"all {n:,} rows, each scored as if it were new"
+    most = "" if training.get("clean") else "at most about "
+    return f"{most}{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
+
+
+def _predicted(training):
+    """The classes that unlabelled rows are given."""
+    found = training.get("unlabeled_predicted")
+    if not found or not training["rows_unlabeled"]:
+        return None
+    whole = training["rows_unlabeled"]
+    shares = ", ".join(f"{quoted(name)} {words.share(n, whole)}" for name, n in found.items())
+    return f"{shares} of the unlabelled rows"
+
+
+def _predicted_positive(training):
+    found = training.get("unlabeled_predicted_positive")
+    if found is None:
+        return None
+    return f"{words.share(found, training['rows_unlabeled'])} of the unlabelled rows"
+
+
+def _prior(training):
+    """The class prior, whether it was given, and how certain it is."""
+    low, high = training.get("prior_low"), training.get("prior_high")
+    if training.get("prior") is None and low is None:
+        return None
+    level = training["prior_confidence"]
+    if training["prior"] is None:
+        return (
+            f"between {low:.3g} and {high:.3g} of the unlabelled rows, "
+            f"{_counts(training)} ({words.percent(level)} CI): the data don't determine it, and "
+            f"the threshold uses {training['prior_used']:.3g}"
+        )
+    value = f"{training['prior']:.3g} of the unlabelled rows{_pooled(training)}"
+    if not training["prior_estimated"]:
+        return f"{value}, as given"
+    ends = words.interval(low, high)
+    return f"{value}, estimated; {words.percent(level)} CI {ends}, {_counts(training)}"
+
+
+def _counts(training: dict[str, Any]) -> str:
+    """Ends of the interval of the number of positive rows."""
+    ends = (training[f"prior_{end}"] * training["rows_unlabeled"] for end in ("low", "high"))
+    return "{:,.0f} to {:,.0f} rows".format(*ends)
+
+
+def _pooled(training):
+    """The prior among all rows; blank if only a sample of the table was used."""
+    if training["rows"] < training["rows_read"]:
+        return ""
+    labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
+    share = (labeled + training["prior"] * unlabeled) / (labeled + unlabeled)
+    return f" ({share:.3g} of all rows)"
+
+
+def _expected(training):
+    """Error rates that the report estimated, by their usual names."""
+    labels = training.get("labels_at_random") or {}
+    is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
+    doubted = ", probably too high" if is_high else ""
+    doubted += ", on rows like the labelled ones" if are_unlike(training) else ""
+    for name, rate in (training.get("expected") or {}).items():
+        value = "not determined by the data" if rate["value"] is None else f"{rate['value']:.3g}"
+        if rate["low"] is not None:
+            value += f" (90 % CI {words.interval(rate['low'], rate['high'])})"
+        yield name, value + doubted
+
+
+def _area(training):
+    """The ROC AUC of the test against chance, where no error rates are known."""
+    signal = training.get("signal") or {}
+    if training.get("expected") or not signal.get("found"):
+        return None
+    ends = words.interval(signal["low"], signal["high"])
+    about = f"99 % CI {ends}; chance is 0.5"
+    if "positive" in training:
+        best = signal.get("best")
+        about = f"against unlabelled rows; {about}"
+        about += "" if best is None else f", and a perfect model has {best:.3g}"
+    return f"{signal['area']:.3g} ({about})"
+
+
+def _assumption(training):
+    """What the figures assume, and what to do if that is wrong."""
+    assumed = assumption(training)
+    if assumed is None:
+        return None
+    outcome = (training.get("labels_at_random") or {}).get("outcome")
+    tested = {
+        REJECTED: "which the test rejects",
+        CANNOT_TELL: "which the test could not decide",
+        NOT_TESTED: "which was not tested",
+        NOT_REJECTED: "which the test does not reject",
+    }
+    if outcome in tested:
+        assumed += f", {tested[outcome]}"
+    if are_unlike(training):
+        return f"{assumed}, which the columns contradict"
+    option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(assumption(training))
+    is_open = outcome != REJECTED and option is not None
+    return f"{assumed} (if not, pass {ref(option)})" if is_open else assumed
+
+
+def _compared(facts):
+    """What a comparison with other methods has found, and on which rows."""
+    measure, verdict = facts.get("measure") or "", facts.get("verdict")
+    is_scored = verdict and facts.get("table") and not measure.startswith("none")
+    return [
+        ("comparison", verdict),
+        ("", f"Measured: {measure}." if is_scored else None),
+        ("", f"{facts['caution']}." if facts.get("caution") else None),
+        ("instead", facts.get("instead")),
+    ]
+
+
+# -- details --------------------------------------------------------------------------------------
+
+
+def _settings(text):
+    """A line for the settings, and one for each thing that follows from the labels."""
+    first, *others = [None] if text is None else text.split("; ")
+    return [("settings", first), *(("", other) for other in others)]
+
+
+def _columns(schema):
+    """The columns of a schema (as a dict) in a few words."""
+    total = schema["n_columns"]
+    if schema["layout"] != "table":
+        return f"{total:,} ({schema['layout']} matrix)"
+    categories = [c["categories"] for c in schema["columns"] if c["kind"] == "category"]
+    dates, truth = (sum(c["kind"] == k for c in schema["columns"]) for k in ("date", "boolean"))
+    texts = [c["words"] for c in schema["columns"] if c["kind"] == "text"]
+    parts = []
+    if numbers := total - len(categories) - dates - truth - len(texts):
+        parts.append(f"{numbers:,} of numbers")
+    if dates:
+        parts.append(f"{dates:,} of dates")
+    if truth:
+        parts.append(f"{truth:,} of yes and no")
+    if categories:
+        parts.append(f"{len(categories):,} of categories with {sum(categories):,} values")
+    if texts:
+        parts.append(f"{len(texts):,} of texts with {sum(texts):,} terms")
+    return f"{total:,} ({', '.join(parts)})"
+
+
+def _labels(training):
+    """Labelled and unlabelled rows."""
+    if "rows_labeled" not in training:
+        return []
+    labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
+    if isinstance(labeled, dict):
+        known = "labelled", f"{sum(labeled.values()):,} rows: {words.counted(labeled)}"
+    else:
+        known = "positive", f"{labeled:,} rows labelled {quoted(training['positive'])}"
+    return [known, ("unlabelled", f"{unlabeled:,} rows, {words.mark(training['unlabeled'])}")]
+
+
+def _support_vectors(training):
+    """How many, and their share of the rows; None for methods that have none."""
+    found = training["support_vectors"]
+    if found is None:
+        return None
+    shown = words.share(found, training["rows"])
+    unlabeled = training.get("support_vectors_unlabeled")
+    return shown if unlabeled is None else f"{shown}, {unlabeled:,} of them unlabelled rows"
+
+
+def _violation(training):
+    """How exact a local optimum is, which a model of classes is."""
+    return words.number(training["violation"]) if "classes" in training else None
+
+
+def _seconds(training):
+    seconds, choosing = words.number(training["seconds"]), _seconds_choosing(training)
+    if choosing is not None:
+        seconds += f", choosing settings {words.number(choosing)}"
+    if "seconds_in_all" in training:
+        seconds += f", total {words.number(training['seconds_in_all'])}"
+    return seconds
+
+
+def _seconds_choosing(training):
+    """How long the search took without the fit at its end; None without a search."""
+    tuning = training.get("tuning")
+    if not tuning:
+        return None
+    return tuning["seconds"] - tuning["fit_seconds"]
+
+
+def _over_budget(training):
+    """What took the time of a fit that took clearly longer than it should have."""
+    spent, total = training.get("budget") or {}, training.get("seconds_in_all", 0.0)
+    budget = spent.get("seconds")
+    if not budget or total <= _OVER * budget:
+        return None
+    parts = {
+        "start and reading": spent.get("reading"),
+        "settings and fit": spent.get("choosing"),
+        "comparison": spent.get("comparing"),
+        "report": spent.get("reporting"),
+    }
+    shown = {name: seconds for name, seconds in parts.items() if seconds is not None}
+    rest = "training on all rows and others" if training.get("in_pieces") else "tests and others"
+    shown[rest] = max(0.0, total - sum(shown.values()))
+    listed = ", ".join(f"{name} {words.number(seconds)}" for name, seconds in shown.items())
+    return f"{words.number(total)} of {budget:g} s: {listed}"
+
+
+def _held(training):
+    if not training.get("rows_held"):
+        return None
+    return f"{training['rows']:,}, so that 'fewlabels update' can add to them"
+
+
+def _updates(updates):
+    if not updates:
+        return None
+    return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"

@@ -1,0 +1,97 @@
+"""Training on rows of one class."""
+
+from ..._util.messages import ref
+from ...one_class.task import ONE_CLASS
+from ...tables.columns import target as rows_of
+from ..answers import Answer
+from . import Choice, finite
+
+# Settings that speak of one ball around all rows, and of bags.
+OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
+OF_BAGS = ("n_bags", "bag_size", "trim")
+# Fewer rows are not split into bags.
+FEWEST = 40
+# What learns from all rows of a file.
+ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
+# Rows of training whose side is counted for the summary.
+_COUNTED_ROWS = 20_000
+
+
+def roles(file, machine, options):
+    """Every row, or only rows of the normal class."""
+    if file.labels is None:
+        return rows_of.every_row(file.n_rows)
+    return rows_of.normal_rows(file.labels, options.normal)
+
+
+def for_rows(settings, roles, options):
+    """The settings; none of them depends on the rows."""
+    return settings
+
+
+def choose(why, options, n_known, n_rows, seconds):
+    """One ball for rows known to be normal, where it does better, and bags for others."""
+    given = options.parameters
+    if n_known < FEWEST and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; {n_known} rows are too few for an ensemble")
+    said = [ref(name) for name in OF_ONE_BALL if name in given]
+    if given.get("target_fpr") == "none":
+        said.append(ref("target_fpr", "none"))
+    if said and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
+    if options.clean and seconds > 0 and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
+    return Choice(ONE_CLASS.usual, why)
+
+
+def why_tuned(tuning):
+    """How settings were chosen."""
+    table = tuning.candidates
+    share = table["trim"].iloc[0]
+    if "bag_size" in table:
+        return _of_bags(share)
+    share = float(share)
+    if not share:
+        return f"a rule based on distances between rows ({ref('clean', True)}: no anomalies)"
+    return (
+        f"a rule based on distances between rows, without the most distant {100 * share:g} "
+        f"%, which may be anomalies ({ref('clean', True)} if there are none)"
+    )
+
+
+def _of_bags(share):
+    if not share:
+        return f"a rule: bags use all their rows ({ref('clean', True)}: no anomalies)"
+    return f"a rule: {of_every_bag(share)} ({ref('clean', True)} if there are no anomalies)"
+
+
+def of_every_bag(trim):
+    """What becomes of anomalies in bags, in words."""
+    if trim == "auto":
+        return "bags drop their most distant rows if the data suggest it"
+    return f"each bag drops its most distant {100 * trim:g} %"
+
+
+def figures(estimator, X, labeled, counted):
+    """Figures of the threshold and the boundary."""
+    from ...one_class.left_out import count_outside  # slow to import, and prior needs none
+
+    step = -(-X.shape[0] // _COUNTED_ROWS)
+    outside = count_outside(estimator, X[::step])
+    target_fpr = estimator.target_fpr
+    calibrated = {}
+    if target_fpr is not None:
+        calibrated = {"calibration_rows": len(estimator.calibration_scores_)}
+    return {
+        "target_fpr": target_fpr,
+        **calibrated,
+        "radius": finite(getattr(estimator, "radius_", None)),
+        "rows_outside": outside.outside,
+        "rows_counted": outside.counted,
+        "rows_left_out": outside.left_out,
+    }
+
+
+def answer(training, more):
+    """Inside or outside."""
+    return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)

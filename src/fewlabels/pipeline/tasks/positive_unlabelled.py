@@ -1,0 +1,112 @@
+"""Training on positive and unlabelled rows."""
+
+import numpy as np
+
+from ..._util.messages import UserError, ref
+from ...class_prior import unlabeled_from_pooled
+from ...class_prior.uncertainty import is_determined
+from ...tables.columns import target as rows_of
+from ..answers import Answer
+from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
+
+# Level of the interval that PUSVM gives with an estimated prior.
+PRIOR_CONFIDENCE = 0.9
+_OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
+# What learns from all rows of a file.
+ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
+# Share of the time budget that a fit of an ensemble may take.
+_A_FIT = 0.1
+
+
+def roles(file, machine, options):
+    """The rows of the positive class, and all others."""
+    return rows_of.positive_rows(file.labels, options.positive)
+
+
+def for_rows(settings, roles, options):
+    """The settings with the prior among the unlabelled rows, which may be given among all rows."""
+    prior = settings.get("prior")
+    if options.prior_convention != "pooled" or prior is None:
+        return settings
+    n_positive = int(np.count_nonzero(roles.y == 1))
+    n_unlabeled = int(np.count_nonzero(roles.y == 0))
+    n_rows = n_positive + n_unlabeled
+    if not n_unlabeled or prior * n_rows <= n_positive:
+        raise UserError(
+            f"{ref('prior', prior)} with {ref('prior_convention', 'pooled')} leaves no positive "
+            f"row among the unlabelled ones: {n_positive:,} of {n_rows:,} rows are labelled "
+            f"already ({n_positive / n_rows:.4g}); pass a larger share."
+        )
+    return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
+
+
+def choose(why, options, n_known, n_rows, seconds):
+    """The ensemble, where its fit takes a small part of the time."""
+    given = options.parameters.keys()
+    if "n_bags" in given:
+        return Choice("pu-ensemble", why)
+    expected = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_known**2)
+    because = ""
+    if options.rows:
+        because = f"{ref('rows', True)} needs a model that can be updated"
+    elif given & _OF_PUSVM:
+        because = f"{ref(min(given & _OF_PUSVM))} selects it"
+    elif not seconds:
+        because = f"quicker than a pu-ensemble ({ref('time_budget', 0)})"
+    elif expected > _A_FIT * seconds:
+        because = (
+            f"a pu-ensemble, which is usually more accurate, would take {expected:.2g} s per fit; "
+            f"raise {ref('time_budget')} or pass {ref('machine', 'pu-ensemble')} to use it"
+        )
+    if because:
+        return Choice("pusvm", f"{why}; {because}")
+    return Choice(
+        "pu-ensemble",
+        f"{why}; usually more accurate than a pusvm, but without updates (pass "
+        f"{ref('rows', True)} for a pusvm)",
+    )
+
+
+def why_tuned(tuning):
+    """How settings were chosen."""
+    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+    if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
+        return why_trees(tuning, ended)
+    if len(table) < 2:
+        return f"defaults; {not_compared(tuning)}"
+    rank = "best" if tuning.chosen else "tied for best"
+    return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
+
+
+def figures(estimator, X, labeled, counted):
+    """Figures of the prior and of the rows that are predicted positive."""
+    (n_labeled,) = labeled.values()
+    interval, prior = estimator.prior_interval_, finite(estimator.prior_)
+    # The transduction gives labelled rows their own labels.
+    others, found = counted or transduced(estimator)
+    return {
+        "rows_labeled": n_labeled,
+        "rows_unlabeled": others + found - n_labeled,
+        "unlabeled_predicted_positive": found - n_labeled,
+        # The estimate that the threshold uses; no figure to report where it isn't determined.
+        "prior": prior if is_determined(interval) else None,
+        "prior_used": prior,
+        "prior_estimated": interval is not None,
+        "prior_low": None if interval is None else finite(interval[0]),
+        "prior_high": None if interval is None else finite(interval[1]),
+        "weighted_by_propensities": getattr(estimator, "propensity_weights_", None) is not None,
+        "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
+        "lam": finite(getattr(estimator, "lam_", None)),
+        "support_vectors_unlabeled": int(getattr(estimator, "n_support_", [0])[0]),
+    }
+
+
+def answer(training, more):
+    """Positive or not."""
+    return Answer(
+        ("positive", "not_positive"),
+        (training["positive"], training["unlabeled"]),
+        False,
+        flag="positive",
+        more=more,
+    )

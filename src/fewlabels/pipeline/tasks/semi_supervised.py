@@ -1,0 +1,113 @@
+"""Training on a few labelled rows of several classes."""
+
+from collections.abc import Mapping
+
+from sklearn.base import BaseEstimator
+
+from ..._util.messages import UserError, listing, quoted, ref
+from ...positive_unlabelled.task import POSITIVE_UNLABELLED
+from ...semi_supervised.task import CLASSIFICATION
+from ...tables.columns import target as rows_of
+from ...tables.columns.column import number_text
+from ..answers import Answer, ClassAnswer
+from . import ENDED, Choice, not_compared, scored, transduced, why_trees
+
+# Shares that people type may miss the sum of 1 by so much.
+_OFF_ONE = 1e-2
+# What learns from all rows of a file.
+ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
+# The methods for positive and unlabelled rows that are most like those for classes.
+_FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
+
+
+def roles(file, machine, options):
+    """The rows of every class, and all others."""
+    return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
+
+
+def for_rows(settings, roles, options):
+    """The settings with class shares in the order of the classes, which may be given by name."""
+    shares = settings.get("class_ratio")
+    if not isinstance(shares, Mapping):
+        return settings
+    classes = roles.facts["classes"]
+    named = {_name(key): share for key, share in shares.items()}
+    unknown = [name for name in named if name not in classes]
+    missing = [name for name in classes if name not in named]
+    if unknown or missing:
+        what = f"{quoted(unknown[0])} is no class" if unknown else f"{listing(missing)} is missing"
+        raise UserError(
+            f"{ref('class_ratio')} needs a share for each class, but {what}; the classes are "
+            f"{listing(classes)}."
+        )
+    total = sum(named.values())
+    if abs(total - 1.0) > _OFF_ONE:
+        raise UserError(
+            f"The shares of {ref('class_ratio')} sum to {total:.4g}; they must sum to 1."
+        )
+    return {**settings, "class_ratio": [float(named[name]) / total for name in classes]}
+
+
+def _name(key):
+    """A class as the table's text has it."""
+    return number_text(key) if isinstance(key, float) else str(key)
+
+
+def choose(why, options, n_known, n_rows, seconds):
+    """The method for several classes."""
+    return Choice(CLASSIFICATION.usual, why)
+
+
+def why_tuned(tuning):
+    """How settings were chosen."""
+    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+    if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
+        return why_trees(tuning, ended)
+    if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
+        chosen = tuning.candidates["chosen"]
+        sure = tuning.candidates.loc[chosen, "probability"].iloc[0]
+        how = (
+            "more accurate on held-out labels and more stable, with a probability of about "
+            f"{sure:.2f}"
+        )
+        if not sure == sure:  # NaN
+            how = "with half the weight, because there are too few labels to test whether it helps"
+        return f"defaults with the graph of the rows, {how}"
+    if len(table) < 2:
+        return f"defaults; {not_compared(tuning)}"
+    if not tuning.chosen:
+        return (
+            f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
+            f"{ended}"
+        )
+    better = "clearly better than the defaults"
+    if not table.loc[table["chosen"], "clear"].any():
+        better = "better than the defaults, perhaps by chance,"
+    return f"{better} on held-out labels, best of {len(table)}{ended}"
+
+
+def figures(estimator, X, labeled, counted):
+    """Figures of the labels, and of the classes that unlabelled rows are given."""
+    due = getattr(estimator, "consolidation_due_", None)
+    counted = counted or transduced(estimator)
+    found = {
+        name: count - n_labeled
+        for count, (name, n_labeled) in zip(counted, labeled.items(), strict=True)
+    }
+    return {
+        "rows_labeled": labeled,
+        "rows_unlabeled": sum(found.values()),
+        "unlabeled_predicted": found,
+        "steps": getattr(estimator, "n_steps_", None),
+        "flips": getattr(estimator, "n_flips_", None),
+        "consolidation_due": None if due is None else bool(due),
+    }
+
+
+def answer(training, more):
+    """One of two classes, or of several."""
+    if len(training["classes"]) > 2:
+        return ClassAnswer(tuple(training["classes"]), more)
+    first, second = training["classes"]
+    names = f"label '{second}'", f"label '{first}'"
+    return Answer(names, (second, first), False, more=more)

@@ -1,0 +1,342 @@
+"""Which model is fitted, with which parameters, and whether settings are searched for."""
+
+import dataclasses
+import math
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._util.messages import UserError, listing, quoted, ref
+from ..._util.option import refuse_unknown
+from ...kernels.operators import row_keys
+from ...tables.answers.file import read_answers
+from ...tables.columns.target import greater_value, refuse_misspelt
+from ...tasks import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
+from ..options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
+from ..tasks import Choice, steps_of
+from ..tasks.one_class import FEWEST
+
+# What a search would choose, and what is shown of the settings, in this order.
+CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
+
+# What to do where no machine fits: with two classes in all rows, and with more.
+ONE_OF_TWO = (
+    f"pass {{unlabeled}} marks rows of unknown class, or {ref('normal', some='VALUE')} to learn "
+    "one class alone (two known classes in all rows are a task for a classifier, such as "
+    "scikit-learn's SVC; add rows with a blank target for an s3vm, which learns from them too)"
+)
+ONE_OF_MANY = (
+    f"pass {ref('normal', some='VALUE')} for the normal class, or "
+    f"{ref('unlabeled', some='VALUE')} if a value marks unlabelled rows"
+)
+# Where there are so many that they are hardly classes.
+TOO_MANY = f"{ONE_OF_MANY} (classes need at least two rows per value)"
+_COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
+# Rows that are looked at first to see whether enough of them differ.
+_AT_FIRST = 1000
+
+
+def options_of(given):
+    """The options that were given by name, as far as they don't contradict each other.
+
+    This is checked before anything is read.
+    """
+    refuse_unknown(FitOptions, given)
+    options = _of_label_file(FitOptions(**given))
+    _check_method(options)
+    if options.prior_convention is not None and not isinstance(options.prior, Real):
+        raise UserError(
+            f"{ref('prior_convention')} says what {ref('prior', some='SHARE')} is a share of; "
+            f"pass {ref('prior', some='SHARE')} as well, or omit the option."
+        )
+    if options.propensity is not None and options.selection_depends_on:
+        raise UserError(
+            f"{ref('propensity')} and {ref('selection_depends_on')} are two sources of the same "
+            "numbers; pass one of them."
+        )
+    if options.propensity is not None and options.propensity == options.target:
+        raise UserError(f"{ref('propensity')} and {ref('target')} name the same column.")
+    return options
+
+
+def check_for_pieces(options):
+    """Refuse options that need the rows in memory."""
+    needs = {
+        ref(options.weighing or "propensity"): options.weighing is not None,
+        ref("prior_convention", "pooled"): options.prior_convention == "pooled",
+        ref("rows", True): bool(options.rows),
+        ref("groups"): options.groups is not None,
+    }
+    for name, is_given in needs.items():
+        if is_given:
+            raise UserError(
+                f"{name} needs rows in memory, but this table is read in pieces; pass fewer rows, "
+                f"or a larger {ref('memory', some='SIZE')}, or omit the option."
+            )
+
+
+def _of_label_file(options):
+    """The same, with the target of a file of labels, if there is one."""
+    if options.labels is None:
+        return options
+    labels = read_answers(options.labels)
+    target = labels.about["target"]
+    if options.target not in (None, target):
+        raise UserError(
+            f"{options.labels} holds labels of the column '{target}', not of '{options.target}'; "
+            f"omit {ref('target')}."
+        )
+    return dataclasses.replace(options, target=target, labels=labels)  # all steps take these
+
+
+def _check_method(options):
+    """Refuse a method, a target and classes that contradict each other."""
+    machine, normal = options.machine, options.normal
+    for name in ("normal", "positive", "unlabeled"):
+        value = getattr(options, name)
+        if value is None:
+            continue
+        if options.target is None:
+            raise UserError(
+                f"{ref(name, text=value)} is a value of the target column; pass that column as "
+                f"{ref('target')}."
+            )
+        if machine is not None and name not in task_of(machine).options:
+            takers = [task for task in TASKS if name in task.options]
+            machines = tuple(machines_for(*takers))
+            raise UserError(
+                f"{ref(name)} needs {ref('machine', machines)}, but the model is {machine}; omit "
+                "one of the options."
+            )
+    if normal is not None and options.positive is not None:
+        raise UserError(
+            f"{ref('normal')} is for one-class models and {ref('positive')} for positive and "
+            "unlabelled rows; pass one of them."
+        )
+    if normal is not None and options.unlabeled is not None:
+        raise UserError(
+            f"{ref('normal')} trains on one class only, without unlabelled rows; omit "
+            f"{ref('unlabeled')}."
+        )
+    if machine is None or options.target is not None:
+        return
+    task = task_of(machine)
+    if task.takes_labels:
+        raise UserError(
+            f"{ref('machine', machine)} needs {task.rows}; pass the column that distinguishes "
+            f"them as {ref('target')}."
+        )
+
+
+def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
+    """Choose a model: as the user said, else as the labels (None without a target) say.
+
+    Which one for rows of one class: by what is known of them, and by the settings that were given.
+    Which one for positive and unlabelled rows: by how long it takes, compared with the ``seconds``
+    for all, and whether the model holds its rows.
+    """
+    if options.machine is not None:
+        return Choice(options.machine, f"set with {ref('machine')}")
+    normal, positive = options.normal, options.positive
+    n_known = n_rows if labels is None else labels.counts[0] if labels.counts else 0
+    if normal is not None or positive is not None:
+        name, value = ("normal", normal) if positive is None else ("positive", positive)
+        task = next(task for task in TASKS if task.key == name)
+        why = f"{ref(name)} selects the class {quoted(value)}"
+        n_known = labels.counts[labels.find(value, name)]
+    elif labels is None:
+        task = next(task for task in TASKS if not task.takes_labels)
+        why = f"without {ref('target')}, all rows count as one class"
+    else:
+        refuse_misspelt(labels)
+        task = next((task for task in TASKS if task.suits(labels.counts, labels.n_blank)), None)
+        if task is None:
+            raise _no_task(labels)
+        why = _why(labels)
+    n_rows = n_rows if labels is None else len(labels.index)
+    return steps_of(task).choose(why, options, n_known, n_rows, seconds)
+
+
+def _no_task(labels):
+    """The error about labels that no task suits."""
+    if not labels.names:
+        return UserError(
+            f"{labels.where} is blank in every row; label some rows, or omit {ref('target')} to "
+            "treat all rows as one class."
+        )
+    blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
+    advice = TOO_MANY if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
+    if len(labels.names) == 2:
+        greater = greater_value(labels)
+        other = f"{ref('positive', some='VALUE')} if the other value"
+        if greater is not None:
+            other = f"{ref('machine', 'pusvm')} if {quoted(labels.names[1 - greater])}"
+        advice = ONE_OF_TWO.format(unlabeled=other)
+    return UserError(
+        f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
+    )
+
+
+def _why(labels):
+    n = len(labels.names)
+    names = " and ".join(quoted(name) for name in sorted(labels.names))
+    if n > 2:
+        names = listing(sorted(labels.names), 5)
+    classes = f"{_COUNTED.get(n, n)} class{'es' * (n > 1)}, {names},"
+    if not labels.n_blank:
+        return f"{quoted(labels.column)} holds {classes} in all rows"
+    marked = f"{quoted(labels.mark)} in the others" if labels.mark else "blanks"
+    return f"{quoted(labels.column)} holds {classes} and {marked}"
+
+
+def keeps_rows(choice, asked):
+    """Whether the model will hold its training rows."""
+    if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
+        raise UserError(
+            f"{ref('rows', True)} stores rows for 'fewlabels update', which can't update "
+            f"{choice.machine} models; omit the option."
+        )
+    return MACHINES[choice.machine].keeps_rows if asked is None else asked
+
+
+def machine_parameters(choice, given):
+    """Parameters of the estimator from those given, and notes on them."""
+    parameters, notes = dict(given), []
+    for name in parameters:
+        if choice.machine not in (machines := machines_with(name)):
+            raise UserError(
+                f"{ref(name)} needs {ref('machine', tuple(machines))}, but the model is "
+                f"{choice.machine} ({choice.why}); omit the option or pass another "
+                f"{ref('machine')}."
+            )
+    if parameters.get("kernel") == "trees" and not task_of(choice.machine).takes_labels:
+        raise UserError(
+            f"{ref('kernel', 'trees')} needs {ref('machine', 'pusvm')}, pu-ensemble or s3vm, but "
+            f"the model is {choice.machine} ({choice.why}); omit the option or pass another "
+            "kernel."
+        )
+    method = MACHINES[choice.machine]
+    if method.is_baseline:
+        parameters["method"] = choice.machine
+    if method.probability is not None:
+        parameters.setdefault("probability", method.probability)
+    if choice.machine == "one-class":
+        parameters.setdefault("nu", ONE_CLASS_NU)
+    elif "nu" in parameters:
+        if "C" in parameters:
+            raise UserError(
+                f"{ref('nu')} and {ref('C')} set the same cost in two ways; pass one of them."
+            )
+        if parameters.setdefault("slack", "linear") != "linear":
+            raise UserError(
+                f"{ref('nu')} needs {ref('slack', 'linear')}; with {ref('slack', 'squared')} pass "
+                f"{ref('C')}."
+            )
+        if "slack" not in given:
+            notes.append(f"{ref('nu')} was given, so slack is linear")
+    return parameters, notes
+
+
+def different_rows(X):
+    """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
+    enough = math.ceil(1.0 / TARGET_FPR) - 1
+    for rows in (X[:_AT_FIRST], X):  # few tables need more than the first rows
+        found = min(enough, len(np.unique(row_keys(rows))))
+        if found == enough:
+            break
+    return found
+
+
+def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=None):
+    """Parameters with a rate of false alarms, for models that have a threshold for it.
+
+    By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
+    and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
+    means the model's own threshold. Gives notes too.
+    """
+    if machine not in machines_with("target_fpr"):
+        return parameters, []
+    parameters, notes = dict(parameters), []
+    asked = parameters.pop("target_fpr", None)
+    has_own = machine_class(machine).has_own_threshold
+    if asked == "none" and not has_own:
+        raise UserError(
+            f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {machine} has "
+            f"none; pass a rate, or {ref('machine', 'svdd')}."
+        )
+    if asked is None and "nu" in parameters:
+        return parameters, []
+    counted, rows = n_rows, "rows"
+    if has_own and n_different is not None and n_different < n_rows:
+        counted, rows = n_different, "different rows"
+    if asked is None and counted + 1 < 1 / TARGET_FPR:
+        if MACHINES[machine].is_baseline:
+            raise UserError(
+                f"{n_rows} rows are too few to calibrate a false alarm rate of "
+                f"{100 * TARGET_FPR:g} %, which {machine} needs; pass "
+                f"{ref('target_fpr', some='RATE')}, more rows, or {ref('machine', 'svdd')}."
+            )
+        if not searched and has_own:  # a search sets a rate itself
+            notes.append(
+                f"{counted} {rows} are too few to calibrate a false alarm rate of "
+                f"{100 * TARGET_FPR:g} %, so the threshold is uncalibrated; "
+                f"{ref('target_fpr', some='RATE')} sets another rate"
+            )
+    elif asked != "none":
+        fewest = 0 if asked is None else math.ceil(min(1e18, (1.0 - 1e-12) / asked)) - 1
+        if n_rows < fewest:
+            raise UserError(
+                f"{ref('target_fpr', asked)} needs at least {fewest} training rows, and there are "
+                f"{n_rows}; pass a larger rate, or none for the uncalibrated threshold."
+            )
+        parameters["target_fpr"] = TARGET_FPR if asked is None else asked
+    return parameters, notes
+
+
+class SearchPlan(NamedTuple):
+    """Seconds for the choice of settings (0: none is made, and why not).
+
+    ``seconds_in_all`` are for the fit and the probabilities too; a fit of all rows is ``expected``
+    to take so many. ``contaminated``: whether rows of
+    one class may hold others; ``settings`` that follow from it where none are chosen.
+    """
+
+    seconds: float
+    why_not: str = ""
+    seconds_in_all: float | None = None
+    contaminated: bool = True
+    settings: dict = {}  # noqa: RUF012
+    expected: float = 0.0
+
+
+def plan_search(choice, options):
+    """Decide whether settings are searched for; those given end the search."""
+    machine, given, clean = choice.machine, options.parameters, options.clean
+    if clean and "clean" not in task_of(machine).options:
+        raise UserError(
+            f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
+            "option."
+        )
+    if MACHINES[machine].is_baseline:
+        if clean:
+            raise UserError(
+                f"{ref('clean', True)} affects the choice of settings, and {machine} has none; "
+                "omit one of the options."
+            )
+        return SearchPlan(0.0, "defaults")
+    fixed = [ref(name) for name in CHOSEN if name in given]
+    if fixed:
+        search = SearchPlan(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
+    elif not options.time_budget:
+        search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
+    else:
+        return SearchPlan(options.time_budget, contaminated=not clean)
+    if clean and machine in machines_with("trim") and "trim" not in given:
+        return search._replace(contaminated=False, settings={"trim": 0.0})
+    if clean:
+        raise UserError(
+            f"{ref('clean', True)} affects the choice of settings, but they are {search.why_not}; "
+            "omit one of the options."
+        )
+    return search

@@ -1,0 +1,249 @@
+"""After the fit: the comparison with other methods, and the one that is delivered."""
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._util.messages import UserError, quoted, ref, template
+from ...tables.reading.training import rows_for
+from ...tasks import MACHINES, machine_class, machines_with, task_of
+from ..observer import listening
+from ..tasks import Choice, finite
+from .choice import SearchPlan, machine_parameters, with_target_fpr
+from .fitting import Fitted, Run, fit_machine
+
+# Parameters that say how much effort is made, or what holds for every method.
+_OF_EVERY_METHOD = {
+    "n_jobs",
+    "random_state",
+    "prior",
+    "target_fpr",
+    "tol",
+    "max_iter",
+    "max_time",
+    "cache_size",
+}
+
+
+def too_short(seconds, of_a_fit):
+    """A note on a comparison that there is no time for."""
+    return (
+        f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
+        f"s of the time budget are left; raise {ref('time_budget')}, or pass "
+        f"{ref('baselines', True)} to compare anyway"
+    )
+
+
+def compare(training, others, seconds, observer):
+    """Compare a model, with its settings, with other methods; and what the user should know.
+
+    ``others`` are rows known to be of other classes, for models of one class.
+    """
+    from ...model_selection import compare_with_baselines  # slow to import
+
+    prepared, classes = training.prepared, training.prepared.roles.facts.get("classes")
+    title = f"comparing with other methods, at most {seconds:.0f} s"
+    try:
+        with listening() as messages, observer.handed_over(title) as bar:
+            comparison = compare_with_baselines(
+                training.fitted.estimator,
+                prepared.X,
+                prepared.found.y,
+                known_other=others,
+                groups=prepared.groups,
+                class_names=classes and [quoted(name) for name in classes],
+                time_budget=seconds,
+                random_state=prepared.settings.get("random_state"),
+                progress=bar,
+            )
+    except ValueError as error:
+        return None, [f"not compared with other methods: {template(error).rstrip('.')}"]
+    except KeyboardInterrupt:
+        return None, ["not compared with other methods, because of Ctrl-C"]
+    return comparison, messages
+
+
+def comparison_facts(comparison, training):
+    """What a model that says this of its ``training`` keeps of a comparison, plain values only."""
+    if comparison is None:
+        return None
+    table = json.loads(comparison.table.to_json(orient="records"))
+    return {
+        "measure": comparison.measure,
+        "verdict": comparison.verdict,
+        "caution": _on_doubtful_labels(comparison, training),
+        "worse_than": list(comparison.worse_than),
+        "offer": comparison.offer or None,
+        "instead": None,
+        "table": table,
+    }
+
+
+def _on_doubtful_labels(comparison, training):
+    """What to remember of scores on labels that may be no random sample, or None."""
+    doubtful = (
+        (training.get("labels_at_random") or {}).get("rejected")
+        or training.get("prior_contradiction")
+        or training.get("weighted_by_propensities")
+    )
+    if comparison.outcome == "unknown" or not doubtful:
+        return None
+    return (
+        "All methods are scored on labelled rows that may not be a random sample, so another one "
+        "may rank the other positives best"
+    )
+
+
+def rows_of_others(file, roles):
+    """Positions of rows of classes that a model of one class does not learn from."""
+    if roles.y is not None or file.labels is None:
+        return np.empty(0, np.intp)
+    return np.flatnonzero(~roles.keep & (file.labels.index >= 0))
+
+
+def encoded_rows_of_others(file, roles, encoder, schema):
+    """These rows, encoded, None where there are none, and remarks."""
+    others = rows_of_others(file, roles)
+    if not others.size:
+        return None, []
+    try:
+        return encoder.transform(rows_for(file, schema, others)[0]), []
+    except UserError as error:
+        return None, [
+            f"rows of other classes not used for the comparison: {template(error).rstrip('.')}"
+        ]
+
+
+def are_ranked(prepared):
+    """Whether labels can show which method is better."""
+    found = prepared.found.y is not None
+    return found or bool(rows_of_others(prepared.file, prepared.roles).size)
+
+
+class Delivered(NamedTuple):
+    """A method that takes the place of the model; ``facts`` are what the model file says of it."""
+
+    prepared: Any
+    fitted: Fitted
+    facts: dict
+
+
+def why_kept(options, machine, switch):
+    """Why the machine is delivered in any case, in words; empty where a better one may be.
+
+    ``switch``: whether other models than ours can be delivered at all.
+    """
+    if options.machine is not None:
+        return f"{machine} is kept because of {ref('machine')}"
+    fixed = [name for name in options.parameters if name not in _OF_EVERY_METHOD]
+    if options.parameters.get("target_fpr") == "none":
+        fixed.append("target_fpr")
+    if fixed:
+        given = " and ".join(ref(name) for name in fixed)
+        return f"{machine} is kept because of {given}"
+    if options.weighing:
+        return f"{machine} is kept because of {ref(options.weighing)}"
+    if options.rows:
+        return f"{machine} is kept because of {ref('rows', True)}"
+    return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
+
+
+def instead_of(kept, method):
+    """How to have a method although the model was ``kept``."""
+    title = _title_of(method)
+    settings = "".join(
+        f" {ref(name, value)}"
+        for name, value in method.settings.items()
+        if name != "gamma" and isinstance(value, str | int | float)
+    )
+    updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
+    return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
+
+
+def _title_of(method: Any) -> str:
+    """Return what a method that can be delivered is called."""
+    return method.title or MACHINES[method.machine].title
+
+
+def deliver(method, training, options, seconds, run):
+    """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
+    prepared, name, comparison = training.prepared, method.machine, training.comparison
+    title, expected = _title_of(method), comparison.seconds_of(method, prepared.X.shape[0])
+    facts, why, is_clear = _facts(method, comparison, prepared.choice.machine)
+    is_better = "is clearly better" if is_clear else "has a higher held-out score"
+    better = f"{title} {is_better}, but"
+    if expected > seconds:
+        return None, (
+            f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
+            f"budget are left; raise {ref('time_budget')}, or pass {ref('machine', name)}"
+        )
+    choice = Choice(name, why)
+    given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
+    given |= {
+        k: v if k == "target_fpr" else prepared.settings.get(k, v)
+        for k, v in options.parameters.items()
+        if k in ("prior", "target_fpr") and name in machines_with(k)
+    }
+    run.observer.step(f"fitting {title}, which {is_better}")
+    try:
+        settings, _ = machine_parameters(choice, {**method.settings, **given})
+        settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
+        machine = machine_class(name)(**settings)
+        search = SearchPlan(0.0, "defaults")
+        fitted = fit_machine(
+            machine,
+            prepared.X,
+            prepared.found.y,
+            Run(run.observer),
+            given=given,
+            search=search,
+            budget=training.budget,
+        )
+    except UserError as error:
+        return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
+    except KeyboardInterrupt:
+        return None, f"{better} Ctrl-C ended its fit; pass {ref('machine', name)} to use it"
+    fitted.messages.extend(notes)
+    prepared = replace(
+        prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0
+    )
+    return Delivered(prepared, fitted, facts), ""
+
+
+def _facts(method, comparison, machine):
+    """Scores of both methods and the interval of their difference; why; and if that is clear."""
+    ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
+    beside = comparison.led_by(method)
+    line = beside.differences.set_index("name").loc[ours]
+    score = float(comparison.table.set_index("name").loc[method.name, "score"])
+    task = task_of(machine)
+    of_other = score - float(line["difference"])
+    than = "clearly better than" if line["clear"] else "higher than"
+    interval = (
+        f"95 % CI of the difference {task.shown(float(line['low']))} to "
+        f"{task.shown(float(line['high']))}"
+    )
+    if not np.isfinite(line["high"] - line["low"]):
+        interval = "on a single split"
+    why = (
+        f"its held-out {task.score} is {than} {machine}'s ({task.shown(score)} vs "
+        f"{task.shown(of_other)}, {interval})"
+    )
+    sentence = f"{_title_of(method)}, because {why}"
+    if MACHINES[machine].keeps_rows:
+        sentence += (
+            f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
+        )
+    facts = {
+        "machine": method.machine,
+        "instead_of": machine,
+        "measure": comparison.measure,
+        "score": score,
+        "score_of_other": of_other,
+        "low": finite(line["low"]),
+        "high": finite(line["high"]),
+        "sentence": sentence,
+    }
+    return facts, why, bool(line["clear"])

@@ -1,0 +1,130 @@
+"""From rows of a file to numbers: what texts count next to other columns, and what is left out."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..._util.messages import UserError, quoted, ref
+from ...tables.columns.schema import Schema
+from ...tables.encoding.fit import (
+    fit_encoder,
+    text_encoders,
+    unit_of,
+    weigh_by_labels,
+    weigh_texts,
+)
+from ...tables.reading.training import TableRows, TrainingFile
+
+
+class Encoded(NamedTuple):
+    """Rows ``found`` in a ``file``, and as ``X`` by an ``encoder`` of the columns in ``schema``.
+
+    ``weighing`` says what texts count next to other columns, if labels chose that; ``notes``: for
+    the user.
+    """
+
+    file: TrainingFile
+    found: TableRows
+    encoder: Any
+    X: Any
+    schema: Schema
+    weighing: Any
+    notes: list[str]
+
+
+def encode(
+    file,
+    roles,
+    missing,
+    scale,
+    *,
+    weight=None,
+    y=None,
+    by_labels=True,
+    weigh_rare=None,
+    spare=0,
+    empty_rows="blank",
+    known=None,
+):
+    """Choose rows, and encode them, with texts weighed by labels or as the user says.
+
+    Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
+    ``weigh_rare`` says otherwise. ``spare`` columns are for categories of later updates, and
+    ``empty_rows`` says what becomes of rows to score without any value. ``known`` are codes of
+    labels that roles lack. Columns are dropped if held-out labels are predicted better without
+    them.
+    """
+    found = file.choose(roles, missing, empty_rows, known)
+    y = found.y if y is None else y
+    rare = y is None if weigh_rare is None else weigh_rare
+    if scale not in ("auto", True, False):
+        raise UserError(f"scale={quoted(scale)} is not valid; pass 'auto', True or False.")
+    unit = unit_of(found.schema, found.rows) if scale == "auto" else None
+    scale = unit is None if scale == "auto" else scale
+    notes = (
+        [
+            f"numbers are not standardised, because {unit} (pass {ref('scale', True)} to "
+            "standardise them)"
+        ]
+        if unit
+        else []
+    )
+    encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
+    if weight is not None or not by_labels:
+        X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
+        return Encoded(file, found, encoder, X, schema, None, notes)
+    asked = file.asked if schema.names("text") else ()
+    weighing = weigh_by_labels(encoder, schema, X, y, asked)
+    if weighing is None:
+        return Encoded(file, found, encoder, X, schema, None, notes)
+    if weighing.left_out:
+        file = replace(file, unhelpful=weighing.left_out)
+        found = file.choose(roles, missing, empty_rows, known)
+        encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
+    if weighing.ratio != 1.0:
+        X = weigh_texts(encoder, X, weighing.ratio)
+    return Encoded(file, found, encoder, X, schema, weighing, [*notes, _told(weighing, schema)])
+
+
+def text_facts(encoder, schema, weighing, weight=None):
+    """What a model keeps of its columns of texts, plain values only; None without any.
+
+    The weight of texts next to no other columns is None.
+    """
+    encoders = text_encoders(encoder, schema)
+    if not encoders:
+        return None
+    if weighing is not None:
+        weight = None if schema.only_texts else weighing.ratio
+    elif weight is None:
+        weight = 1.0
+    return {
+        "columns": {
+            name: {"unit": texts.unit_, "words": len(texts.words())}
+            for name, texts in encoders.items()
+        },
+        "weight": weight,
+        "areas": None
+        if weighing is None
+        else [{"weight": ratio, "area": area} for ratio, area in weighing.areas.items()],
+        "left_out": [] if weighing is None else list(weighing.left_out),
+    }
+
+
+def _told(weighing, schema):
+    usual = weighing.areas[1.0]
+    if schema.only_texts:
+        weight_words = "only the texts are used"
+    else:
+        weight_words = f"texts count {_times(weighing.ratio)} all other columns together"
+    if weighing.area == usual:
+        return f"{weight_words} (held-out ROC AUC {usual:.3f}; no other weight is clearly better)"
+    same = "if they counted the same"
+    if weighing.left_out:
+        same = "with all columns, counting the same"
+    return f"{weight_words} (held-out ROC AUC {weighing.area:.3f}, {usual:.3f} {same})"
+
+
+def _times(ratio):
+    if ratio == 1.0:
+        return "as much as"
+    return f"{ratio:g} times as much as" if ratio > 1.0 else f"1/{1.0 / ratio:g} as much as"

@@ -1,0 +1,150 @@
+"""Running a model: search for its settings, fit, probabilities; and what it warned of."""
+
+import contextlib
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._util.deadline import Deadline
+from ..._util.messages import UserError, plural, ref, template
+from ..observer import Observer, interruptible, listening
+from .budget import short_of_time
+from .choice import CHOSEN
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training has around it, which doesn't change what it learns.
+
+    ``reported``: whether a report will follow, for which methods are compared. ``model`` is the
+    file that will be written, if any, for messages. ``save`` gets the training when the model has
+    learned, and again when methods were compared. ``spread`` makes the context of search and fit,
+    in which others may help. ``started`` is when the time budget began, by ``time.perf_counter``;
+    None means now. ``switch``: whether a method that is clearly better may be delivered instead.
+    """
+
+    observer: Observer
+    reported: bool = False
+    model: Any = None
+    save: Callable[[Any], None] | None = None
+    spread: Callable[[], Any] = contextlib.nullcontext
+    started: float | None = None
+    switch: bool = True
+
+
+class Fitted(NamedTuple):
+    """A fitted model: the search for its settings, if any, and seconds of the fit alone.
+
+    ``messages`` are what the user should know. A fit may have ``stopped`` early although the
+    model reached its tolerance afterwards, when rows were left out of it.
+    """
+
+    estimator: Any
+    tuning: Any
+    seconds: float
+    messages: list[str]
+    stopped: bool = False
+
+
+def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=None, groups=None):
+    """Search for settings, fit, and calibrate probabilities.
+
+    The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
+    Messages need the parameters ``given`` by the user. Labelled rows may have a ``propensity``,
+    and rows of one of the ``groups`` are held out together.
+    """
+    observer, seed = run.observer, given.get("random_state")
+    try:
+        with contextlib.ExitStack() as stack:
+            if run.model is not None:
+                hint = f" ({ref('max_time', some='SECONDS')} stops a fit and keeps its result.)"
+                stack.enter_context(interruptible("no model was written", run.model, hint))
+            messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
+            if search.seconds:
+                estimator, tuning, seconds = _tuned(
+                    estimator, X, y, search, seed, observer, groups
+                )
+            else:
+                tuning, seconds = None, _fit(estimator, X, y, observer, propensity)
+    except ValueError as error:
+        # The estimators' messages are sentences for users.
+        raise UserError(error) from error
+    except MemoryError as error:
+        raise UserError(
+            "There is not enough memory to fit this model; use fewer rows or a smaller "
+            f"{ref('cache_size')}."
+        ) from error
+    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_only_noted(estimator, given):
+        rows = plural(len(estimator.conformal_.scores), "different row")
+        raise UserError(
+            f"{ref('target_fpr', estimator.target_fpr)} is too small for {rows} of calibration "
+            "data, because no row would be flagged; pass a larger rate, or "
+            f"{ref('machine', 'svdd')} {ref('target_fpr')} none for the uncalibrated threshold."
+        )
+    if tuning is not None and tuning.stopped == "Ctrl-C":
+        messages.append("Ctrl-C ended the search; using the best settings so far, not compared")
+        if budget is not None:
+            budget.hurry()
+    stopped = any(" stopped early (" in message for message in messages)
+    end = budget.calibration(seconds) if budget else Deadline()
+    messages += _calibrate(estimator, X, observer, end, budget, groups)
+    return Fitted(estimator, tuning, seconds, messages, stopped)
+
+
+def _is_only_noted(estimator, given):
+    """Whether a threshold that no row misses is only noted: nobody requested its rate."""
+    return "target_fpr" not in given and estimator.has_own_threshold
+
+
+def _tuned(estimator, X, y, search, seed, observer, groups):
+    from ...model_selection.tuning.tune import tune_within  # slow to import
+
+    title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
+    with observer.handed_over(title) as bar:
+        estimator = tune_within(
+            estimator,
+            X,
+            y,
+            time_budget=search.seconds,
+            contaminated=search.contaminated,
+            random_state=seed,
+            progress=bar,
+            seconds_in_all=search.seconds_in_all,
+            expected=search.expected,
+            groups=groups,
+        )
+    return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
+
+
+def _fit(estimator, X, y, observer, propensity):
+    started = time.perf_counter()
+    arguments = {}
+    if "callback" in inspect.signature(estimator.fit).parameters:
+        arguments["callback"] = observer.round
+    if propensity is not None:
+        arguments["propensity"] = propensity
+    estimator.fit(X, y, **arguments)
+    return time.perf_counter() - started
+
+
+def _calibrate(estimator, X, observer, end, budget, groups):
+    """Have the map to probabilities made, which needs the training rows and is kept."""
+    if not hasattr(estimator, "predict_proba"):
+        return []
+    observer.step("calibrating probabilities")
+    try:
+        with listening() as messages:
+            within = hasattr(estimator, "curve_within")
+            if within and (end.is_near or groups is not None):
+                _, cut = estimator.curve_within(end.left(), groups)
+                messages.extend(short_of_time(what, budget.seconds) for what in cut)
+            estimator.predict_proba(X[:1])
+    except ValueError as error:
+        return [f"the model gives no probabilities: {template(error).rstrip('.')}"]
+    except KeyboardInterrupt:
+        return ["the model gives no probabilities, because Ctrl-C ended the calibration"]
+    return messages

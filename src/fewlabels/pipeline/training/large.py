@@ -1,0 +1,399 @@
+"""Tables that do not fit in memory: settings from a sample, the model from all rows on disk."""
+
+import contextlib
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..._util.messages import ref
+from ...rows.files import heard_by
+from ...rows.shards import sampled
+from ...rows.validation import what_is_missing
+from ...tables.arrays import ArrayData, read_arrays, release, taken
+from ...tables.columns.column import blank, text
+from ...tables.columns.tally import Tally
+from ...tables.columns.target import target_text
+from ...tables.folders import parquet_files
+from ...tables.formats.registry import is_compressed
+from ...tables.limits import free_memory, size_of, writing
+from ...tables.names import value_key
+from ...tables.reading.chunks import iterate_chunks
+from ...tables.reading.read import iterate_tables
+from ...tables.scratch import temporary_folder
+from ...tables.sources import InMemory
+from ...tables.stored import ArrayWriter, SparseWriter
+from ...tasks import MACHINES, machine_class, task_of
+from ..observer import interruptible
+from ..tasks import steps_of
+from .choice import SearchPlan
+from .cost import expected_cost
+from .figures import count_answers, count_labels, figures_of, odd_rows
+from .fitting import fit_machine
+
+# Bytes that reading and learning take for every cell, and what a byte of a compressed file may
+# hold.
+_PER_CELL, _PACKED = 40, 100
+# Rows of a sample that have no label, and of each label; more labels than this are no classes.
+_SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
+_ROWS, _COUNTED = 1 << 16, 1 << 20
+# Seconds of a fit of all rows from which on it is long; the time budget may be less.
+_LONG = 3600.0
+# Rows are kept in single precision if what that loses is less than this share of how far they
+# differ.
+_LOST = 1e-6
+
+
+def does_not_fit(data, options):
+    """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
+    beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
+    factor = data.format.memory_factor
+    if beside or (data.format.is_table and factor is None):
+        return False
+    allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
+    if not data.format.is_table:
+        return data.format.load().memory(data) > allowed
+    path = data.path
+    files = parquet_files(path) if path.is_dir() else [path]
+    factor *= _PACKED if is_compressed(path) else 1
+    if factor * sum(file.stat().st_size for file in files) <= allowed:
+        return False
+    with contextlib.closing(iterate_tables(data, _ROWS)) as pieces:
+        table, _, share = next(pieces)
+    n_rows = table.num_rows / max(share, 1e-12)
+    return _PER_CELL * n_rows * table.num_columns > allowed
+
+
+class Drawn:
+    """Rows drawn at random from pieces of a table: of each label, and of those without one."""
+
+    def __init__(self, target, mark, seed):
+        self.target, self.mark = target, mark
+        self._rng = np.random.default_rng(seed)
+        self.kept = {}  # by label: keys, and rows
+        self.n_rows = 0
+
+    def add(self, table):
+        """Look at the next piece."""
+        labels = np.full(table.num_rows, "", object)
+        if self.target is not None and self.target in table.column_names:
+            labels = text(table.column(self.target)).astype(object)
+            labels[_unlabelled(labels, self.mark)] = ""
+        self.n_rows += table.num_rows
+        for label in np.unique(labels.astype(str)):
+            rows = np.flatnonzero(labels == label)
+            few = label == "" or (label not in self.kept and len(self.kept) > _LABELS)
+            self._draw("" if few else label, table, rows)
+
+    def _draw(self, label, table, rows):
+        size = _LABELLED if label else _SAMPLE
+        keys = self.kept.get(label, (np.empty(0), None))[0]
+        new = self._rng.random(len(rows))
+        limit = np.inf if len(keys) < size else keys.max()
+        rows, new = rows[new < limit], new[new < limit]
+        if not len(rows):
+            return
+        self._keep(label, new, table.take(rows))
+
+    def _keep(self, label, new, part):
+        size = _LABELLED if label else _SAMPLE
+        keys, kept = self.kept.get(label, (np.empty(0), None))
+        kept = part if kept is None else pa.concat_tables([kept, part])
+        keys = np.concatenate([keys, new])
+        if len(keys) > size:
+            best = np.sort(np.argpartition(keys, size)[:size])
+            keys, kept = keys[best], kept.take(best).combine_chunks()
+        self.kept[label] = keys, kept
+
+    def join(self, other):
+        """Take over what was drawn from other pieces."""
+        self.n_rows += other.n_rows
+        for label, (keys, kept) in other.kept.items():
+            few = label not in self.kept and len(self.kept) > _LABELS
+            self._keep("" if few else label, keys, kept)
+
+    @property
+    def size(self):
+        """How many rows were drawn."""
+        return sum(kept.num_rows for _, kept in self.kept.values())
+
+    def rows(self):
+        """The rows that were drawn."""
+        kept = [kept for _, kept in self.kept.values()]
+        return InMemory("frame", pa.concat_tables(kept).combine_chunks())
+
+
+class DrawnFromArrays:
+    """The same of ``ArrayData``."""
+
+    def __init__(self, source, target, mark, seed):
+        rng, data = np.random.default_rng(seed), source.content
+        self._source, self._data, self.n_rows = source, data, data.X.shape[0]
+        if target not in data.labels:
+            self._places = sampled(self.n_rows, _SAMPLE, rng)
+            return
+        where, values = pd.factorize(np.asarray(data.labels[target]))
+        named = np.flatnonzero(~_unlabelled(target_text(values), mark))[:_LABELS]
+        groups = [(where == k, _LABELLED) for k in named] + [(~np.isin(where, named), _SAMPLE)]
+        parts = []
+        for among, size in groups:
+            places = np.flatnonzero(among)
+            parts.append(places[sampled(len(places), size, rng)])
+        self._places = np.sort(np.concatenate(parts))
+
+    @property
+    def size(self):
+        return len(self._places)
+
+    def rows(self):
+        data, places = self._data, self._places
+        labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
+        X = taken(data.X, places)
+        self._source.check_unchanged()
+        return InMemory("matrix", ArrayData(X, labels, data.zero_based))
+
+
+def _unlabelled(texts, mark):
+    """Find texts of a target that are blank, or the mark of unlabelled rows."""
+    codes, found = pd.factorize(np.asarray(texts, dtype=object))
+    marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
+    return (blank(found) | marked)[codes]
+
+
+class StoredLabels:
+    """Texts of a target, piece by piece: the ``values`` that occur, and where."""
+
+    def __init__(self):
+        self.values, self._where = {}, []
+
+    def add(self, texts):
+        """Take the next ones."""
+        codes, found = pd.factorize(texts)
+        known = [self.values.setdefault(value, len(self.values)) for value in found]
+        self._where.append(np.array(known, np.int32)[codes])
+
+    def roles(self, prepared, options):
+        """Which rows are learnt from, and their labels, None where the machine takes none."""
+        roles = roles_of(prepared, options, list(self.values))
+        where = np.concatenate(self._where)
+        return roles.keep[where], None if roles.y is None else roles.y[where]
+
+
+def roles_of(prepared, options, values):
+    """The roles of rows that have these values of the target."""
+    file = replace(prepared.file, values=np.array(values, dtype=object))
+    machine = prepared.choice.machine
+    return steps_of(task_of(machine)).roles(file, machine, options)
+
+
+def train_large(data, options, learn, run):
+    """Learn from rows on disk: ``learn`` from a sample, then the machine from all rows."""
+    with temporary_folder() as place:
+        with interruptible("no model was written", run.model):
+            rows = _OnDisk(data, options, run, place)
+            sample = rows.draw()
+        return train_on_all(rows, sample, learn(sample.rows()))
+
+
+def train_on_all(rows, sample, training):
+    """The training of a ``sample``, with its model fitted to all ``rows`` if the model can.
+
+    ``rows`` have ``options``, the ``run``, a ``file``, the words ``why`` a sample was drawn and
+    ``where`` all rows are, and ``fit`` a model to them.
+    """
+    words, why = rows.run.observer.words, rows.why
+    schema = replace(
+        training.prepared.schema, header=rows.options.reading.get("header") is not False
+    )
+    file = replace(training.prepared.file, path=rows.file)
+    training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
+    machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
+    if "probability" in estimator.get_params():
+        estimator.set_params(probability=None)
+    takes_files = MACHINES[machine].takes_files
+    missing = what_is_missing(estimator) if takes_files else "it trains on samples"
+    if missing:
+        note = (
+            f"{why}: {machine} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
+            f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
+        )
+        return _described(training, sample.n_rows, words(note))
+    with interruptible("no model was written", rows.run.model):
+        training, n_used, counts = rows.fit(training, estimator, sample.n_rows)
+    note = (
+        f"{why}: settings, columns and the report are based on {sample.size:,} random rows, and "
+        f"the model was trained on all rows{rows.where}"
+    )
+    return _described(training, sample.n_rows, words(note), n_used, counts)
+
+
+class _OnDisk:
+    """All rows of a table that doesn't fit in memory; files are made in the folder ``place``."""
+
+    where = ", on disk"
+
+    def __init__(self, data, options, run, place):
+        self.file, self.options, self.run, self._place = data, options, run, place
+        self.why = f"the {'table does' if data.format.is_table else 'rows do'} not fit in memory"
+        if options.memory is not None:
+            self.why += f" ({ref('memory', options.memory)})"
+        run.observer.step(f"drawing a sample of the rows, because {self.why}")
+        self._source = data
+        if not data.format.is_table:
+            self._source = InMemory("matrix", read_arrays(data, place=place))
+            self._source.check_unchanged()  # from here on
+            data.check_unchanged()
+
+    def draw(self):
+        """Rows drawn at random."""
+        options, observer = self.options, self.run.observer
+        asked = options.target, options.unlabeled, options.parameters.get("random_state")
+        if not self._source.format.is_table:
+            return DrawnFromArrays(self._source, *asked)
+        drawn = Drawn(*asked)
+        with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
+            for table, _, share in pieces:
+                drawn.add(table)
+                observer.rows(drawn.n_rows, share, what="looked at")
+        return drawn
+
+    def fit(self, training, estimator, n_rows):
+        """The training with a model fitted to all rows, how many it used, and their counts."""
+        observer, options = self.run.observer, self.options
+        training, estimator, cost = self._affordable(training, estimator, n_rows)
+        X, y = self._encoded(training.prepared, n_rows)
+        observer.step(f"training on all rows, on disk{cost}")
+        with heard_by(observer.passes):
+            given, search = options.parameters, SearchPlan(0.0)
+            fitted = fit_machine(estimator, X, y, self.run, given=given, search=search)
+        training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
+        counts = None
+        if y is not None:
+            observer.step("counting the classes of all rows")
+            counts = _counted(estimator, X, y, training.prepared.choice.machine)
+        return training, X.shape[0], counts
+
+    def _affordable(self, training, estimator, n_rows):
+        """The model that learns from all rows, and what that costs in words.
+
+        Settings that were chosen on a sample, and not by the user, give way to the defaults if
+        they would take very long, and the defaults a tenth of that.
+        """
+        prepared, facts = training.prepared, training.metadata["training"]
+        if task_of(prepared.choice.machine).takes_labels:
+            return training, estimator, ""
+        self.run.observer.step("estimating the cost of a fit to all rows")
+        most = min(_LONG, self.options.time_budget or _LONG)
+        cost = expected_cost(estimator, prepared.X, n_rows)
+        if cost.seconds > most and training.fitted.tuning is not None:
+            plain = machine_class(prepared.choice.machine)(**prepared.settings)
+            plain.set_params(target_fpr=estimator.target_fpr)
+            other = expected_cost(plain, prepared.X, n_rows)
+            if other.seconds < 0.1 * cost.seconds:
+                instead = (
+                    f"settings are defaults, because the chosen ones would take {cost.words()}"
+                )
+                facts |= {
+                    "settings": f"defaults, which take {other.words()} for all rows",
+                    "tuning": None,
+                }
+                facts["notes"] = [instead, *facts["notes"]]
+                training = replace(training, fitted=training.fitted._replace(tuning=None))
+                estimator, cost = plain, other
+        if cost.seconds > most:
+            facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
+        return training, estimator, f": {cost.words()}"
+
+    def _encoded(self, prepared, n_rows):
+        """All rows to learn from in a file, encoded, and their labels."""
+        options, observer, place = self.options, self.run.observer, self._place
+        labels = StoredLabels()
+        tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
+        observer.step("encoding all rows into a temporary file")
+        done, target, sample = 0, options.target, prepared.X
+        is_sparse = sp.issparse(sample)  # as rows to predict will be
+        dtype, width = _dtype(sample), sample.shape[1]
+        per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
+        chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
+        with (
+            writing(place, n_rows * per_row),
+            _writer(place / "all", width, dtype, is_sparse) as written,
+            contextlib.closing(chunks),
+        ):
+            for chunk in chunks:
+                X = prepared.encoder.transform(chunk.rows)
+                written.write(X)
+                if target is not None:
+                    labels.add(chunk.target[chunk.complete])
+                done += len(chunk.complete)
+                observer.rows(done, chunk.share, n_rows, "encoded")
+        tally.check()
+        X = written.mapped()
+        if target is None:
+            return X, None
+        # Roles of all rows, by their labels.
+        keep, y = labels.roles(prepared, options)
+        if keep.all():
+            return X, y
+        with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:
+            for start in range(0, X.shape[0], _ROWS):
+                part = slice(start, start + _ROWS)
+                kept.write(X[part][keep[part]])
+                release(X)
+        shutil.rmtree(place / "all")
+        return kept.mapped(), None if y is None else y[keep]
+
+
+def _counted(estimator, X, y, machine):
+    """``count_answers`` of all rows, predicted in pieces."""
+    total = np.zeros((2, 2), np.intp)
+    for start in range(0, X.shape[0], _COUNTED):
+        part = slice(start, start + _COUNTED)
+        found = np.array(count_answers(estimator.predict(X[part]), y[part], machine))
+        release(X)
+        width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
+        total = np.pad(total, ((0, 0), (0, width[0]))) + np.pad(found, ((0, 0), (0, width[1])))
+    return total
+
+
+def _dtype(sample):
+    """Single precision, if it makes no difference between rows that counts."""
+    values = sample.data if sp.issparse(sample) else sample
+    spread = np.std(values, axis=0).max() if values.ndim == 2 else np.abs(values).max(initial=0.0)
+    lost = np.abs(values - values.astype(np.float32)).max(initial=0.0)
+    return np.dtype(np.float32 if lost <= _LOST * spread else np.float64)
+
+
+def _writer(place, width, dtype, is_sparse):
+    place.mkdir()
+    if is_sparse:
+        return SparseWriter(place, width, dtype)
+    return ArrayWriter(place / "rows.npy", width, dtype)
+
+
+def _described(training, n_rows, note, n_used=None, counts=None):
+    """The training with what its model says of the table it came from.
+
+    ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
+    """
+    metadata = dict(training.metadata)
+    facts = dict(metadata["training"])
+    facts |= {"data": Path(str(training.prepared.file.path)).name, "rows_read": n_rows}
+    facts["in_pieces"] = True
+    facts["notes"] = [note, *facts["notes"]]
+    if n_used is not None:
+        estimator, about = training.fitted.estimator, training.prepared.roles.facts
+        counted = None
+        labeled = count_labels(about, training.prepared.found.y)
+        if counts is not None:
+            of_class, counted = (each.tolist() for each in counts)
+            labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
+        facts |= figures_of(estimator, training.prepared.X, labeled, counted)
+        facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
+        facts["odd_rows"] = odd_rows(estimator, facts.get("clean"))
+    return replace(training, metadata=metadata | {"training": facts})

@@ -1,0 +1,89 @@
+"""The files that a training leaves: the model and its report."""
+
+from pathlib import Path
+
+from ..._util.messages import Interrupted, UserError, ref
+from ...tables.models.files import is_model
+from ...tables.paths import check_output
+from ..observer import listening
+
+
+def contents_of(training, observer, **about):
+    """The contents of a training's report; what it found goes into the training's facts, too.
+
+    ``about`` are the path of the model and the command that fitted it, if there are any.
+    """
+    from ...report import collect  # slow to import
+
+    facts = training.metadata["training"]
+    with listening() as messages:
+        contents = collect(words=observer.words, **about, **training.parts_of_report())
+    facts["notes"] += [observer.words(note) for note in messages]
+    facts["expected"] = by_term(contents.findings.rates)
+    return contents
+
+
+def write_report_of(training, path, observer, *, model_path, command):
+    """Write the report of a model that is saved already."""
+    from ...report import write_report  # slow to import
+
+    try:
+        about = dict(model_path=model_path, command=command)
+        write_report(path, contents_of(training, observer, **about))
+    except KeyboardInterrupt:
+        raise Interrupted(f"The model {model_path} is written, but not its report.") from None
+
+
+def expected_of(training):
+    """The error rates of a training without a report, as ``by_term`` has them.
+
+    These are rates that its tests have measured anyway: for positive and unlabelled rows, whose
+    rates take more fits, there are none.
+    """
+    held = training.tests and training.tests.held
+    classes = training.metadata["training"].get("classes")
+    if not held or not classes or training.tests.silences:
+        return {}
+    from ...report.semi_supervised import rates_of  # slow to import
+
+    shares, y = training.tests.shares, training.prepared.found.y
+    found, _ = rates_of(held, y, classes, training.comparison, shares)
+    return by_term(found)
+
+
+def by_term(rates):
+    """Rates by their usual names, such as "precision", with the ends of their intervals.
+
+    A rate that the data don't determine has ends only.
+    """
+    return {
+        rate.term: {
+            "value": rate.value if rate.is_determined else None,
+            "low": rate.interval and rate.interval[0],
+            "high": rate.interval and rate.interval[1],
+        }
+        for rate in rates
+        if rate.term
+    }
+
+
+def check_model_output(model, force, inputs):
+    """Refuse a model file that cannot be written, or that would replace another file."""
+    check_output(model, inputs=inputs)
+    if Path(model).exists() and not (force or is_model(model)):
+        raise UserError(
+            f"{model} exists and is not a fewlabels model; choose another name, or pass "
+            f"{ref('force', True)} to replace it."
+        )
+
+
+def check_report_output(path, force, inputs):
+    """Refuse a report that cannot be written, or that would replace another file."""
+    from ...report import is_report  # slow to import
+
+    check_output(path, inputs=inputs)
+    if Path(path).exists() and not (force or is_report(path)):
+        raise UserError(
+            f"{path} exists and is not a fewlabels report; pass another file as {ref('report')}, "
+            f"{ref('no_report', True)}, or {ref('force', True)} to replace it."
+        )

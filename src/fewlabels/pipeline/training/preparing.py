@@ -1,0 +1,238 @@
+"""Before the fit: the rows of a table, encoded, and the model with its settings."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._util.messages import UserError, listing, ref
+from ...tables.columns.schema import Schema
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TableRows, TrainingFile, read_training
+from ...tasks import added_columns, machine_class, task_of
+from ..options.fit import TARGET_FPR
+from ..rows.grouping import find_groups, one_of_each, with_identifier
+from ..tasks import Choice, steps_of
+from ..tasks.one_class import OF_BAGS
+from .choice import (
+    SearchPlan,
+    choose_machine,
+    different_rows,
+    keeps_rows,
+    machine_parameters,
+    plan_search,
+    with_target_fpr,
+)
+from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
+from .encoding import encode
+from .propensities import check_takes_propensities
+
+# Encoded columns for categories that a model of one class gets in updates.
+_SPARE = 16
+# Why an ensemble has no trees.
+_FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table that is ready to be learned from.
+
+    ``choice`` is the model with ``settings``, ``roles`` say which rows of the ``file`` it learns
+    from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
+    are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
+    user; ``weighing`` says what texts count next to other columns, if labels chose that;
+    ``expected`` are the seconds of a fit, as far as that is known; ``groups`` of rows are held out
+    together and count once, None where each row is one.
+    """
+
+    file: TrainingFile
+    choice: Choice
+    roles: Roles
+    found: TableRows
+    encoder: Any
+    X: Any
+    schema: Schema
+    settings: dict[str, Any]
+    search: SearchPlan
+    keeps_rows: bool
+    notes: list[str]
+    weighing: Any = None
+    expected: float = 0.0
+    groups: Any = None
+
+
+def prepare(data, options, budget):
+    """Read a table, and choose the machine and the rows it learns from."""
+    since = time.perf_counter()
+    file = read_training(data, **options.columns)
+    read = time.perf_counter() - since
+    planned = _planned(file, options, budget.seconds)
+    file, roles = _fewer_rows(file, planned, read, budget)
+    file = with_identifier(file, roles, task_of(planned.choice.machine))
+    encoded = encode(
+        file,
+        roles,
+        options.missing,
+        options.scale,
+        weight=options.text_weight,
+        by_labels=planned.search.seconds > 0,
+        spare=_SPARE if planned.keeps_rows else 0,
+        empty_rows=options.empty_rows,
+    )
+    if options.text_weight is not None and not encoded.schema.names("text"):
+        raise UserError(
+            f"{ref('text_weight')} needs a text column, and {data} has none; omit the option, or "
+            f"declare one with {ref('text', some=['COLUMN'])}."
+        )
+    n_rows, pace = encoded.X.shape[0], None
+    if budget.seconds:
+        planned, pace = _paced(planned, file, encoded, options, budget)
+        n_rows = affordable_rows(pace, n_rows, budget.for_fits(), planned.choice.machine)
+    if n_rows < encoded.X.shape[0]:
+        task = task_of(planned.choice.machine)
+        encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
+    n_rows, task = encoded.X.shape[0], task_of(planned.choice.machine)
+    takes_labels = task.takes_labels
+    grouping = find_groups(encoded.file, encoded.found, encoded.X, task)
+    if not takes_labels and grouping.groups is not None:
+        encoded = subset(encoded, one_of_each(grouping.groups))
+        grouping = grouping._replace(groups=None)
+    file, found, encoder, X, schema, weighing, text_notes = encoded
+    n_different = None if takes_labels else different_rows(X)
+    planned = _without_bags(planned, file, options, n_different)
+    settings, more = with_target_fpr(
+        planned.choice.machine,
+        planned.settings,
+        X.shape[0],
+        searched=planned.search.seconds > 0,
+        n_different=n_different,
+    )
+    notes = _on_fewer_rows(n_rows, int(planned.roles.keep.sum()), budget)
+    notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
+    expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
+    notes += grouping.notes
+    return Prepared(
+        file,
+        planned.choice,
+        roles,
+        found,
+        encoder,
+        X,
+        schema,
+        settings,
+        planned.search,
+        planned.keeps_rows,
+        notes,
+        weighing,
+        expected,
+        grouping.groups,
+    )
+
+
+class _Planned(NamedTuple):
+    """A model, its settings, and the rows it learns from."""
+
+    choice: Choice
+    settings: dict[str, Any]
+    search: SearchPlan
+    keeps_rows: bool
+    roles: Roles
+    notes: list[str]
+
+
+def _planned(file, options, seconds):
+    """The plan for a file, with so many seconds for all."""
+    choice = choose_machine(file.labels, options, n_rows=file.n_rows, seconds=seconds)
+    settings, notes = machine_parameters(choice, options.parameters)
+    search = plan_search(choice, options)
+    if options.weighing:
+        check_takes_propensities(options, choice)
+        settings = {"sampling": "one-sample", **settings}
+        search = SearchPlan(0.0, f"defaults, because of {ref(options.weighing)}")
+    held = keeps_rows(choice, options.rows)
+    steps = steps_of(task_of(choice.machine))
+    roles = steps.roles(file, choice.machine, options)
+    settings = steps.for_rows(settings | search.settings, roles, options)
+    return _Planned(choice, settings, search, held, roles, notes)
+
+
+def _fewer_rows(file, planned, read, budget):
+    """The file and the roles of its rows, of no more than can be encoded in time."""
+    roles, content = planned.roles, file.content
+    width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
+    size = file.n_rows
+    if budget.seconds:
+        size = encodable_rows(file.n_rows, width, read, budget.left)
+    places = np.flatnonzero(roles.keep)
+    if size >= len(places):
+        return file, roles
+    y = None if roles.y is None else roles.y[places]
+    task = task_of(planned.choice.machine)
+    keep = np.zeros(len(roles.keep), bool)
+    keep[places[drawn(y, len(places), size, task)]] = True
+    return replace(file, sample=keep), roles._replace(keep=keep)
+
+
+def _paced(planned, file, encoded, options, budget):
+    """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
+
+    def pace(plan):
+        machine = machine_class(plan.choice.machine)(**plan.settings)
+        return pace_of(machine, encoded.X, encoded.found.y, budget.for_fits())
+
+    found, n_rows = pace(planned), encoded.X.shape[0]
+    chosen = options.machine is None and planned.choice.machine == "pu-ensemble"
+    if found is None or not chosen or "n_bags" in options.parameters:
+        return planned, found
+    if affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
+        return planned, found
+    if "kernel" not in planned.settings:  # Gaussian kernels alone are several times as fast
+        choice = planned.choice._replace(why=f"{planned.choice.why}; {_FASTER}")
+        settings = {**planned.settings, "kernel": "rbf"}
+        gaussian = planned._replace(settings=settings, choice=choice)
+        other = pace(gaussian)
+        if affordable_rows(other, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
+            return gaussian, other
+    planned = _planned(file, options, 0.0)
+    return planned, pace(planned)
+
+
+def _without_bags(planned, file, options, n_different):
+    """The plan with one ball, where so few rows differ that bags of them have no threshold.
+
+    That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
+    """
+    asked = options.parameters.keys() & {"target_fpr", *OF_BAGS}
+    if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
+        return planned
+    if n_different + 1 >= 1 / TARGET_FPR:
+        return planned
+    clean = options.clean if planned.search.seconds else None
+    planned = _planned(file, replace(options, machine="svdd", clean=clean), planned.search.seconds)
+    rows = "row is" if n_different == 1 else "rows are"
+    why = f"{n_different} different {rows} too few for an ensemble"
+    return planned._replace(choice=Choice("svdd", why))
+
+
+def _on_fewer_rows(n_rows, all_rows, budget):
+    """A note where time allows for some of the rows only."""
+    if n_rows >= all_rows or not budget.seconds:
+        return []
+    return [
+        f"the time budget of {budget.seconds:g} s is enough for {n_rows:,} of {all_rows:,} rows "
+        f"(labelled rows first, then random ones); raise {ref('time_budget')} to use more"
+    ]
+
+
+def _taken_names(file, choice):
+    """A note on columns with the names of those that 'predict' adds."""
+    names = [] if file.target is None else [file.target]
+    names += getattr(file.content, "column_names", [])
+    taken = set(added_columns(choice.machine)) & {*names}
+    if not taken:
+        return []
+    return [
+        f"{listing(sorted(taken))}: 'predict' adds columns with these names; for files that have "
+        f"them, pass {ref('prefix', some='NAME_')} to it"
+    ]

@@ -1,0 +1,81 @@
+"""Propensities of the labelled rows of a table: given in a column, or estimated from some."""
+
+import warnings
+
+import numpy as np
+
+from ..._util.messages import UserError, listing, quoted, ref
+from ...tasks import TASKS, machines_for
+
+
+def check_takes_propensities(options, choice):
+    """Refuse propensities for a method that takes none."""
+    takers = machines_for(*(task for task in TASKS if task.has_prior))
+    if choice.machine not in takers:
+        raise UserError(
+            f"{ref(options.weighing)} is for {' and '.join(takers)}, but the model is "
+            f"{choice.machine}, {choice.why}; omit the option."
+        )
+
+
+def propensities_of(options, prepared):
+    """Propensities of the rows of a fit, and notes for the user."""
+    found = prepared.found
+    if options.weighing == "propensity":
+        return found.aside, []
+    from ...model_selection import estimate_propensity  # slow to import
+
+    columns = selection_columns(found.rows, options.selection_depends_on)
+    given = prepared.settings.get("prior")  # among the unlabelled rows, however it was given
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimate = estimate_propensity(
+            prepared.X,
+            found.y == 1,
+            columns,
+            prior="estimate" if given is None else given,
+            random_state=options.parameters.get("random_state") or 0,
+        )
+    names = listing(options.selection_depends_on)
+    notes = [
+        f"propensities are estimated from {names} (the best of several local optima): "
+        f"{100 * estimate.propensity[found.y == 1].mean():.0f} % on average, and "
+        f"{estimate.prior:.2g} of the unlabelled rows positive"
+    ]
+    return estimate.propensity, notes + [str(one.message).rstrip(".") for one in caught]
+
+
+def selection_columns(rows, names):
+    """Numbers of some columns; categories become a column each."""
+    known = list(getattr(rows, "columns", ()))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UserError(
+            f"{ref('selection_depends_on', list(names))}: the model uses no column "
+            f"{quoted(unknown[0])}; it uses {listing(known) or 'columns without names'}."
+        )
+    parts = []
+    for name in names:
+        column = rows[name]
+        if column.dtype.kind in "biuf":
+            numbers = column.to_numpy(dtype=float)
+            parts.append(np.where(np.isfinite(numbers), numbers, np.nanmedian(numbers))[:, None])
+        else:
+            texts = column.astype(str).to_numpy()
+            values = np.unique(texts)
+            parts.append((texts[:, None] == values[1:]).astype(float))
+    return np.hstack(parts)
+
+
+def weight_notes(estimator):
+    """What the user should know of the weights of a fitted model."""
+    weights = getattr(estimator, "propensity_weights_", None)
+    if weights is None:
+        return []
+    clipped = f", {weights.n_clipped} of them clipped" if weights.n_clipped else ""
+    return [
+        f"labelled rows are weighted by their propensities{clipped}: effective sample size "
+        f"{weights.effective_size:.0f} of {weights.n_labelled}, {100 * weights.strength:.0f} % of "
+        "inverse propensities and the rest equal weights; held-out figures come from models "
+        "without weights"
+    ]

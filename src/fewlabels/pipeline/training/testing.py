@@ -1,0 +1,338 @@
+"""After the fit: whether the model beats chance, and whether its prior agrees with its labels.
+
+And whether a model of one class is better if rows of other values are its confirmed anomalies.
+"""
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..._util.messages import quoted, ref
+from ...tables.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
+from ..tasks import Choice
+from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
+from .budget import short_of_time
+from .comparison import encoded_rows_of_others, rows_of_others
+
+# Share of the time left that may be spent on anomalies.
+_SHARE = 0.3
+# Machines whose kernel width may be another one, unless settings were given.
+_OPEN = (None, "svdd")
+
+# Missed labelled rows, as a share of all, that a message gives as its reason.
+_MANY = 0.45
+
+
+def test_model(
+    fitted, X, y, budget, *, rows=None, groups=None, before=None
+) -> tuple[Any, list[Any]]:
+    """The ``Tests`` of a model that was fitted to labels, and notes for the user.
+
+    ``rows`` of the table are what ``X`` was made of, and ``groups`` of them are held out together.
+    ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
+    doesn't depend on the model, so it isn't made again.
+    """
+    from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
+    from ...report.evidence.class_shares import class_shares
+    from ...report.evidence.testing import labels_test, tested
+    from ...rows.grouped_folds import count_once
+
+    deadline = budget.test()
+    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
+    once = slice(None) if groups is None else count_once(np.arange(len(y)), y, groups)
+    if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
+        known = before is not None and (before.labels, before.labels_untested)
+        if not known or not any(known):
+            deadline = budget.test_labels()
+            known = labels_test(fitted.estimator, X[once], y[once], deadline)
+            cut = cut + deadline.cut
+        tests = tests._replace(labels=known[0], labels_untested=known[1])
+    if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
+        tests = tests._replace(apart=columns_apart(rows, y == 1))
+    if not fitted.estimator.task.has_prior and not tests.silences:
+        deadline = budget.test_labels()
+        tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
+        cut = cut + deadline.cut
+    notes = [short_of_time(what, budget.seconds) for what in cut]
+    if tests.signal is None:
+        notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
+    return tests, notes
+
+
+def compare_labelled(tests, estimator, prepared, budget) -> tuple[Any, list[Any]]:
+    """Tests that say whether labelled rows are unlike the unlabelled ones, and notes.
+
+    Propensities allow for that, so a model with these isn't tested.
+    """
+    from ...report.evidence.unlike import unlike_positives, unlike_rest  # slow to import
+
+    found, deadline = prepared.found, budget.test_labels()
+    if tests.silences or getattr(estimator, "propensity_weights_", None) is not None:
+        return tests, []
+    if tests.shares is None:
+        dates = found.schema.names("date")
+        return tests._replace(unlike=unlike_positives(found.rows, found.y, dates)), []
+    draws = tests.shares.draws
+    unlike = unlike_rest(found.rows, prepared.X, found.y, draws, deadline)
+    shares = tests.shares
+    if unlike is not None and unlike.is_unlike:  # and then the rows don't show the ratio
+        shares = shares._replace(at_random=1.0)
+    notes = [short_of_time(what, budget.seconds) for what in deadline.cut]
+    return tests._replace(unlike=unlike, shares=shares), notes
+
+
+def unlike_facts(tests, facts) -> dict[str, Any] | None:
+    """Return what a model keeps of ``Unlike``, with a caution if labelled rows are so.
+
+    Columns that contradict the prior have a caution already.
+    """
+    if tests is None or tests.unlike is None:
+        return None
+    unlike = tests.unlike
+    kept = {"area": float(unlike.area), "column": unlike.column, "unlike": bool(unlike.is_unlike)}
+    if not unlike.is_unlike or tests.apart:
+        return kept
+    column, area = quoted(unlike.column), f"ROC AUC {unlike.area:.2f}"
+    how = f"the columns separate them ({area})"
+    if unlike.column:
+        how = f"the columns separate them ({area}), {column} best"
+    if unlike.is_alone and unlike.column:
+        how = f"column {column} alone separates them ({area})"
+    if "classes" not in facts:
+        how += ", as no hidden positives explain"
+    kept["caution"] = (
+        f"The labelled rows are unlike the unlabelled ones: {how}. Error rates hold for rows like "
+        "the labelled ones only; label some rows drawn at random, or leave out the column if it "
+        "only says which rows were labelled"
+    )
+    return kept
+
+
+def tests_facts(tests, estimator, facts):
+    """What a model keeps of its ``Tests``."""
+    if tests is None:
+        return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
+    prior = getattr(estimator, "prior_", None)
+    contradiction = contradiction_words(tests.contradiction, prior, facts, tests.apart)
+    if contradiction is not None:
+        name = quoted(facts["positive"])
+        advice = (
+            f"Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review the "
+            "top-ranked rows: the order depends on the prior less than the counts do"
+        )
+        if tests.apart:
+            advice = f"Pass {ref('drop', tests.apart)} to learn from what was known before"
+        contradiction += f". {advice}. The report omits everything that depends on the prior"
+    labels, at_random = tests.labels, _labels_facts(tests)
+    if labels is not None and labels.rejected:
+        at_random["caution"] = _selection_words(labels, facts)
+        if not labels.prior_is_known:
+            contradiction = contradiction or at_random.pop("caution")
+    return {
+        "signal": _signal_facts(tests, facts),
+        "prior_contradiction": contradiction,
+        "labels_at_random": at_random,
+    }
+
+
+def _labels_facts(tests: Any) -> dict[str, Any] | None:
+    """Return what a model keeps of the test whether labels are random; None where none is due."""
+    if tests.labels is None:
+        why = tests.labels_untested
+        return {"rejected": None, "outcome": NOT_TESTED, "why": why} if why else None
+    outcome = REJECTED if tests.labels.rejected else CANNOT_TELL
+    if tests.labels.prior_is_known and not tests.labels.rejected:
+        outcome = NOT_REJECTED
+    return {**tests.labels._asdict(), "outcome": outcome}
+
+
+def _selection_words(labels, facts):
+    """The sentence on labelled rows that aren't a random sample."""
+    name = quoted(facts["positive"])
+    which = "obvious" if labels.shift > 0.5 else "unusual"
+    found = (
+        f"The labelled rows are not a random sample of {name} (p = {labels.p_value:.2g}): {which} "
+        "ones were labelled more often"
+    )
+    if labels.prior_is_known:
+        return (
+            f"{found}, given a prior of {labels.prior:.2g}. Precision and recall are probably "
+            f"{'too high' if labels.shift > 0.5 else 'wrong'}; the ranking suffers less. Pass "
+            f"{ref('propensity', some='COLUMN')} if you know how likely rows were to be labelled"
+        )
+    return (
+        f"{found}. Pass {ref('prior', some='SHARE')} if you know the share of {name}, or "
+        f"{ref('propensity', some='COLUMN')} if you know how likely each row was to be labelled, "
+        "or review the top-ranked rows. The report omits everything that depends on the estimated "
+        "share"
+    )
+
+
+def _signal_facts(tests, facts):
+    """What a model keeps of a ``PermutationTest``, with a headline or caution if it needs one."""
+    signal = tests.signal
+    if signal is None:
+        return None
+    kept = {**signal._asdict(), "found": signal.found}
+    if signal.found:
+        return kept
+    names = facts.get("classes") or (facts["positive"], None)
+    one, other = "rows of each class", "rows of the others"
+    if len(names) == 2:
+        one, other = (f"rows of {quoted(name)}" if name else "unlabelled rows" for name in names)
+    area = _area_words(signal, names)
+    unless, and_pass = "", ""
+    if signal.best is None:
+        share = f"the share of {quoted(facts['positive'])} among the unlabelled rows"
+        and_pass = f"pass {ref('prior', some='SHARE')} if you know {share}, "
+    if signal.up_to is not None:
+        unless = (
+            f", unless more than {100 * signal.up_to:.0f} % of the unlabelled rows are "
+            f"{quoted(facts['positive'])} too"
+        )
+    if tests.silences:
+        kept["headline"] = (
+            f"No signal: the features do not separate held-out {one} from {other} better than "
+            f"chance{unless} ({area}), so no share, precision, ranking or probability is given; "
+            f"{and_pass}use features that are related to the labels, or label more rows"
+        )
+    else:
+        kept["caution"] = (
+            f"Too few labels to tell whether the model separates held-out {one} from {other} "
+            f"better than chance ({area}); {and_pass}check some of its answers, or label more rows"
+        )
+    return kept
+
+
+def _area_words(signal, names) -> str:
+    """The ROC AUC with its interval, and what chance and a perfect model reach."""
+    of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
+    area = f"{signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}"
+    if names[1] is not None:
+        return f"{of_what} {area}; chance is 0.5"
+    best = (
+        f"1 minus half the share of {quoted(names[0])} among them"
+        if signal.best is None
+        else f"{signal.best:.3g}, as the others hold a share of {2 - 2 * signal.best:.2g} of "
+        f"{quoted(names[0])}"
+    )
+    return (
+        f"{of_what} against unlabelled rows {area}; chance is 0.5, and a perfect model has {best}"
+    )
+
+
+def contradiction_words(contradiction, prior, facts, apart=()) -> str | None:
+    """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
+
+    ``apart`` are columns that separate these from unlabelled rows, if there are any.
+    """
+    if contradiction is None:
+        return None
+    hits, n = contradiction
+    name = quoted(facts["positive"])
+    prior = f"{prior:.2g} of the unlabelled rows"
+    if n - hits >= _MANY * n:
+        why = (
+            f"if {prior} were {name}, the model would miss {n - hits} of {n} held-out labelled "
+            "rows, although it ranks them high"
+        )
+    else:
+        why = f"{prior} is less than one row"
+    cause = f"The labelled rows may not be a random sample of {name}"
+    if apart:
+        alone, probably = "alone separates", "it probably came with the labels"
+        if len(apart) > 1:
+            alone, probably = "together separate", "they probably came with the labels"
+        columns = f"column{'s' * (len(apart) > 1)} {' and '.join(map(quoted, apart))}"
+        cause = f"The {columns} {alone} the labelled from the unlabelled rows, so {probably}"
+    return f"The estimated prior contradicts the labels: {why}. {cause}"
+
+
+def use_anomalies(prepared, fitted, options, budget, observer):
+    """What was prepared and fitted, with rows of other values as anomalies if they help.
+
+    Also what the model file says of it: None where there are no such rows, or no time budget.
+    """
+    settings = options.parameters.keys() & {*OF_ONE_BALL, *OF_BAGS}
+    fixed = bool(settings) or options.machine not in _OPEN
+    none = prepared, fitted, None
+    if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
+        return none
+    from ...model_selection.one_class.anomalies import Trial, fit_with, try_anomalies
+
+    if fixed and not fitted.estimator.takes_anomalies:
+        return none
+    parts = prepared.file, prepared.roles, prepared.encoder, prepared.schema
+    known, _ = encoded_rows_of_others(*parts)
+    if known is None:
+        return none
+    observer.step("testing whether rows of other values help as confirmed anomalies")
+    try:
+        trial = try_anomalies(
+            fitted.estimator,
+            prepared.X,
+            known,
+            fixed=fixed,
+            seconds=_SHARE * budget.left,
+            seed=options.parameters.get("random_state") or 0,
+        )
+        if trial.is_used:
+            since = time.perf_counter()
+            estimator = fit_with(trial.estimator, prepared.X, known)
+            seconds = time.perf_counter() - since
+    except KeyboardInterrupt:
+        trial = Trial(why_not="Ctrl-C ended the test whether they help")
+    fitted.messages.append(_trial_words(trial, known.shape[0]))
+    facts = _facts_of(trial, known.shape[0])
+    if not trial.is_used:
+        return prepared, fitted, facts
+    if not isinstance(estimator, type(fitted.estimator)):
+        why = f"{prepared.choice.why}; a single model, because confirmed anomalies improve it"
+        prepared = replace(prepared, choice=Choice("svdd", why))
+    fitted = fitted._replace(estimator=estimator, tuning=None, seconds=seconds)
+    search = prepared.search._replace(why_not="the best on held-out rows and confirmed anomalies")
+    return replace(prepared, search=search), fitted, facts
+
+
+def kept_for_anomalies(training):
+    """Why a model that has learned from confirmed anomalies is delivered; empty for others."""
+    used = (training.metadata["training"].get("anomalies") or {}).get("used")
+    name = training.prepared.choice.machine
+    return f"{name} is kept because it uses confirmed anomalies" if used else ""
+
+
+def _trial_words(trial, n_known):
+    """What the user should know of a trial, in one sentence."""
+    rows = f"{n_known} rows of other values are"
+    if trial.estimator is None:
+        return f"{rows} left out: {trial.why_not}"
+    gain = f"{trial.gain:+.3f}, 95 % CI {trial.low:+.3f} to {trial.high:+.3f}"
+    classifier, best = "", max(trial.without, trial.auc)
+    if trial.of_classifier > best:
+        classifier = (
+            f"; a random forest trained on the labels reaches {trial.of_classifier:.3f}, so "
+            "consider a classifier if new anomalies will be of the same kinds"
+        )
+    if trial.is_used:
+        return (
+            f"{rows} used as confirmed anomalies: the held-out ROC AUC is {trial.auc:.3f}, and "
+            f"{trial.without:.3f} if they are left out ({gain}); comparisons with other methods "
+            f"use normal rows only{classifier}"
+        )
+    if trial.why_not:
+        return f"{rows} left out: {trial.why_not} (gain of the model with them {gain}){classifier}"
+    return (
+        f"{rows} left out: as confirmed anomalies they don't clearly improve the held-out ROC AUC "
+        f"({gain}){classifier}"
+    )
+
+
+def _facts_of(trial, n_known):
+    """What a model file keeps of a trial, plain values only."""
+    numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
+    numbers["classifier"] = trial.of_classifier
+    plain = {name: float(v) if math.isfinite(v) else None for name, v in numbers.items()}
+    return {"known": int(n_known), "used": bool(trial.is_used), **plain}

@@ -1,0 +1,475 @@
+"""From a model and more rows to an updated model."""
+
+import os
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .._util.messages import UserError, plural, quoted, ref
+from ..tables.columns.tally import Tally, Unseen, filled_words, learned_words, unseen_words
+from ..tables.encoding.fit import (
+    known_categories,
+    learn_categories,
+    own_categories,
+    text_encoders,
+)
+from ..tables.given import source_of
+from ..tables.models.files import describe, read_model, save_model
+from ..tables.names import check_class_names, value_key
+from ..tables.reading.chunks import iterate_chunks
+from ..tables.reading.new_labels import NewLabels
+from ..tables.sources import input_format
+from ..tasks import MACHINES
+from .observer import interruptible, job, listening
+from .training.figures import figures_of, silenced
+from .training.outputs import check_model_output
+
+# What says how a model was fitted, and is left as it is by rows that are added.
+_OF_THE_FIT = ("rounds", "iterations")
+# What a model's description of its training must hold for more rows to be counted.
+_NEEDED = {"rows", "rows_read", "target"}
+
+
+@job
+def update(
+    model,
+    data=None,
+    output=None,
+    *,
+    target=None,
+    no_labels=False,
+    skip_missing=False,
+    block=1,
+    consolidate=False,
+    probability=True,
+    force=False,
+    new_classes=(),
+    chunk_rows=None,
+    observer=None,
+    **reading,
+):
+    """Add rows to a model that holds its own, and save it.
+
+    Parameters
+    ----------
+    model : path-like
+        The model file.
+    data : path-like, DataFrame, ndarray or sparse matrix, optional
+        Rows to add; none to consolidate only.
+    output : path-like, optional
+        The model file to write; else the model's own.
+    target : str, optional
+        Column with the labels; else the model's, where the data have it.
+    no_labels : bool
+        Whether all rows are unlabelled whatever the data say.
+    skip_missing : bool
+        Leave out rows with missing numbers instead of refusing them.
+    block : int
+        Rows added at a time.
+    consolidate : bool
+        Whether to look for a better solution afterwards.
+    probability : bool
+        Whether probabilities are calibrated again, where the model has them.
+    force : bool
+        Whether a file that is no model may be replaced.
+    new_classes : sequence of str
+        Classes in the labels that the model does not have yet.
+    chunk_rows, observer, **reading
+        As in :func:`fewlabels.pipeline.score_file`.
+
+    Returns
+    -------
+    dict
+        Counts, figures and seconds.
+    """
+    if data is None and not consolidate:
+        raise UserError(
+            f"There is nothing to do; pass a file with rows to add, or {ref('consolidate', True)}."
+        )
+    if target is not None and no_labels:
+        raise UserError(
+            f"{ref('target')} and {ref('no_labels', True)} contradict each other; pass one of "
+            "them."
+        )
+    started = time.perf_counter()
+    output = model if output is None else output
+    with interruptible("no row was added", output):
+        read = read_model(model)  # whether it is a model at all is said first
+        data = None if data is None else source_of(data, **reading)
+        if data is not None:
+            input_format(data)
+        check_model_output(output, force, inputs=[] if data is None else [data])
+        loaded = read.load()
+        _check_machine(model, loaded, consolidate)
+        _check_new(new_classes, loaded.metadata)
+        asked = NewRowsOptions(target, no_labels, skip_missing, chunk_rows, new_classes)
+        changed = _Update(loaded, MoreRows(loaded, data, asked))
+        went = changed.run(block, consolidate, observer)
+        seconds, remarks = changed.calibrate() if probability else (None, [])
+        described = changed.described()
+        is_same = os.path.realpath(output) == os.path.realpath(model)
+        n_bytes = save_model(
+            output, loaded.pipeline, described, read.identity if is_same else None
+        )
+    more = changed.more
+    notes = more.notes + went["notes"] + remarks
+    went |= {"notes": [observer.words(note) for note in notes], "seconds_calibrating": seconds}
+    return {
+        "model": str(model),
+        "data": None if data is None else str(data),
+        "output": str(output),
+        "machine": described["machine"],
+        **changed.counts(described["training"]),
+        **went,
+        "unseen_categories": more.unseen.rows,
+        "unseen_values": more.unseen.most_frequent,
+        "new_words": more.new_words,
+        "bytes": n_bytes,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def without_rows(model, metadata):
+    """A sentence on a model file that doesn't store its rows, and what to do."""
+    option = (
+        f"without {ref('rows', False)}"
+        if MACHINES[metadata["machine"]].keeps_rows
+        else f"with {ref('rows', True)}"
+    )
+    if metadata["training"].get("in_pieces"):
+        return (
+            f"{model} was fitted to a table that was read in pieces, whose rows no model can "
+            "store, so it can't be updated; fit a new model to the old and the new rows, or fit "
+            f"one {option} to a part of them that fits in memory."
+        )
+    return (
+        f"{model} doesn't store its training rows, so it can't be updated; fit it again {option}."
+    )
+
+
+def _check_machine(model, loaded, consolidate):
+    """Refuse a model that cannot be updated as asked."""
+    metadata, machine = loaded.metadata, loaded.pipeline[-1]
+    name = metadata["machine"]
+    if not hasattr(machine, "partial_fit"):
+        raise UserError(
+            f"{model} is a model of type {name}, which can't be updated; fit a new model to all "
+            "rows."
+        )
+    if not machine.holds_rows_:
+        raise UserError(without_rows(model, metadata))
+    if not metadata["training"].keys() >= _NEEDED:
+        raise UserError(
+            f"{model} doesn't say which rows and labels it was fitted to, so it can't be updated; "
+            "fit a new model to all rows."
+        )
+    if consolidate and not hasattr(machine, "consolidate"):
+        raise UserError(
+            f"A model of type {name} has a single solution, so there is nothing to consolidate; "
+            f"omit {ref('consolidate', True)}."
+        )
+
+
+def _check_new(new_classes, metadata):
+    """Refuse classes that a model cannot get."""
+    known = metadata["training"].get("classes")
+    for name in new_classes:
+        if known is None:
+            raise UserError(
+                f"{ref('new_class', text=name)} needs an s3vm, and this model is of type "
+                f"{metadata['machine']}; fit a new model with the labels of all classes."
+            )
+        if value_key(name) in [value_key(other) for other in known]:
+            raise UserError(
+                f"The model already has the class {quoted(name)}; omit {ref('new_class')}."
+            )
+    check_class_names(new_classes, known or ())
+
+
+class _Update:
+    """A model that gets ``more`` rows: what that takes, and what the model says afterwards."""
+
+    def __init__(self, loaded, more):
+        self.schema, self.metadata, self.more = loaded.schema, loaded.metadata, more
+        self.machine = loaded.pipeline[-1]
+        self._has_curve = getattr(self.machine, "has_curve_", False)
+
+    def run(self, block, consolidate, observer):
+        """Add the rows, so many at a time, and consolidate; gives what it took."""
+        machine, replaced, consolidating = self.machine, None, None
+        try:
+            with listening() as notes:
+                if hasattr(machine, "resume"):
+                    machine.resume()  # the path begins here and not with the first row
+                before = self._path()
+                times = self._add(block, observer)
+                after = self._path()
+                if consolidate:
+                    since = time.perf_counter()
+                    replaced = bool(machine.consolidate())
+                    consolidating = time.perf_counter() - since
+        except ValueError as error:
+            raise UserError(error) from error
+        except ArithmeticError as error:
+            raise UserError(
+                f"The update failed ({error}), so no row was added; fit a new model to all rows."
+            ) from error
+        except MemoryError as error:
+            raise UserError(
+                "There is not enough memory to add the rows, so no row was added; add fewer rows."
+            ) from error
+        steps, flips = (None if b is None else a - b for a, b in zip(after, before, strict=True))
+        return {
+            "milliseconds_per_row": _milliseconds(times),
+            "seconds_adding": sum(seconds for _, seconds in times),
+            "steps": steps,
+            "flips": flips,
+            "consolidated": replaced,
+            "seconds_consolidating": consolidating,
+            "notes": notes,
+        }
+
+    def _path(self):
+        """Steps and sign changes so far, None for models that count none."""
+        return getattr(self.machine, "n_steps_", None), getattr(self.machine, "n_flips_", None)
+
+    def _add(self, block, observer):
+        """Add all rows; gives the rows and seconds of every call."""
+        more, times, done = self.more, [], 0
+        for X, y in more.blocks(block):
+            since = time.perf_counter()
+            options = {"classes": range(more.n_classes)} if more.new_classes else {}
+            self.machine.partial_fit(*((X,) if y is None else (X, y)), **options)
+            times.append((X.shape[0], time.perf_counter() - since))
+            done += X.shape[0]
+            observer.rows(done, done / more.n_rows, more.n_rows, "added")
+        return times
+
+    def calibrate(self):
+        """Have the curve to probabilities fitted, which the model then keeps; seconds, notes."""
+        if not self._has_curve:
+            return None, []
+        since = time.perf_counter()
+        with listening() as notes:
+            self.machine.predict_proba(self.machine.support_vectors_[:1])
+        return time.perf_counter() - since, notes
+
+    def described(self):
+        """What the updated model says of itself."""
+        metadata, training, more = self.metadata, self.metadata["training"], self.more
+        if more.new_classes:
+            training = {**training, "classes": [*training["classes"], *more.new_classes]}
+        labeled = training.get("rows_labeled", {})
+        if "positive" in training:
+            labeled = {training["positive"]: labeled}
+        labeled = {**labeled, **dict.fromkeys(more.new_classes, 0)}
+        labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
+        training = _updated(
+            training,
+            _changed_figures(self.machine, labeled),
+            {"rows": more.n_rows, "rows_read": more.n_read},
+            None if more.data is None else Path(str(more.data)).name,
+        )
+        described = describe(metadata["machine"], metadata["parameters"], self.schema, training)
+        return {**described, "created": metadata["created"]}
+
+    def counts(self, training):
+        """Rows and figures of the summary, the model's ``training`` being this now."""
+        labels, counted = self.more.labels, "rows_labeled" in training
+        return {
+            "rows": self.more.n_rows,
+            "rows_labeled": dict(labels.n_labeled) if counted else {},
+            "rows_unlabeled": labels.n_unlabeled if counted else 0,
+            "rows_before": self.metadata["training"]["rows"],
+            "rows_after": training["rows"],
+            **{k: training[k] for k in ("objective", "violation", "duality_gap", "converged")},
+            "consolidation_due": training.get("consolidation_due"),
+        }
+
+
+def _changed_figures(machine, labeled):
+    """Figures of a model that holds its rows, without what rows that are added leave as it is."""
+    figures = figures_of(machine, machine.training_rows_.X, labeled)
+    return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
+
+
+def _updated(training, figures, more, data):
+    """What a model says of its training after an update: new figures, and ``more`` rows."""
+    updates = training.get("updates", {"count": 0, "rows": 0})
+    return silenced(
+        {
+            **training,
+            **figures,
+            **{name: training[name] + count for name, count in more.items()},
+            "updates": {
+                "count": updates["count"] + 1,
+                "rows": updates["rows"] + max(0, more["rows"]),
+                "data": data,
+                "last": datetime.now(UTC).isoformat(timespec="seconds"),
+            },
+        }
+    )
+
+
+def current_metadata(metadata, machine):
+    """Metadata of a model whose rows may have changed in Python; the same if they haven't.
+
+    Only a model that holds its rows can change.
+    """
+    training = metadata["training"]
+    if not getattr(machine, "holds_rows_", False) or "rows" not in training:
+        return metadata
+    held = machine.training_rows_
+    # Labels of training rows: 1 and -1 for two classes, 1, 2, ... for several.
+    codes, names = (1,), [training.get("positive")]
+    if "classes" in training:
+        names = training["classes"]
+        codes = (-1, 1) if len(names) == 2 else range(1, len(names) + 1)
+    labeled = {}
+    if "rows_labeled" in training:
+        labeled = {n: int(np.sum(held.label == c)) for n, c in zip(names, codes, strict=True)}
+    figures, n = _changed_figures(machine, labeled), held.X.shape[0]
+    known = {
+        "rows": n,
+        "support_vectors": figures["support_vectors"],
+        "objective": figures["objective"],
+    }
+    if all(training.get(key) == value for key, value in known.items()):
+        return metadata
+    more = n - training["rows"]
+    more = {"rows": more, "rows_read": max(0, more)}
+    return {**metadata, "training": _updated(training, figures, more, None)}
+
+
+def _milliseconds(times):
+    """Milliseconds per row; None where none was added."""
+    if not times:
+        return None
+    rows, seconds = np.array(times).T
+    each = np.repeat(1e3 * seconds / rows, rows.astype(int))
+    return {name: float(getattr(np, name)(each)) for name in ("median", "mean", "max")}
+
+
+# -- the rows to add ----------------------------------------------------------------------------
+
+
+class NewRowsOptions(NamedTuple):
+    """How rows to add are read; as of :func:`update`."""
+
+    target: str | None = None
+    no_labels: bool = False
+    skip_missing: bool = False
+    chunk_rows: int | None = None
+    new_classes: Sequence[str] = ()
+
+
+class MoreRows:
+    """The rows to add: checked as a whole first, then encoded piece by piece.
+
+    Labels come from the target that was asked for, else from the model's target where the data
+    have it. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that will be
+    added, ``labels`` their labels; ``filled``, ``unseen`` and ``new_words`` count by column the
+    missing numbers that the model fills in, and the rows with categories and the words that it
+    does not know. ``learned`` are categories that the encoder knows from now on.
+    """
+
+    def __init__(self, loaded, data, asked):
+        pipeline, self.schema, self.metadata = loaded
+        self.data, self._asked = data, asked
+        training, schema = self.metadata["training"], self.schema
+        self.new_classes = check_class_names(asked.new_classes, training.get("classes", ()))
+        self.n_classes = len(training.get("classes", ())) + len(self.new_classes)
+        self.encoder = pipeline[:-1]
+        known = known_categories(pipeline[0], schema)
+        fitted_to = training["target"]
+        if asked.target is not None and fitted_to is None and data is not None:
+            raise UserError(
+                "The model was fitted without a target, so it can't use labels; omit "
+                f"{ref('target', text=asked.target)}."
+            )
+        self.target = None if asked.no_labels else asked.target or fitted_to
+        texts = text_encoders(pipeline[0], schema)
+        self.n_rows = self.n_read = 0
+        self.unseen, new_words = Unseen(), {name: set() for name in texts}
+        not_own, own = Unseen(), own_categories(pipeline[0], schema)
+        for chunk, keep, _ in self._pieces():
+            self.n_rows += int(keep.sum())
+            self.n_read += len(keep)
+            self.unseen.add(chunk.rows, known)
+            not_own.add(chunk.rows[keep[chunk.complete]], own)
+            for name, encoder in texts.items():
+                new_words[name] |= encoder.new_words(chunk.rows[name])
+        self.new_words = {name: len(words) for name, words in new_words.items()}
+        self._check()
+        self._check_new()
+        self.learned = learn_categories(pipeline[0], schema, not_own.counts)
+        self.notes = self._notes()
+
+    def _pieces(self):
+        """Pieces of the file with the rows kept and their labels; raises at the end."""
+        asked, tally = self._asked, Tally(self.data, self._asked.skip_missing)
+        self.filled, self.tally = tally.filled, tally
+        self.labels = NewLabels(self.metadata, self.data, self.target, self.new_classes)
+        if self.data is None:
+            return
+        done = 0
+        needed = asked.target is not None
+        for chunk in iterate_chunks(
+            self.data, self.schema, tally, asked.chunk_rows, self.target, needed
+        ):
+            yield (chunk, *self.labels.read(chunk.target, chunk.complete, done + 1))
+            done += len(chunk.complete)
+        tally.check()
+
+    def _check(self):
+        if not self.n_rows and self.data is not None:
+            raise UserError(
+                f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
+                "missing numbers or of other classes; check the file."
+            )
+
+    def _check_new(self):
+        for name in self.new_classes:
+            if not self.labels.n_labeled[name]:
+                raise UserError(
+                    f"No row of {self.data} has the new class {quoted(name)}; label one, or omit "
+                    f"{ref('new_class')}."
+                )
+
+    def _notes(self):
+        notes = [*self.tally.remarks]
+        if learned := self.unseen.only(self.learned):
+            notes.append(learned_words(learned))
+        if rest := self.unseen.without(self.learned):
+            notes.append(unseen_words(rest.rows, rest.most_frequent))
+        for name, count in self.new_words.items():
+            if count:
+                words = f"{plural(count, 'new word')} in {quoted(name)}"
+                notes.append(f"{words} are ignored; fit a new model to all rows to use them")
+        if self.filled:
+            notes.append(filled_words(self.filled))
+        if self.tally.empty:
+            notes.append(f"{plural(self.tally.empty, 'row')} without any value skipped")
+        n_missing = self.n_read - self.n_rows - self.labels.n_left_out - self.tally.empty
+        if n_missing:
+            notes.append(f"{plural(n_missing, 'row')} with missing numbers skipped")
+        if self.labels.n_left_out:
+            notes.append(
+                f"{plural(self.labels.n_left_out, 'row')} of another or unknown class skipped"
+            )
+        return notes
+
+    def blocks(self, size):
+        """Encoded rows and their labels, at most ``size`` at a time."""
+        for chunk, keep, y in self._pieces():
+            kept = keep[chunk.complete]
+            if not kept.any():
+                continue
+            X = self.encoder.transform(chunk.rows[kept])
+            for start in range(0, X.shape[0], size):
+                part = slice(start, start + size)
+                yield X[part], None if y is None else y[part]

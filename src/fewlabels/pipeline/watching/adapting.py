@@ -1,0 +1,102 @@
+"""A model that follows the last rows of its stream, with alarm rates that still hold.
+
+The model is frozen for an epoch of ``window`` rows. A quarter of these rows, chosen by random
+numbers that belong to their positions, never trains a model. At the end of the epoch the others
+are learned (``partial_fit``), the oldest training rows are forgotten, and the quarter calibrates
+the next epoch. It is chosen without looking at scores, so it stays exchangeable with later rows.
+Rows that score below one in a hundred calibration rows of their epoch are suspicious and not
+learned. After an alarm nothing is learned until the change is accepted.
+"""
+
+import numpy as np
+
+from ..._util.messages import UserError, ref
+from ...monitoring.ranks import uniform_numbers
+from ...tables.columns.schema import Schema
+from ...tables.columns.tally import Unseen
+from ...tables.encoding.fit import learn_categories, own_categories
+from ...tables.models.files import model_bytes, model_of
+from ..updating import without_rows
+
+_HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
+LEAST = 100
+
+
+class Follower:
+    """The training window of a model: which rows it learns, and when."""
+
+    def __init__(self, pipeline, metadata, window, seed, began=0, epoch=1):
+        self.pipeline, self.metadata = pipeline, metadata
+        self.schema = Schema.from_dict(metadata["schema"])
+        self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
+
+    def left(self, n_rows):
+        """Rows until the epoch ends."""
+        return self.began + self.window - n_rows
+
+    def learn(self, monitor, since=None):
+        """End the epoch: learn its rows, or those ``since`` a change that was accepted.
+
+        Gives how many rows were learned and how many were left out as suspicious.
+        """
+        recent, _, _, _ = monitor.kept_rows.contents
+        first = self.began if since is None else since
+        rows = [row for row in recent if row.number >= first]
+        draws = uniform_numbers(self.seed, _STREAM, first, len(rows))
+        is_held_out = draws < _HELD_OUT
+        scores = np.array([row.score for row in rows])
+        is_suspicious = np.zeros(len(rows), bool)
+        reference = monitor.reference_scores
+        if since is None and len(reference):
+            is_suspicious = scores < np.quantile(reference, _SUSPICIOUS)
+        new = np.flatnonzero(~is_held_out & ~is_suspicious)
+        held = np.flatnonzero(is_held_out)
+        machine = self.pipeline[-1]
+        if len(new):
+            frame = monitor.kept_rows.assemble([rows[k] for k in new])
+            encoder, not_own = self.pipeline[0], Unseen()
+            not_own.add(frame, own_categories(encoder, self.schema))
+            learn_categories(encoder, self.schema, not_own.counts)
+            machine.partial_fit(self.pipeline[:-1].transform(frame))
+            n_over = machine.training_rows_.X.shape[0] - self.window
+            if n_over > 0:
+                machine.forget(np.arange(n_over))
+        calibration = None
+        if len(held):
+            calibration = monitor.kept_rows.assemble([rows[k] for k in held])
+        self.began, self.epoch = monitor.n_rows_, self.epoch + 1
+        monitor.refit(self.pipeline, calibration)
+        return len(new), int((is_suspicious & ~is_held_out).sum())
+
+    @property
+    def content(self):
+        """The model as the bytes of a model file."""
+        return model_bytes(self.pipeline, self.metadata)
+
+
+def loaded(content):
+    """The pipeline and metadata of a model file's bytes."""
+    pipeline, _, metadata = model_of(content, "The adapted model")
+    return pipeline, metadata
+
+
+def read_window(text):
+    """The number of rows in ``window=N``."""
+    name, _, value = str(text).partition("=")
+    if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
+        raise UserError(
+            f"{ref('adapt', text=text)} is not valid; it must be window=N with N of at least "
+            f"{LEAST}."
+        )
+    return int(value)
+
+
+def check_follows(model, metadata, machine):
+    """Refuse a model that can't follow its rows."""
+    if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
+        raise UserError(
+            f"{model} is a model of type {metadata['machine']}, which {ref('adapt')} can't "
+            f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
+        )
+    if not machine.holds_rows_:
+        raise UserError(f"{ref('adapt')} updates the model, but {without_rows(model, metadata)}")

@@ -1,0 +1,148 @@
+"""Rows to watch in batches: of files, and of standard input as lines arrive."""
+
+import os
+import select
+from collections import deque
+from itertools import chain
+from pathlib import Path
+
+from ..._util.messages import UserError, ref
+from ...tables.columns.schema import IMPUTE
+from ...tables.columns.tally import Tally
+from ...tables.given import source_of
+from ...tables.reading.chunks import iterate_chunks
+from ...tables.scratch import temporary_folder
+from .state import WatchProgress
+
+# What is read from standard input at once, and the seconds to wait for more.
+_BYTES, _WAIT = 1 << 16, 0.2
+
+
+def unread_rows(path, schema, counted, size, reading):
+    """Where the rows of a file that aren't ``counted`` yet begin, and their chunks.
+
+    Chunks have at most ``size`` rows. A file that begins with other rows than those counted is
+    another file of the same name, and is read from its beginning.
+    """
+    chunks = _chunks(path, schema, size, reading)
+    reached = WatchProgress()
+    for chunk in chunks:
+        n, skip = len(chunk.complete), max(0, counted.rows - reached.rows)
+        reached = reached.after(*_first(chunk, min(n, skip)))
+        if _is_another(reached, counted):
+            return WatchProgress(), _chunks(path, schema, size, reading)
+        if skip < n:
+            return reached, chain([_behind(chunk, skip)], chunks)
+    if reached.rows < counted.rows:
+        raise UserError(
+            f"{path} has {reached.rows} rows, but {counted.rows} rows of it were counted earlier, "
+            f"so rows were removed; pass another {ref('state')}, or restore the file."
+        )
+    return reached, iter(())
+
+
+def _chunks(path, schema, size, reading):
+    source = source_of(path, **reading)
+    source.look.grows = True  # rows are added to files that are watched
+    tally = Tally(source, skip_missing=schema.missing != IMPUTE)
+    for chunk in iterate_chunks(source, schema, tally, size):
+        tally.check()
+        yield chunk
+
+
+def _is_another(reached, counted):
+    """Whether the rows read so far aren't those counted: the first one, or all of them."""
+    if not reached.rows:
+        return False
+    whole = reached.rows == counted.rows
+    return reached.first != counted.first or (whole and reached.digest != counted.digest)
+
+
+def batches_of_stream(stream, schema, done, size, reading, form):
+    """Chunks of lines as they arrive, behind the first ``done`` rows."""
+    lines, header = _Lines(stream, size), None
+    with temporary_folder() as folder:
+        while (block := lines.next()) is not None:
+            if form is None:
+                form = "jsonl" if block[0].lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else "csv"
+            if form != "jsonl" and header is None and reading.get("header", True):
+                header, block = block[0], block[1:]
+                if not block:
+                    continue
+            path = Path(folder) / f"standard-input.{form}"
+            path.write_bytes(b"".join([header or b"", *block]))
+            source = source_of(path, **reading)
+            tally = Tally("standard input", skip_missing=schema.missing != IMPUTE)
+            if form != "jsonl" and "sep" not in reading:
+                reading = reading | {"sep": source.dialect.sep}
+            for chunk in iterate_chunks(source, schema, tally, size):
+                tally.check()
+                n, skip = len(chunk.complete), min(done, len(chunk.complete))
+                done -= skip
+                if skip < n:
+                    yield _behind(chunk, skip)
+
+
+def _first(chunk, n):
+    """The first rows of a chunk: cells of the complete ones, and which ones are complete."""
+    complete = chunk.complete[:n]
+    return chunk.rows.iloc[: int(complete.sum())], complete
+
+
+def _behind(chunk, skip):
+    """A chunk without its first rows."""
+    if not skip:
+        return chunk
+    before = int(chunk.complete[:skip].sum())
+    target = None if chunk.target is None else chunk.target[skip:]
+    return chunk._replace(
+        rows=chunk.rows.iloc[before:],
+        complete=chunk.complete[skip:],
+        empty=chunk.empty[skip:],
+        target=target,
+    )
+
+
+class _Lines:
+    """Whole rows of text from a stream: as many as there are, at most ``size`` at a time."""
+
+    def __init__(self, stream, size):
+        self._descriptor, self._size = stream.fileno(), size
+        self._rest, self._rows, self._open = b"", deque(), b""
+        self._ended = False
+
+    def next(self):
+        """The next rows; None at the end."""
+        while True:
+            waiting = bool(self._rows)
+            if len(self._rows) >= self._size or (waiting and not self._has_more()):
+                break
+            if self._ended:
+                break
+            self._read()
+        if not self._rows:
+            return None
+        return [self._rows.popleft() for _ in range(min(self._size, len(self._rows)))]
+
+    def _has_more(self):
+        if self._ended:
+            return False
+        try:
+            return bool(select.select([self._descriptor], [], [], _WAIT)[0])
+        except (OSError, ValueError):  # no descriptor that can be waited for
+            return True
+
+    def _read(self):
+        read = os.read(self._descriptor, _BYTES)
+        if not read:
+            self._ended = True
+            read = b"\n" if self._rest or self._open else b""
+        *lines, self._rest = (self._rest + read).split(b"\n")
+        for line in lines:
+            row = self._open + line + b"\n"
+            if row.count(b'"') % 2 and not row.lstrip().startswith(b"{") and not self._ended:
+                self._open = row  # a quoted cell continues on the next line
+                continue
+            self._open = b""
+            if row.strip():
+                self._rows.append(row)

@@ -1,0 +1,41 @@
+"""Figures as lines of text have them, in the terminal and where a notebook prints a fit."""
+
+from .._util.messages import quoted
+
+
+def number(value):
+    """Shorten a number to four digits; None stays None."""
+    return None if value is None else f"{value:.4g}"
+
+
+def gap(value):
+    """Shorten a duality gap; what rounding pushed below 0 is 0."""
+    return number(None if value is None else max(0.0, value))
+
+
+def percent(share):
+    return f"{100 * share:g} %"
+
+
+def interval(low, high):
+    return f"{low:.3g} to {high:.3g}"
+
+
+def mark(value):
+    return f"marked {quoted(value)}" if value else "blank"
+
+
+def counted(counts):
+    return ", ".join(f"{count:,} {quoted(name)}" for name, count in counts.items())
+
+
+def share(part, whole):
+    return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
+
+
+def size(n_bytes):
+    units = ["bytes", "kB", "MB", "GB"]
+    while n_bytes >= 1000 and len(units) > 1:
+        n_bytes /= 1000
+        units.pop(0)
+    return f"{n_bytes:,.3g} {units[0]}"

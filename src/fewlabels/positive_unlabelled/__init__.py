@@ -1,0 +1,1 @@
+"""Learn from positives and unlabelled rows: PUSVM, PUEnsemble, propensities."""

@@ -1,0 +1,323 @@
+"""What the models of positive and unlabelled rows share, and searches for their settings."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_consistent_length
+
+from .._util.deadline import Deadline
+from .._util.threads import resolve_n_jobs
+from .._util.warn import warn
+from ..base.solution import ROUNDING, function_of, run_by, typical_terms
+from ..base.two_classes import TwoClassMachine
+from ..class_prior.finding import check_prior, counted_prior, find_prior
+from ..data.labels.marks import read_propensity
+from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
+from ..kernels import MIXTURE, centered, kind_of
+from ..kernels.rows import row_products, shift_of
+from ..rows.device import backend_of
+from ..rows.row_order import value_order
+from ..rows.validation import fit_rows
+from .data import PUData
+from .fitted import PUSVMFit
+from .leave_one_out import positives_left_out, unlabeled_left_out
+from .propensity import propensity_weights
+from .rows import PURows, ShardedPURows
+
+# Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
+_ROOM = 8.0
+# Where unlabelled rows may come from.
+SAMPLING = [StrOptions({"two-sample", "one-sample"})]
+# Share of max_time that estimating the prior may take.
+_FOR_PRIOR = 0.4
+# Attributes that reading rows sets.
+_READ = (
+    "classes_ shape_fit_ gamma_ n_features_in_ feature_names_in_ _deformed propensity_weights_"
+).split()
+
+
+class PUMachine(TwoClassMachine):
+    """What ``PUSVM`` and ``PUEnsemble`` share: reading rows, the prior, and a score."""
+
+    def _read(self, X, y, sample_weight=None, propensity=None, *, gathered=False):
+        """``PURows``; sets the attributes that follow from rows alone."""
+        self._refuse_no_labels(y)
+        rows = fit_rows(self, X, sample_weight)
+        return self._read_labelled(rows, y, propensity, gathered=gathered)
+
+    def _refuse_no_labels(self, y):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+                "one label per row, for positive and unlabelled rows."
+            )
+
+    def _read_labelled(self, rows, y, propensity, *, gathered=False):
+        """``PURows`` of a ``MemorySource``."""
+        self._set_kernel(rows)
+        check_consistent_length(np.empty(self.shape_fit_[0]), y)
+        positive, self.classes_ = read_labels(y, self.pos_label)
+        if self.pos_label is None and are_ambiguous(self.classes_):
+            mark, label = self.classes_.tolist()
+            warn(
+                f"y has two texts, {mark!r} and {label!r}; the positive class is assumed to be "
+                f"{label!r}, the later one in the alphabet. Pass pos_label={label!r} to "
+                f"confirm, or pos_label={mark!r}.",
+                UserWarning,
+            )
+        counted = positive[rows.indices]
+        if rows.kept is not None and (counted.all() or not counted.any()):
+            raise ValueError(
+                "sample_weight leaves one class only; give some positive rows and some "
+                "unlabelled rows a weight > 0."
+            )
+        kind = kind_of(self._kernel_used)
+        if kind.learns == "labels":
+            # In an order of their own and as often as they weigh: weights act as repetitions.
+            order = value_order(rows.X, counted, rows.weights)
+            self._deformed = kind.over(
+                rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
+            )
+        kernel = self._make_kernel()
+        if isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE:
+            kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
+        shift = shift_of(kernel, rows.X)
+        centred = centered(rows.X, shift)
+        is_other = np.ones(len(positive), dtype=bool)
+        is_other[rows.indices] = False
+        others = np.flatnonzero(is_other)
+        options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
+        data = PUData(centred, counted, rows.weight, kernel, **options)
+        held = {"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive}
+        self.propensity_weights_ = None
+        if propensity is not None:
+            propensity = read_propensity(propensity, positive)[positive & ~is_other]
+            self.propensity_weights_ = propensity_weights(
+                propensity, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
+            )
+            factor = self.propensity_weights_(propensity)
+            data = PUData(centred, counted, rows.weight, kernel, factor=factor, **options)
+            held["factor"] = np.ones(len(positive))
+            held["factor"][rows.indices[data.positive]] = factor
+        return PURows(
+            data=data,
+            X=rows.X,
+            numbers=rows.indices,
+            n=len(positive),
+            shift=shift,
+            others=others,
+            X_others=rows.everything[others],
+            others_positive=positive[others],
+            held=held,
+            propensity=propensity,
+        )
+
+    def _read_sharded(self, source, y, propensity):
+        """``ShardedPURows`` of a source."""
+        given = ["propensity"] * (propensity is not None) + ["bias"] * (self.bias > 1.0)
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or "
+                "a data frame; pass a sample of the rows in one of these forms, or leave it out."
+            )
+        kernel = self._set_kernel(source)
+        self.classes_, self.propensity_weights_ = self._mark_positive(source, y), None
+        jobs = resolve_n_jobs(self.n_jobs)
+        return ShardedPURows.of(source, kernel, self.lam, jobs)
+
+    def _mark_positive(self, source, y):
+        """Mark the positive rows of a source, and return the classes."""
+        backend = backend_of(y)
+        positive, classes = read_labels(y if backend is None else backend.numpy(y), self.pos_label)
+        if len(positive) != source.n:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"[{source.n}, {len(positive)}]"
+            )
+        source.marked(positive=positive)
+        return classes
+
+    def _found_prior(self, rows):
+        """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
+        seed, weights = self._seed(), self.propensity_weights_
+        deadline, data = self._deadline.part(_FOR_PRIOR), rows.for_prior(seed)
+        if self.prior == "estimate" and weights is not None and weights.one_sample:
+            mass = float(data.weight_unlabeled.sum())
+            return counted_prior(rows.propensity, data.given_weight_positive, mass)
+        return find_prior(data, self.prior, seed, self.n_jobs, deadline)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """ROC AUC of positive rows against all other rows.
+
+        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. It ranks decision functions as
+        the area against true negatives does, see :func:`fewlabels.metrics.pu_auc`. (Accuracy would
+        take unlabelled rows for negatives.) It doesn't depend on the threshold or on the prior: to
+        choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds true classes, it is
+        the ordinary area.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, without rows of both kinds.
+        """
+        from ..metrics.default_scores import positives_auc  # slow, and predictions don't need it
+
+        decision = self._decision_in_memory(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
+
+    @property
+    def transduction_(self):
+        """Labels of the training rows: the positives' own, predictions for the others."""
+        is_positive = self._found.is_positive
+        if is_positive is None:
+            raise AttributeError(
+                "transduction_ needs rows in memory; predict(X) gives the labels of rows in a "
+                "file."
+            )
+        return self.classes_[is_positive.astype(np.intp)]
+
+
+@dataclass(frozen=True)
+class PUDescriber:
+    """Describes what the training of a ``PUSVM`` came to, as values.
+
+    ``threshold`` and ``probability`` are its parameters, ``prior`` is the one it took.
+    """
+
+    threshold: str
+    probability: str | None
+    prior: float
+    deadline: Deadline
+    n_jobs: int | None = None
+
+    def solution(self, rows, found, lam, is_held):
+        """The function, cut where ``threshold`` says, and what follows from it."""
+        data, gram, left_out = rows.data, found.gram, None
+        has_curve = self.probability is not None
+        if self.threshold == "leave-one-out" or (has_curve and not is_held):
+            left_out = unlabeled_left_out(found, data, self.deadline)
+        used = np.flatnonzero(found.coef)
+        terms = typical_terms(data.diagonal(used), found.coef[used])
+        rounding = ROUNDING * float(terms.sum())
+        bias = float(found.bias)
+        if self.threshold != "risk":
+            noise = _ROOM * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
+            f = found.f if self.threshold == "prior" else left_out
+            bias = -rows.cut(f, self.prior, max(rounding, noise))
+        function, places, support = function_of(
+            data.kernel,
+            gram,
+            rows.X,
+            found.coef,
+            rows.numbers,
+            bias=float(bias),
+            shift=rows.shift,
+            rounding=rounding,
+        )
+        held_out = None
+        if has_curve and left_out is not None:
+            held_out = self.scores_left_out(rows, found, function, left_out)
+        moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
+        counts, run = rows.number_of_support(places), found.result
+        return PUSVMFit(
+            function=function,
+            **run_by(support, counts, run.n_iter, run.history, run.converged),
+            objective=found.objective,
+            duality_gap=found.gap,
+            is_positive=rows.predicted(function, found.f + bias),
+            lam=lam,
+            risk_intercept=float(found.bias) - moved,
+            objectives=found.objectives,
+            held_out=held_out,
+        )
+
+    def scores_left_out(self, rows, found, function, left_out):
+        """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
+        data = rows.data
+        if data.kernel.is_matrix:
+            decision = row_products(data.X[data.positive], found.coef) + function.bias
+        else:
+            decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
+        decision = decision + positives_left_out(found, data)
+        unlabeled = left_out + function.bias
+        return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
+
+
+# -- for searches --------------------------------------------------------------------------------
+
+
+def prior_of(estimator, X, y, sample_weight=None, propensity=None):
+    """The Prior that ``fit`` of a new model would take, and the classes."""
+    estimator._validate_params()
+    check_prior(estimator.prior)
+    rows = estimator._read(X, y, sample_weight, propensity)
+    return estimator._found_prior(rows), estimator.classes_
+
+
+def factors_of_new(weights, propensity, positive):
+    """The argument "factor" of new rows for the stream of a model with propensity weights."""
+    if weights is None:
+        if propensity is not None:
+            raise ValueError(
+                "this model was fitted without propensities, and new rows must not have any; "
+                "leave propensity out, or fit again with one per row."
+            )
+        return {}
+    factor = np.ones(len(positive))
+    if positive.any():
+        if propensity is None:
+            raise ValueError(
+                "this model was fitted with propensities; pass propensity for new labelled rows."
+            )
+        factor[positive] = weights(read_propensity(propensity, positive)[positive])
+    return {"factor": factor}
+
+
+def fit_settings(
+    machines, X, y, sample_weight=None, *, propensity=None, prior=None, gathered=False
+):
+    """Fit models that differ in lambda, prior, loss or solver to rows that are read once.
+
+    Each starts from the one before. With ``prior`` that one holds for all models, unchecked,
+    in place of what each was given or of one estimate. ``gathered`` as in PUData.
+    """
+    for machine in machines:
+        machine._validate_params()
+        machine._check_settings()
+    first, before, estimate = machines[0], None, prior
+    rows = first._read(X, y, sample_weight, propensity, gathered=gathered)
+    for machine in machines:
+        for name in _READ:
+            if hasattr(first, name):
+                setattr(machine, name, getattr(first, name))
+        known = prior if machine.prior != "estimate" else estimate
+        known = machine._found_prior(rows) if known is None else known
+        if machine.prior == "estimate":
+            estimate = known
+        found = machine._within_time(machine._fit_rows, rows, known, before)
+        before = None if machine.bias > 1.0 else (machine.lam_, found)
+    return machines
+
+
+def zipped(lam, prior):
+    """The settings of a path, one dict each."""
+    given = {"lam": lam, "prior": prior}
+    given = {k: np.asarray(v, dtype=float) for k, v in given.items() if v is not None}
+    shapes = {v.shape for v in given.values()}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 1 or shapes == {(0,)}:
+        shown = ", ".join(f"{name} of shape {v.shape}" for name, v in given.items()) or "neither"
+        raise ValueError(
+            f"a path needs lam, prior or both as non-empty sequences of equal length; got {shown}."
+        )
+    columns = [v.tolist() for v in given.values()]
+    return [dict(zip(given, values, strict=True)) for values in zip(*columns, strict=True)]

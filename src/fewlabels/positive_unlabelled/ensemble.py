@@ -1,0 +1,234 @@
+"""The two stages of the composite classifier: bags, then soft labels."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from ..calibration.area import area_of
+from ..calibration.curve import TwoSidedCurve
+from ..calibration.fit_curves import mean_and_spread, priors_of
+from ..kernels.operators import PrecomputedGram, SumGram, make_gram
+from ..solvers import Result, Settings, solve_decomposition
+from ..solvers.run import WHOLE
+from .bags import bagged_machines
+from .problem import soft_labels
+from .scores import Scored, fit_logistic
+
+# Costs of the grid, with several kernels and with one.
+_COSTS = (1.0, 10.0)
+_COSTS_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
+# Members are weighted by softmax(AUC / _SHARPNESS); lighter ones are left out.
+_SHARPNESS = 0.01
+_NEGLIGIBLE = 1e-3
+# Cost of the second stage.
+_COST = 0.3
+_SURE = 1e-6
+# Up to so many rows all values of a kernel of trees are held.
+_HELD = 3500
+# Share of the time left that bags may take.
+_FOR_BAGS = 0.6
+
+
+@dataclass(frozen=True)
+class EnsembleSettings:
+    """Parameters of a fit.
+
+    With a linear kernel no row is the origin: norms are taken around the mean row, and the second
+    stage alone decides. ``quantiles`` of an estimated prior are what probabilities average over.
+    """
+
+    prior: float
+    quantiles: np.ndarray | None
+    n_bags: int
+    is_linear: bool
+    engine: Settings
+
+
+@dataclass
+class EnsembleSolution:
+    """The decision before it is cut, with held-out scores, and both stages.
+
+    Probabilities of the first stage, with the prior and averaged over its distribution (None where
+    it was given); costs, areas and weights of members by kernel and cost, NaN
+    and 0 where there is no such member; steps and history of all models; and a Result: one that
+    did not reach the tolerance, if there is any.
+    """
+
+    function: Scored
+    posterior: np.ndarray
+    averaged: np.ndarray | None
+    costs: np.ndarray
+    auc: np.ndarray
+    weights: np.ndarray
+    n_iter: int
+    history: list
+    worst: Result
+
+
+def ensemble_grams(kernels, vectors, n_jobs):
+    """One operator per kernel over the same rows; the last kernel needs most precision."""
+    dtype, grams = np.float64 if vectors.shape[0] <= WHOLE else None, []
+    for kernel in reversed(kernels):
+        grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
+        dtype = grams[0].dtype
+    if kernels[0].has_leaves and grams[0].n <= _HELD and grams[0].copies is None:
+        # Values of trees cost a lot, and bags ask for nearly all of them again and again.
+        grams = [PrecomputedGram(grams[0].whole(), n_jobs)]
+    return grams
+
+
+def solve_ensemble(families, rows, settings, deadline):
+    """Train both stages for every family of operators; the mean of what they find.
+
+    In a family each operator but the first has the squared entries of the one before.
+    """
+    solved = []
+    for place, grams in enumerate(families):
+        part = deadline.part(1.0 / (len(families) - place))
+        solved.append(_solved(grams, rows, settings, part))
+    return solved[0] if len(solved) == 1 else _mean_of_families(solved, rows)
+
+
+def _mean_of_families(solved, rows):
+    """The mean of their decisions, standardised, with members side by side."""
+    unlabeled = rows.weight * (rows.label < 0)
+    share, parts = 1.0 / len(solved), [one.function.standardised(unlabeled) for one in solved]
+    function = Scored(
+        share * np.concatenate([part.coef for part in parts]),
+        share * sum(part.bias for part in parts),
+        share * sum(part.held_out for part in parts),
+    )
+    costs = np.unique(np.concatenate([one.costs for one in solved]))
+    tables = []
+    for one in solved:
+        auc = np.full((len(one.auc), len(costs)), np.nan)
+        weights = np.zeros(auc.shape)
+        places = np.searchsorted(costs, one.costs)
+        auc[:, places], weights[:, places] = one.auc, share * one.weights
+        tables.append((auc, weights))
+    auc, weights = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+    unfinished = [one.worst for one in solved if not one.worst.converged]
+    return EnsembleSolution(
+        function,
+        share * sum(one.posterior for one in solved),
+        None if solved[0].averaged is None else share * sum(one.averaged for one in solved),
+        costs,
+        auc,
+        weights,
+        sum(one.n_iter for one in solved),
+        [entry for one in solved for entry in one.history],
+        (unfinished or [solved[-1].worst])[0],
+    )
+
+
+def _solved(grams, rows, settings, deadline):
+    """Both stages of one family."""
+    gram, n_kernels = grams[0], len(grams)
+    size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
+    size = size if size > 0.0 else 1.0
+    costs = np.array(_COSTS if n_kernels > 1 else _COSTS_OF_ONE_KERNEL) / size
+    bags = bagged_machines(
+        gram,
+        n_kernels,
+        costs,
+        rows,
+        settings.n_bags,
+        settings.engine.tol,
+        settings.engine.random_state,
+        deadline.part(_FOR_BAGS),
+    )
+    auc = np.apply_along_axis(
+        lambda scores: area_of(scores, rows.label > 0, rows.weight), 2, bags.scores
+    )
+    weights = softmax(auc / _SHARPNESS)
+    weights[weights < _NEGLIGIBLE] = 0.0
+    weights = weights / weights.sum()
+    function = of_bags = _mean_of_members(bags, weights, rows)
+    posterior = _posterior(of_bags, rows, settings.prior)
+    cost = _COST / size
+    second, result = _second_stage(grams, rows, posterior, weights, cost, settings, deadline)
+    if settings.is_linear:
+        function = second
+    else:
+        unlabeled = rows.weight * (rows.label < 0)
+        function = function.standardised(unlabeled) + second.standardised(unlabeled)
+    worst = bags.unfinished if result.converged and bags.unfinished else result
+    averaged = None
+    if settings.quantiles is not None:
+        priors = priors_of(settings.quantiles)
+        averaged = np.mean([_posterior(of_bags, rows, prior) for prior in priors], axis=0)
+    return EnsembleSolution(
+        function,
+        posterior,
+        averaged,
+        costs,
+        auc,
+        weights,
+        bags.n_iter + result.n_iter,
+        result.history,
+        worst,
+    )
+
+
+def _squared_norms(gram, rows, settings):
+    """K(x, x)."""
+    if not settings.is_linear:
+        return gram.diagonal()
+    share = rows.total_weight / rows.total_weight.sum()
+    product = gram.product(np.arange(gram.n), share)
+    return gram.diagonal() - 2.0 * product + share @ product
+
+
+def _mean_of_members(bags, weights, rows):
+    """The weighted mean of the members, standardised."""
+    n_kernels, _, n = bags.scores.shape
+    total = Scored(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
+    for k, c in np.argwhere(weights):
+        coef = np.zeros_like(total.coef)
+        coef[k] = bags.coef[k, c]
+        member = Scored(coef, bags.bias[k, c], bags.scores[k, c])
+        total += member.standardised(rows.weight).scaled(weights[k, c])
+    return total
+
+
+def _posterior(first, rows, prior):
+    """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
+    positive = rows.label > 0
+    x = first.standardised(rows.weight * ~positive).held_out
+    features = np.column_stack([x, np.ones(len(x))])
+    among_positive = np.average(features[positive], axis=0, weights=rows.weight[positive])
+    t = fit_logistic(
+        features[~positive], rows.weight[~positive], prior * among_positive, [True, False]
+    )
+    return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
+
+
+def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
+    """The model of all rows over the mean kernel."""
+    weights = weights.sum(axis=1)
+    used = np.flatnonzero(weights)
+    gram = grams[used[0]]
+    if len(used) > 1:
+        gram = SumGram([grams[k] for k in used], weights[used])
+    problem = soft_labels(gram, posterior, cost * rows.weight)
+    result = solve_decomposition(problem, settings=settings.engine, max_time=deadline.left())
+    bias = -result.multiplier
+    without_own = result.gradient - result.a * _squared_norms(gram, rows, settings)
+    return Scored(np.outer(weights, result.a), bias, without_own + bias), result
+
+
+def two_sided_curve(scores, cut, posterior, weight, is_certain):
+    """The curve with slopes above and below the cut, from held-out scores and ``posterior``.
+
+    If the prior ``is_certain``, the class is the more probable one on either side of the cut. Else
+    ``posterior`` averages over its distribution, and the curve may have any level at the cut.
+    """
+    curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2), agrees=is_certain)
+    features = curve.sides(scores - cut)
+    if not is_certain:
+        features = np.column_stack([features, np.ones(len(scores))])
+    target = np.average(features * posterior[:, None], axis=0, weights=weight)
+    found = fit_logistic(features, weight, target, [True, True, False][: features.shape[1]])
+    level = 0.0 if is_certain else float(found[2])
+    return replace(curve, slopes=found[:2], level=level)

@@ -1,0 +1,207 @@
+"""Positive-unlabelled models as problem (P)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..problem.dual import DualProblem
+from ..problem.formulation import Formulation
+from ..problem.penalty import Penalty
+
+# lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
+# with 100 positives, 8 with 20 to 1000).
+_COST = 0.15
+
+
+def double_hinge(z):
+    """The double hinge loss (du Plessis et al. 2015) of z = label times f."""
+    return np.maximum(-z, np.maximum(0.0, 0.5 - 0.5 * z))
+
+
+def ramp(z):
+    """The ramp loss (du Plessis et al. 2014) of z = label times f."""
+    return np.clip(0.5 * (1.0 - z), 0.0, 1.0)
+
+
+def weight_of_norm(lam, weight_positive):
+    """The number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
+    return _COST / weight_positive if lam == "auto" else float(lam)
+
+
+def kinds(rows):
+    """Masks of the positive rows and of the others."""
+    return rows["positive"], ~rows["positive"]
+
+
+@dataclass(frozen=True)
+class DoubleHinge(Formulation):
+    """Positive-unlabelled learning with the double hinge loss, Sansone et al. 2019, eq. (6).
+
+    ``min_s s'Ks/2 - c1 p m's - sum_u min(s_u, c2_u - s_u)``, ``sum s = c1 p``,
+    ``0 <= s_u <= c2_u``, over unlabelled rows only: the paper's delta at its optimum is
+    ``2 min(s, c2 - s)``. Here ``c1 p = prior / (2 lam)``, ``c2_u = w_u / (2 lam sum(w))``, and
+    m_u, "similarity" of the rows, is the mean kernel value with the positive rows. The function
+    is ``f(x) = c1 sum_P K(x, x_i) - sum_U s_u K(x, x_u) + b`` with b the multiplier of the
+    equality.
+
+    Attributes
+    ----------
+    prior : float
+        Share of positives among the unlabelled rows, in (0, 1).
+    lam : float
+        Weight of ``||f||^2`` next to the risk, > 0.
+    follows : bool
+        Whether lam is what "auto" means, and moves with the positive rows.
+    origin : float
+        What a path takes from all m_u, which are large and nearly the same.
+    """
+
+    prior: float
+    lam: float
+    follows: bool = False
+    origin: float = 0.0
+
+    moves_slopes = True
+
+    def unit(self, mass):
+        return 2.0 * self.lam * mass
+
+    def total(self, mass):
+        return self.prior * mass
+
+    def penalty(self, rows, mass):
+        return self._penalty(rows, self.total(mass), rows["weight"], self.unit(mass), self.origin)
+
+    def stated(self, rows, mass):
+        # By its own formulas, and not by the path's and a division, which would round.
+        total, reach = self.prior / (2.0 * self.lam), rows["weight"] / (2.0 * self.lam * mass)
+        return self._penalty(rows, total, reach, 1.0, 0.0), total
+
+    # -- on a path, where rows have the mark "positive" ----------------------------------------
+
+    def takes(self, rows):
+        return (rows["weight"] > 0) & ~rows["positive"]
+
+    def on_path(self, rows):
+        return replace(self, origin=float(np.mean(rows["similarity"][self.takes(rows)])))
+
+    def with_positives(self, weight):
+        """The formulation where the positive rows weigh ``weight``."""
+        return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
+
+    def check_left(self, rows):
+        counts = rows["weight"] > 0
+        for name, kind in zip(("positive", "unlabelled"), kinds(rows), strict=True):
+            if not np.any(counts & kind):
+                raise ValueError(f"no {name} training row would be left; keep at least one.")
+
+    def decision(self, rows, k, a, h, multiplier, mass):
+        similarity = float(rows["similarity"][k]) - self.origin
+        return (self.prior * mass * similarity - h[k]) / self.unit(mass)
+
+    @staticmethod
+    def _penalty(rows, total, reach, bend, origin):
+        linear = -total * (rows["similarity"] - origin)
+        return Penalty.kinked(0.0, 0.5 * reach, reach, linear - bend, linear + bend, len(reach))
+
+
+@dataclass(frozen=True)
+class DoubleHingeOverAll(DoubleHinge):
+    """The same over all rows: variables of positive rows, marked so, are fixed.
+
+    ``min_s s'Ks/2 - sum_u min(s_u, c2_u - s_u)``, ``sum s = 0``, ``s_i = -c1 p w_i / W`` for
+    positive rows, which weigh ``weight_positive``, W, together. The mass is the others' mass.
+    No mean kernel value has to be known first.
+
+    With a ``bias`` of B, each positive row has the worst weight between w_i / B and B w_i. Its
+    loss is ``max(-f / B, -B f)``, and its variable may be anywhere in that range.
+    """
+
+    weight_positive: float = 1.0
+    bias: float = 1.0
+
+    def with_positives(self, weight):
+        return replace(super().with_positives(weight), weight_positive=weight)
+
+    def stated(self, rows, mass):
+        weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
+        half = weight / (4.0 * self.lam * mass)
+        at = -self.prior / (2.0 * self.lam) * weight / self.weight_positive
+        factors = self.bias, 1.0, 1.0 / self.bias
+        ends = (
+            np.where(fixed, factor * at, end)
+            for factor, end in zip(factors, (0.0, half, 2.0 * half), strict=True)
+        )
+        bend = np.where(fixed, 0.0, 1.0)
+        return Penalty.kinked(*ends, -bend, bend, len(weight)), 0.0
+
+
+def pu_double_hinge(gram, similarity, prior, lam, weight=None):
+    """Problem (P) of PUSVM with the double hinge loss.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over the unlabelled rows.
+    similarity : ndarray of shape (n,)
+        Mean kernel value between each unlabelled row and the positive rows.
+    prior : float
+        Share of positives among the unlabelled rows, in (0, 1).
+    lam : float
+        Weight of ``||f||^2`` next to the risk, > 0.
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0.
+    """
+    weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
+    rows = {"weight": weight, "similarity": similarity}
+    return DoubleHinge(prior, lam).problem(gram, rows)
+
+
+def pu_ramp_step(gram, label, cost, reversed_rows):
+    """One convex step of positive-unlabelled learning with the ramp loss.
+
+    The ramp is ``cost_i (max(0, 1 - y f) - max(0, -1 - y f))`` (du Plessis et al. 2014);
+    the step takes the second part by its tangent, which for rows with ``y f < -1`` (the
+    reversed ones) moves the interval of the dual from ``[0, cost]`` to ``[-cost, 0]``:
+
+    ``min_a a'Ka/2 - sum y_i a_i``, ``sum a = 0``, ``y_i a_i`` in that interval. The function
+    is ``f = K a + b`` with b minus the multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over all rows.
+    label : ndarray of shape (n,)
+        y: +1 for positive rows, -1 for unlabelled ones.
+    cost : ndarray of shape (n,)
+        Costs, > 0.
+    reversed_rows : ndarray of bool of shape (n,)
+        Rows on the flat part of their loss.
+    """
+    up = (label > 0) != reversed_rows
+    lower, upper = np.where(up, 0.0, -cost), np.where(up, cost, 0.0)
+    return DualProblem(gram, Penalty.linear(lower, upper, -label, gram.n), 0.0)
+
+
+def soft_labels(gram, posterior, cost):
+    """Support vector machine for rows that are positive with probability q.
+
+    ``min 1/2 |f|^2 + sum_i cost_i [q_i max(0, 1 - f_i) + (1 - q_i) max(0, 1 + f_i)]``. The
+    two duals of a row merge into one with a kink:
+
+    ``min_a a'Ka/2 + sum phi_i(a_i)``, ``sum a = 0``, with slopes -1 and +1 around
+    ``(2 q_i - 1) cost_i`` on ``[-(1 - q_i) cost_i, q_i cost_i]``. The function is
+    ``f = K a + b`` with b minus the multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        The kernel matrix K.
+    posterior : ndarray of shape (n,)
+        q, in [0, 1].
+    cost : ndarray of shape (n,)
+        Costs, > 0.
+    """
+    q = posterior
+    lower, kink, upper = -(1.0 - q) * cost, (2.0 * q - 1.0) * cost, q * cost
+    return DualProblem(gram, Penalty.kinked(lower, kink, upper, -1.0, 1.0, gram.n), 0.0)

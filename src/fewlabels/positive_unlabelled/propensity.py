@@ -1,0 +1,95 @@
+"""From propensities to weights of labelled rows: clipped, normalised and shrunk.
+
+With equal weights the mean of the labelled rows in feature space has a bias where labels depend
+on the row. Inverse propensities remove it and add variance. A mean of both weights trades one
+for the other, and its best share follows from the labelled rows themselves.
+"""
+
+import numpy as np
+
+from .weights import PropensityWeights
+
+# A row counts at most so many times as often as the median labelled row.
+_MOST = 10.0
+# Most labelled rows that the strength is chosen from.
+_MOST_ROWS = 1000
+
+
+def propensity_weights(propensity, weight, gram, one_sample=False):
+    """The ``PropensityWeights`` of labelled rows.
+
+    Parameters
+    ----------
+    propensity : ndarray of shape (n,)
+        P(labelled | positive, x) of the labelled rows, in (0, 1].
+    weight : ndarray of shape (n,)
+        Their sample weights, > 0.
+    gram : GramOperator
+        K over these rows.
+    one_sample : bool, default=False
+        Whether labelled and unlabelled rows are one sample.
+    """
+    floor = float(np.median(propensity)) / _MOST
+    plain = PropensityWeights(
+        strength=1.0,
+        floor=floor,
+        unit=1.0,
+        one_sample=one_sample,
+        n_labelled=len(weight),
+        n_clipped=int(np.sum(propensity < floor)),
+        effective_size=0.0,
+        full_effective_size=0.0,
+    )
+    inverse = plain.inverse(propensity)
+    if not inverse.any():
+        raise ValueError(
+            "every labelled row has propensity 1, so no positive would be left without a label; "
+            "pass sampling='two-sample', or smaller propensities."
+        )
+    unit = float(weight.sum() / (weight @ inverse))
+    strength = _best_strength(weight, weight * unit * inverse, gram)
+    values = {
+        name: getattr(plain, name) for name in ("floor", "one_sample", "n_labelled", "n_clipped")
+    }
+    full = effective_size(weight * inverse)
+    used = weight * ((1.0 - strength) + strength * unit * inverse)
+    return PropensityWeights(
+        strength=strength,
+        unit=unit,
+        effective_size=effective_size(used),
+        full_effective_size=full,
+        **values,
+    )
+
+
+def effective_size(weight):
+    """``sum(w)^2 / sum(w^2)``."""
+    return float(weight.sum() ** 2 / (weight @ weight))
+
+
+def _best_strength(equal, inverse, gram):
+    """The share t of inverse propensities with the smallest estimated error of the mean row.
+
+    With a_i and b_i what row i adds to the errors of the two means m_0 and m_1,
+    ``|| (1 - t) bias + sum_i (1 - t) a_i + t b_i ||^2`` has the expectation
+    ``(1 - t)^2 (bias^2 + A) + 2 t (1 - t) C + t^2 B`` with ``A = sum |a_i|^2``, ``B = sum
+    |b_i|^2`` and ``C = sum <a_i, b_i>``. The bias follows from ``|m_0 - m_1|^2``, which chance
+    makes larger by ``A - 2 C + B``.
+    """
+    n = len(equal)
+    if n > _MOST_ROWS:
+        some = np.linspace(0, n - 1, _MOST_ROWS).astype(np.intp)
+        gram, equal, inverse = gram.take(some), equal[some], inverse[some]
+    p, q = equal / equal.sum(), inverse / inverse.sum()
+    every = np.arange(len(p))
+    to_p, to_q = gram.product(every, p), gram.product(every, q)
+    own = gram.diagonal()
+    at_p, at_q, across = own - 2.0 * to_p, own - 2.0 * to_q, own - to_p - to_q
+    a = float(p**2 @ (at_p + p @ to_p))
+    b = float(q**2 @ (at_q + q @ to_q))
+    c = float((p * q) @ (across + p @ to_q))
+    apart = float((p - q) @ (to_p - to_q))
+    chance = a - 2.0 * c + b
+    top = max(0.0, apart - chance) + a - c
+    bottom = max(apart, chance)
+    return float(np.clip(top / bottom, 0.0, 1.0)) if bottom > 0.0 else 0.0

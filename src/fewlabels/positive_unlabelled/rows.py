@@ -1,0 +1,251 @@
+"""Rows of a PUSVM: what training makes of them, in memory or in shards.
+
+In memory the positive rows have no variables. In shards there is one problem over all rows, in
+which these are fixed; rows left out are predicted from the support vectors alone, and the prior,
+if it has to be estimated, comes from a sample.
+"""
+
+from dataclasses import dataclass, replace
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+
+from ..kernels import centered
+from ..rows.shards import sampled, weights_of
+from ..rows.spec import ProblemSpec, solve_sharded
+from ..solvers.engine.messages import SpreadOf
+from .data import PUData
+from .losses import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
+from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
+from .scores import quantile_cut
+
+# Rows of either kind that the prior is estimated from, or checked with.
+_POSITIVE, _UNLABELLED = 5_000, 20_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SomeRows:
+    """Rows ``X`` of ``data`` as they were given, and what users call them: ``numbers``.
+
+    ``shift`` was taken from all rows under the linear kernel.
+    """
+
+    data: PUData
+    X: np.ndarray
+    numbers: np.ndarray
+    shift: np.ndarray | None
+
+    def number_of_support(self, places):
+        """How many of the support vectors are unlabelled, and positive."""
+        among = np.isin(places, self.data.positive, assume_unique=True)
+        return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PURows(SomeRows):
+    """All rows, in memory.
+
+    They are ``n``, and numbers are -1 for rows that are leaving; ``others`` are rows that do not
+    count; ``held`` has all rows with weights and marks, as a stream holds them, or None where one
+    does; ``propensity`` belongs to the positive rows of ``data``, if they were given.
+    """
+
+    n: int
+    others: np.ndarray
+    X_others: np.ndarray
+    others_positive: np.ndarray
+    held: dict | None = None
+    propensity: np.ndarray | None = None
+
+    @classmethod
+    def of_held(cls, held, places, data, shift):
+        """Of ``HeldRows``, where ``data`` are of the rows at some places and no others count."""
+        others = np.setdiff1d(held.places, places, assume_unique=True)
+        return cls(
+            data=data,
+            X=held.rows(places),
+            numbers=held.numbers(places),
+            n=len(held),
+            shift=shift,
+            others=held.numbers(others),
+            X_others=held.rows(others),
+            others_positive=held["positive"][others],
+        )
+
+    @property
+    def weight_positive(self):
+        """Of the positive rows together."""
+        return float(self.data.weight_positive.sum())
+
+    def for_prior(self, seed):
+        """``PUData`` to estimate the prior from."""
+        return self.data
+
+    def trained(self, settings, before=None):
+        """The ``PUSolution`` with some ``PUSettings``, and the rows as it weighs them.
+
+        And the formulation that updates follow, None where they can't. ``before``: lambda and
+        PUSolution of a model over the same rows, to start from.
+        """
+        if settings.loss == "ramp":
+            return solve_ramp(self.data, settings), self, None
+        if settings.bias > 1.0:
+            found, data, stated = solve_bounded(self.data, settings, settings.follows)
+            return found, replace(self, data=data), stated
+        stated = DoubleHinge(settings.prior, settings.lam, settings.follows)
+        return solve_double_hinge(self.data, settings, before), self, stated
+
+    def cut(self, f, share, rounding):
+        """Where f, at the unlabelled rows, is cut so that a share of them is above."""
+        return quantile_cut(f, self.data.weight_unlabeled, share, rounding)
+
+    def predicted(self, function, decision):
+        """Which rows are labelled positive or called so, by ``decision`` if they count."""
+        is_positive = np.ones(self.n, dtype=bool)
+        there = self.numbers[self.data.unlabeled]
+        is_positive[there[there >= 0]] = decision[there >= 0] > function.rounding
+        if len(self.others):
+            is_positive[self.others] = (function(self.X_others) > 0) | self.others_positive
+        return is_positive
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SupportRows(SomeRows):
+    """The support vectors among rows in shards, of which ``all_rows`` are the engine's."""
+
+    all_rows: Any
+
+    def cut(self, f, share, rounding):
+        """As of ``PURows``: f of the others is minus their gradient."""
+        numbers = self.numbers[self.data.unlabeled]
+        return cut_of_rows(self.all_rows, numbers, -f, share, rounding)
+
+    def predicted(self, function, decision):
+        """No row but those in memory."""
+        return None
+
+
+class Described:
+    """The question for the rows ``ids`` that are in a shard: weights and labels."""
+
+    def __init__(self, ids):
+        self.ids = ids
+
+    def __call__(self, shard):
+        own = shard.own(self.ids)
+        return weights_of(shard)[own], shard.marks["positive"][own]
+
+
+def kinds(shard):
+    """The question for the weights of positive rows and of the others, and who the former are."""
+    weight, positive = weights_of(shard), shard.marks["positive"]
+    numbers = shard.first + np.flatnonzero(positive & (weight > 0))
+    others = weight[~positive & (weight > 0)]
+    return float(weight[positive & (weight > 0)].sum()), float(others.sum()), numbers
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedPURows:
+    """Rows of a ``ShardedSource`` with the mark "positive"."""
+
+    source: Any
+    spec: ProblemSpec  # for any prior
+    weight_positive: float
+    positive: np.ndarray  # numbers of the positive rows
+    n_jobs: int
+
+    @classmethod
+    def of(cls, source, kernel, lam, n_jobs):
+        """What follows from the rows; ``lam`` is the parameter."""
+        weights, others, numbers = zip(*source.ask(kinds), strict=True)
+        weight_positive, mass = sum(weights), sum(others)
+        if not weight_positive > 0 or not mass > 0:
+            raise ValueError(
+                "sample_weight leaves one class only; give some positive rows and some unlabelled "
+                "rows a weight > 0."
+            )
+        formulation = DoubleHingeOverAll(0.5, weight_of_norm(lam, weight_positive))
+        # Under the linear kernel rows are moved, as for other models.
+        spec = ProblemSpec.over(source, kernel, formulation, mass)
+        return cls(source, spec, weight_positive, np.concatenate(numbers), n_jobs)
+
+    def for_prior(self, seed):
+        """``PUData`` of some rows of either kind."""
+        chosen = self.positive[sampled(len(self.positive), _POSITIVE, seed)]
+        some = sampled(self.source.n, _UNLABELLED, seed)
+        parts = zip(*self.source.ask(Described(some)), strict=True)
+        weight, positive = map(np.concatenate, parts)
+        return self._data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
+
+    def _data(self, ids):
+        """Some rows as ``PUData``, and as they were given."""
+        X = self.source.take(ids)
+        parts = zip(*self.source.ask(Described(ids)), strict=True)
+        weight, positive = map(np.concatenate, parts)
+        centred = centered(X, self.spec.shift)
+        weight = None if np.all(weight == 1.0) else weight
+        return PUData(centred, positive, weight, self.spec.kernel, self.n_jobs), X
+
+    def trained(self, settings, before=None):
+        """As of ``PURows``; the rows are ``SupportRows``, and updates can't follow them."""
+        lam = settings.lam
+        formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
+        solved = solve_sharded(self.source, self.spec.stating(formulation), settings.engine)
+        data, X = self._data(solved.numbers)
+        found = solution_over_all(solved.problem, solved.result, data, lam)
+        rows = {"data": data, "X": X, "numbers": solved.numbers, "shift": self.spec.shift}
+        return found, SupportRows(all_rows=solved.all_rows, **rows), None
+
+
+# Intervals that a range is divided into, and rows whose decisions are gathered.
+_INTERVALS, _GATHERED = 1024, 100_000
+
+
+def cut_of_rows(rows, ids, g, share, rounding):
+    """``quantile_cut`` of minus the gradient of ``Rows``, which is ``g`` at the rows ``ids``.
+
+    Rows weigh as much as their intervals are wide, and those without a width nothing.
+    """
+
+    def spread(edges):
+        return SpreadOf.combined(rows.ask(methodcaller("spread", edges, ids, g)))
+
+    whole = spread(np.empty(0))
+    low, high = whole.least, np.nextafter(whole.most, np.inf)
+    target, weight = share * float(whole.weight[0]), float(whole.weight[0])
+    below, count = 0.0, int(whole.rows[0])
+    while count > _GATHERED and high - low > 8.0 * rounding:
+        edges = np.linspace(low, high, _INTERVALS + 1)
+        found = spread(edges)
+        # Those with an interval beside them, in case that the cut is at its end.
+        up_to = np.cumsum(found.weight)
+        place = int(np.clip(np.searchsorted(up_to, target), 1, _INTERVALS))
+        first, last = max(1, place - 1), min(_INTERVALS, place + 1)
+        inside = int(found.rows[first : last + 1].sum())
+        if inside == count:
+            break
+        low, high, below, count = edges[first - 1], edges[last], float(up_to[first - 1]), inside
+    cut = _cut(rows, (low, high), (ids, g), (below, weight, share), rounding)
+    if cut is None:  # rows that are alike reach beyond
+        cut = _cut(rows, (-np.inf, np.inf), (ids, g), (0.0, weight, share), rounding)
+    return cut
+
+
+def _cut(rows, ends, known, weights, rounding):
+    """The cut among rows between two ends; None where it is not well inside."""
+    below, weight, share = weights
+    parts = zip(*rows.ask(methodcaller("within", *ends, *known)), strict=True)
+    values, width = (np.concatenate(part) for part in parts)
+    above = weight - below - float(width.sum())
+    is_all = not np.isfinite(ends[0])
+    if not is_all:
+        if not len(values):
+            return None
+        values = np.concatenate([[ends[0]], values, [ends[1]]])
+        width = np.concatenate([[below], width, [max(0.0, above)]])
+    cut = quantile_cut(-values, width, share, rounding)
+    inner = np.sort(values)[1:-1]
+    if is_all or (inner[0] < -cut < inner[-1]):
+        return cut
+    return None

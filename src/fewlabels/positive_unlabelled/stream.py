@@ -1,0 +1,193 @@
+"""Positive and unlabelled rows that come and go."""
+
+import copy
+
+import numpy as np
+
+from ..base.stream import ConvexStream
+from ..base.training_rows import TrainingRows
+from ..calibration.leave_one_out import distinct, loo_decisions
+from ..problem import RowPenalties
+from .data import PUData, exact_sum
+from .losses import double_hinge_solution
+from .problem import kinds
+from .rows import PURows
+
+# Sums over positive rows are computed afresh once this share of them is left.
+_LEFT = 0.5
+
+
+class PUStream(ConvexStream):
+    """``ConvexStream`` of a ``DoubleHinge``; rows have the mark "positive".
+
+    Positive rows are not on the path: when they come or go, the similarities of the others move,
+    and lambda with ``lam="auto"``. A row's "sum" adds its kernel values with the positive
+    rows, times their weights, and its "similarity" the mean. Where rows have a "factor", the
+    weights of the positive ones are multiplied by it.
+    """
+
+    derived_values = (*ConvexStream.derived_values, "sum", "similarity")
+    is_relative = False
+    # False while rows and sums change, and after Ctrl-C in between.
+    _sums_are_known = True
+
+    def _prepare(self):
+        if self.on_path is None:
+            self._sum_afresh()
+        super()._prepare()
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def _weights(self, places):
+        """Weights of positive rows."""
+        weight, factor = self.rows["weight"][places], self.rows.get("factor")
+        return weight if factor is None else weight * factor[places]
+
+    def positives(self):
+        """Places of the positive rows with a weight."""
+        rows = self.rows
+        return np.flatnonzero(rows.alive & rows["positive"] & (rows["weight"] > 0))
+
+    def kinds(self):
+        return kinds(self.rows)
+
+    def training_rows(self):
+        state = self.rows.state()
+        return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
+
+    def add(self, X, weight, positive, **factor):
+        self._mend()
+        zeros, before = np.zeros(X.shape[0]), self.positives()
+        self._sums_are_known = False
+        values = {"sum": zeros, "similarity": zeros, **factor}
+        places = super().add(X, weight=weight, positive=positive, **values)
+        sums = self.rows["sum"].copy()
+        sums[places] = self._span(before, places)
+        self._set_sums(sums)
+        joining = places[positive & (weight > 0)]
+        if len(joining):
+            self._change(joining, 1.0)
+        self._sums_are_known = True
+        return places
+
+    def remove(self, indices):
+        self._mend()
+        before = self.positives()
+        self._sums_are_known = False
+        places = super().remove(indices)
+        leaving = np.intersect1d(places, before)
+        if len(leaving):
+            self._change(leaving, -1.0)
+        self._sums_are_known = True
+        return places
+
+    def run(self, max_steps=None):
+        self._mend()
+        return super().run(max_steps)
+
+    # -- sums over the positive rows ------------------------------------------------------------
+
+    def _sum(self, places, coef, at):
+        """``sum_i coef_i K(x_i, x)`` over rows at ``places``, for the rows ``at``."""
+        function = exact_sum(self.kernel, self.kernel_rows(places), coef, self.n_jobs)
+        return function(self.kernel_rows(at))
+
+    def _span(self, places, at):
+        """The same with the rows' weights."""
+        return self._sum(places, self._weights(places), at)
+
+    def _set_sums(self, sums):
+        self.rows["sum"] = sums
+        self.rows["similarity"] = sums / self.positive_weight
+
+    def _sum_afresh(self):
+        positives = self.positives()
+        self.positive_weight = float(self._weights(positives).sum())
+        self._largest_weight = self.positive_weight
+        self._set_sums(self._span(positives, np.arange(self.rows.n_places)))
+
+    def _change(self, places, sign):
+        """Rows at ``places`` join the positive ones, or leave them."""
+        self.positive_weight += sign * float(self._weights(places).sum())
+        self._largest_weight = max(self._largest_weight, self.positive_weight)
+        if self.positive_weight < _LEFT * self._largest_weight:
+            self._sum_afresh()
+        else:
+            change = sign * self._span(places, np.arange(self.rows.n_places))
+            self._set_sums(self.rows["sum"] + change)
+        self._follow_positives()
+
+    def _follow_positives(self):
+        """Take slopes, and lambda with ``lam="auto"``, from the present positive rows."""
+        self.stale = True
+        self.stated = self.stated.with_positives(self.positive_weight)
+        self.formulation = self.formulation.with_positives(self.positive_weight)
+
+    def _mend(self):
+        """Prepare, and compute sums afresh where Ctrl-C came between rows and their sums."""
+        self._prepare()
+        if not self._sums_are_known:
+            self._sum_afresh()
+            self._follow_positives()
+            self._sums_are_known = True
+
+    # -- what the machine is --------------------------------------------------------------------
+
+    def __getstate__(self):
+        if not self._sums_are_known:
+            self._mend()
+        return super().__getstate__()
+
+    def pu_rows(self):
+        """The rows that the present function is made of, as ``PURows``."""
+        self._mend()
+        if self.path is not None:
+            self._notice()
+        rows, positives = self.rows, self.positives()
+        places, factor = np.union1d(self.on_path, positives), rows.get("factor")
+        data = PUData(
+            self.kernel_rows(places),
+            rows["positive"][places],
+            rows["weight"][places],
+            self.kernel,
+            self.n_jobs,
+            float64=True,
+            factor=None if factor is None else factor[positives],
+        )
+        data.similarity = rows["similarity"][self.on_path]
+        data.similarity_positive = rows["similarity"][positives]
+        return PURows.of_held(rows, places, data, self.shift)
+
+    def trained(self):
+        """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""
+        rows = self.pu_rows()
+        found = double_hinge_solution(*self.solution(rows.data.gram), rows.data, self.stated.lam)
+        return rows, found
+
+    def decisions_left_out(self, places):
+        """Decisions about rows with a weight by the models of all other rows."""
+        positive, values = self.rows["positive"][places], np.empty(len(places))
+        values[~positive] = loo_decisions(self, places[~positive])
+        if positive.any():
+            path, (few, of) = copy.deepcopy(self.path), distinct(self, places[positive])
+            with self.judging_kernel():
+                values[positive] = np.array([self._without_positive(path, k) for k in few])[of]
+        return values
+
+    def _without_positive(self, path, place):
+        """The decision about one positive row, from a path that moves to where it is not."""
+        rows, mass, one = self.rows, self.mass, np.array([place])
+        left = self.positive_weight - float(self._weights(place))
+        formulation = self.formulation.with_positives(left)
+        heads = self.heads
+        where = np.append(heads, place)
+        similarity = (rows["sum"][where] - self._span(one, where)) / left
+        numbers = self.merged() | {"similarity": similarity[:-1]}
+        penalties = RowPenalties.convex(formulation.penalty(numbers, mass))
+        path.move(np.arange(len(path)), penalties, total=formulation.total(mass))
+        a, h, penalty = path.a, path.h, path.penalty
+        support = np.flatnonzero(a)
+        inner = self._sum(heads[support], a[support], one)
+        settled = path.multiplier + penalty.multiplier(penalty.rounded(a), h)
+        own = {"similarity": similarity[-1:]}
+        return formulation.decision(own, 0, None, inner - settled, None, mass)

@@ -1,0 +1,62 @@
+"""Some rows of one class, and unlabelled rows that hold more of it."""
+
+from typing import ClassVar
+
+from ..base.task import Method, Task
+
+
+def _simple(title):
+    return Method("PUBaseline", title, is_baseline=True)
+
+
+class PositiveUnlabelled(Task):
+    """Finding more rows of one class among unlabelled ones."""
+
+    name = "positive_unlabelled"
+    key = "positive"
+    rows = "positive and unlabelled rows"
+    methods: ClassVar[dict[str, Method]] = {
+        "pusvm": Method(
+            "PUSVM",
+            "support vector machine for positive and unlabelled rows",
+            probability="isotonic",
+            takes_files=True,
+        ),
+        "pu-ensemble": Method("PUEnsemble", "ensemble for positive and unlabelled rows"),
+        "forest": _simple("tuned forest, unlabelled as negative"),
+        "random-forest": _simple("random forest, unlabelled as negative"),
+        "pu-logistic": _simple("logistic regression, unlabelled as negative"),
+        "pu-svm": _simple("SVM, unlabelled as negative"),
+    }
+    usual = "pu-ensemble"
+    unlabelled = 0
+    has_prior = True
+    options = ("positive", "unlabeled")
+    columns = ("positive", "probability")
+    fits = 2.0
+    score = "ROC AUC"
+    terms = (
+        (
+            "Score",
+            "Rows above 0 are predicted positive. Scores rank rows; their absolute size has "
+            "no meaning.",
+        ),
+        (
+            "Unlabelled rows",
+            "Rows whose label is unknown. Some of them are positive, so the model doesn't "
+            "treat them as negatives.",
+        ),
+        (
+            "Share expected (prior)",
+            "The share of positives among the unlabelled rows. The estimate assumes that the "
+            "labelled rows are a random sample of all positives. If only obvious cases were "
+            "labelled, it is too low. If no row is clearly negative, it may be too high. The "
+            "interval covers neither.",
+        ),
+    )
+
+    def suits(self, counts, n_blank):
+        return len(counts) == 1 and n_blank > 0
+
+
+POSITIVE_UNLABELLED = PositiveUnlabelled()

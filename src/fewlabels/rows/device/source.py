@@ -1,0 +1,119 @@
+"""Rows on a device, as a source of rows."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...kernels.base import LARGEST
+from ...kernels.operators.row_map import middle
+from ...solvers.engine.partition import Partition
+from ...solvers.engine.rows import Rows
+from ..shards import MemoryShard, Moments, Shard, refuse_no_numbers
+from ..source import ShardedSource
+from .gram import ArrayGram
+from .penalty import ArrayPenalty, one_or_all
+from .values import parts_of
+
+# Numbers that are looked at a time, and rows for a median.
+_AT_A_TIME, _LOOKED_AT = 16_000_000, 1000
+
+
+class ArrayShard(Shard):
+    """All rows of an array ``X``, which stay where they are; weights and marks are NumPy's."""
+
+    def __init__(self, backend, X, weight=None):
+        super().__init__(X.shape[0], 0, weight)
+        self.backend, self.X = backend, X
+
+    def pieces(self):
+        for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME):
+            yield part, self.backend.numpy(self.X[part, :])
+
+    def take(self, places):
+        return self.backend.numpy(self.backend.xp.take(self.X, self.backend.rows(places), axis=0))
+
+    def gram(self, spec):
+        gram = ArrayGram(self.backend, self.X, spec)
+        return gram if gram.is_as_exact_as_it_says() else gram.refined()
+
+    # -- sums of all rows, where they are ------------------------------------------------------
+
+    def moments(self):
+        weight = np.ones(self.n) if self.weight is None else self.weight
+        there = self.backend.zeros(self.n) + 1.0
+        if self.weight is not None:
+            there = self.backend.array(weight, float)
+        found = Moments.combined(
+            self._moments(part, there[part], weight[part])
+            for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME)
+        )
+        # Rows that are far away take no digits from the others where the centre is a median.
+        some = self.backend.numpy(self.X[:: -(-self.n // _LOOKED_AT), :])
+        return replace(found, center=middle(some))
+
+    def _moments(self, part, there, weight):
+        xp, backend, d = self.backend.xp, self.backend, self.X.shape[1]
+        rows = backend.exactly(self.X[part, :])
+        largest = float(xp.max(xp.abs(rows)))
+        if not largest <= LARGEST:
+            refuse_no_numbers(backend.numpy(rows), part.start.__add__)
+        total, n = float(weight.sum()), int(np.count_nonzero(weight))
+        if not n:
+            return Moments(0, 0.0, np.zeros(d), np.zeros(d), np.zeros(d), largest, 0)
+        counts = backend.exactly(there > 0.0)
+        mean = there @ rows / total
+        squares = there @ ((rows - mean) * (rows - mean))
+        found = backend.numpy(xp.stack([mean, squares, counts @ rows / n]))
+        return Moments(n, total, *map(np.array, found), largest, d)
+
+    def farthest(self, center):
+        xp, found = self.backend.xp, 0.0
+        center = None if center is None else self.backend.array(center, float)
+        for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME):
+            rows = self.backend.exactly(self.X[part, :])
+            rows = rows if center is None else rows - center
+            found = max(found, float(xp.max(xp.sum(rows * rows, axis=1))))
+        return found
+
+
+class ArraySource(ShardedSource):
+    """Rows of an array that compute where they are: one shard, one partition.
+
+    Entries of the history tell the passes over all rows and the bytes that went to the device or
+    came from it, both so far.
+    """
+
+    are, instead = "rows of the array API", "NumPy rows"
+    share = 0.1
+
+    def __init__(self, backend, X, weight=None, n_jobs=1):
+        dtype = np.float32 if X.dtype == backend.float32 else np.float64
+        super().__init__([ArrayShard(backend, X, weight)], X.shape[1], dtype)
+        self.backend, self.n_jobs_of_shard, self._partition = backend, n_jobs, None
+
+    def release(self):
+        self.backend.release()
+
+    def spent(self):
+        passes = 0 if self._partition is None else self._partition.gram.passes
+        return {"passes": passes, "bytes_moved": self.backend.moved}
+
+    def rows(self, spec):
+        shard, backend = self.shards[0], self.backend
+        gram = shard.gram(spec)
+        alike = shard.weight is None and not shard.marks and spec.kernel.is_similarity
+        size = backend.array(1.0) if spec.kernel.is_similarity else gram.diagonal()
+        if alike:  # one row says all
+            penalty, ridge = spec.stated(MemoryShard(np.zeros((1, 1))), np.ones(1))
+        else:
+            diagonal = np.broadcast_to(backend.numpy(size), shard.n) * 1.0
+            penalty, ridge = spec.stated(shard, diagonal)
+        self._partition = Partition(
+            gram,
+            ArrayPenalty.of(backend, penalty, shard.n),
+            one_or_all(backend, ridge),
+            spec.formulation.scale,
+            size=size,
+            arrays=backend,
+        )
+        return Rows([self._partition], spec.total(), spec.formulation.scale)

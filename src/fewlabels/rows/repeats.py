@@ -1,0 +1,352 @@
+"""Rows that repeat more often than independent draws would: copies, which count as one row.
+
+Equal rows are no sign of copies by themselves. Tables of categories repeat rows honestly, and then
+equal rows are independent draws. Three observations tell copies apart:
+
+* Multiplicities. Whatever the chances of the different rows, a mixture of Poisson distributions
+  says how many rows independent draws give once, twice and so on (Good 1953). Twenty rows that
+  each occur three times come from no such mixture.
+* Halves. Independent rows that agree in one half of the columns often differ in the other half.
+  Copies agree in both.
+* Single columns. Rows with the same value of a fine-grained column agree in all others, which
+  don't follow from it. Where they agree in some of the others only, as visits of a patient do
+  whose age and blood group stay, labels decide: these are copies if each patient has one class.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln, rel_entr
+
+from ..kernels.operators import row_keys
+from ..kernels.operators.equal_rows import Copies
+from ..kernels.rows import row_products
+from ..kernels.sparse import canonical
+
+Groups = NDArray[np.intp]
+
+# Distinct rows that have to repeat before they are tested.
+_FEWEST = 3
+# Poisson means that the mixture consists of, its EM steps, and the simulated tables. More copies
+# of a row than the last number aren't looked at.
+_MEANS, _STEPS, _TABLES, _MOST_COPIES = 40, 200, 400, 1000
+# Deviance from the mixture per repeated row that matters.
+_DEVIANCE = 0.4
+# Random halves of the columns; the share of them that has to speak for copies, the share of
+# ties in a half that are whole rows, and the most that it may be by chance.
+_HALVES, _MOST_HALVES, _WHOLE, _BY_CHANCE = 8, 0.75, 0.8, 0.25
+# Copies of a distinct row, on average, beyond which they are rather the frequent values of a
+# small population, of which new rows will be drawn too.
+_POPULATION = 20.0
+# Single columns that are tested, the different values that they need, as a number and as a share
+# of the rows, and the share of smallest gaps between them from which they lie on a grid.
+_COLUMNS, _VALUES, _VALUES_SHARE, _GRID = 40, 10, 0.05, 0.2
+# With more rows single columns aren't tested, which would take long.
+_MOST_ROWS = 20_000
+# Share of repeated values within which other columns don't vary, and the logarithm of the
+# probability of that by chance.
+_STATIC, _EVIDENCE = 0.9, 9.0
+# A column changes at least so much from value to value of another, relative to values in random
+# order, if it doesn't follow from it.
+_FOLLOWS = 0.5
+
+
+def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
+    """Find copies among rows.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, d)
+        Rows.
+    y : ndarray of int of shape (n,), default=None
+        Classes from 0, and -1 for rows without a label.
+
+    Returns
+    -------
+    ndarray of int of shape (n,) or None
+        A number for each row, the same for copies; None where rows don't repeat more often than
+        chance allows.
+    """
+    if X.shape[0] < 2 * _FEWEST or X.shape[1] == 0:
+        return None
+    X = _without_gaps(X)
+    copies = Copies.among(X, row_keys(X))
+    counts = np.bincount(copies.of)
+    if _are_copies(X, copies, counts, None if y is None else y >= 0):
+        return copies.of
+    if sp.issparse(X) or len(X) > _MOST_ROWS:
+        return None
+    groups = _static_columns(X)
+    if groups is None:
+        return None
+    if _share_of_repeated(groups, copies.of) >= _WHOLE:
+        return copies.of
+    return groups if y is not None and labels_agree(groups, y) else None
+
+
+def labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
+    """Return whether labelled rows of a group have one class, which chance can't explain."""
+    known = y >= 0
+    _, place = np.unique(groups[known], return_inverse=True)
+    kinds = y[known]
+    share = np.bincount(kinds) / max(len(kinds), 1)
+    sizes = np.bincount(place)
+    several = sizes > 1
+    if several.sum() < _FEWEST:
+        return False
+    low, high = (np.full(len(sizes), end) for end in (len(share), -1))
+    np.minimum.at(low, place, kinds)
+    np.maximum.at(high, place, kinds)
+    if np.mean((low == high)[several]) < _STATIC:
+        return False
+    chance = [np.log(np.sum(share**size)) for size in sizes[several]]
+    return bool(-np.sum(chance) > _EVIDENCE)
+
+
+def joined_groups(parts: list[Groups]) -> Groups | None:
+    """Return groups in which rows are together that are so in any of the parts; None of none."""
+    if not parts:
+        return None
+    n = len(parts[0])
+    edges = [
+        np.unique(part, return_index=True)[1][np.unique(part, return_inverse=True)[1].ravel()]
+        for part in parts
+    ]
+    first, rows = np.concatenate(edges), np.tile(np.arange(n), len(parts))
+    graph = sp.coo_array((np.ones(len(rows)), (first, rows)), shape=(n, n))
+    return connected_components(graph, directed=False)[1].astype(np.intp)
+
+
+def _share_of_repeated(groups: Groups, others: Groups) -> float:
+    """Share of the groups of several rows whose rows are in one of the other groups."""
+    first = np.unique(groups, return_index=True)[1][groups]
+    apart = np.bincount(groups, others != others[first])
+    return float(np.mean(apart[np.bincount(groups) > 1] == 0))
+
+
+def _without_gaps(X: Any) -> Any:
+    X = canonical(X) if sp.issparse(X) else np.asarray(X)
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind != "f" or not np.isnan(np.sum(values)):
+        return X if values.dtype.kind == "f" else X.astype(np.float64)
+    X = X.copy()
+    values = X.data if sp.issparse(X) else X
+    values[np.isnan(values)] = np.pi * (np.nanmax(np.abs(values)) if values.size else 1.0)
+    return X
+
+
+def _are_copies(
+    X: Any, copies: Copies, counts: NDArray[np.intp], known: NDArray[np.bool_] | None
+) -> bool:
+    repeated = counts > 1
+    if repeated.sum() < _FEWEST:
+        return False
+    rows = X[copies.first]
+    if counts[repeated].mean() <= _POPULATION and _halves_agree(rows, repeated):
+        return True
+    every = [counts]
+    if known is not None and known.any() and not known.all():
+        of_known = np.bincount(copies.of[known])
+        every.append(of_known[of_known > 0])
+    return any(map(_is_no_mixture, every)) and not _is_complete_design(rows)
+
+
+# -- multiplicities ------------------------------------------------------------------------------
+
+
+def _is_no_mixture(counts: NDArray[np.intp]) -> bool:
+    """Whether independent draws can't give rows so often; ``counts`` are of the distinct rows."""
+    n_repeated, most = int(np.sum(counts > 1)), int(counts.max())
+    if n_repeated < _FEWEST or most > _MOST_COPIES:
+        return False
+    k = np.arange(1, 2 * most + 10)
+    seen = np.bincount(counts, minlength=len(k) + 1)[1 : len(k) + 1].astype(float)
+    means = np.geomspace(0.02, 1.2 * most + 1.0, _MEANS)
+    log_p = k * np.log(means[:, None]) - means[:, None] - gammaln(k + 1.0)
+    p = np.exp(log_p - np.log(-np.expm1(-means))[:, None])
+    weight = np.full(_MEANS, 1.0 / _MEANS)
+    for _ in range(_STEPS):
+        mixed = weight @ p
+        weight *= p @ (seen / np.maximum(mixed, 1e-300)) / seen.sum()
+    expected = np.maximum(weight @ p, 1e-12)
+    deviance = _deviance(seen[None], expected)[0]
+    if deviance < _DEVIANCE * n_repeated:
+        return False
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(int(seen.sum()), expected / expected.sum(), size=_TABLES)
+    return bool(deviance > _deviance(drawn.astype(float), expected).max())
+
+
+def _deviance(seen: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    share = seen / seen.sum(axis=1, keepdims=True)
+    terms = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / expected), 0.0)
+    return 2.0 * terms.sum(axis=1)
+
+
+def _is_complete_design(rows: Any) -> bool:
+    """Whether the distinct rows are all combinations of the values of their columns.
+
+    Then a new row equals one of them, and copies have nothing to give away.
+    """
+    if sp.issparse(rows):
+        return False
+    rows, levels, k = rows[:, _varying(rows)], 1, 0
+    marks = rows > rows.min(axis=0)
+    while k < rows.shape[1] and levels <= len(rows):
+        sizes = np.cumsum(marks[:, k:], axis=1)
+        n_values = len(np.unique(rows[:, k]))
+        ends = np.flatnonzero((sizes == 1).all(axis=0))
+        # Columns of 0 and 1 of which each row has exactly one 1 are the categories of one column.
+        if n_values == 2 and len(ends) and _are_binary(rows[:, k : k + ends[0] + 1]):
+            levels, k = levels * (int(ends[0]) + 1), k + int(ends[0]) + 1
+        else:
+            levels, k = levels * n_values, k + 1
+    return levels == len(rows)
+
+
+def _are_binary(columns: NDArray[np.float64]) -> bool:
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    return bool(((columns == low) | (columns == high)).all())
+
+
+# -- halves of the columns -----------------------------------------------------------------------
+
+
+def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
+    """Whether rows that agree in half of the columns agree in all of them, against chance."""
+    varying = _varying(rows)
+    if not sp.issparse(rows) and len(varying) <= _COLUMNS:
+        varying = _of_own_order(rows, varying)
+    if len(varying) < 2:
+        return False
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=rows.shape[1])
+    votes = []
+    for _ in range(_HALVES):
+        order = rng.permutation(varying)
+        half = np.isin(np.arange(rows.shape[1]), order[: len(order) // 2])
+        keys = [row_products(rows, np.where(part, weights, 0.0)) for part in (half, ~half)]
+        votes += [
+            _is_whole(own, other, repeated) for own, other in zip(keys, keys[::-1], strict=True)
+        ]
+    return bool(np.mean(votes) >= _MOST_HALVES)
+
+
+def _of_own_order(rows: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Columns that aren't another one in other units, which has the same order of rows."""
+    seen: set[bytes] = set()
+    for column in columns:
+        values, place = np.unique(rows[:, column], return_inverse=True)
+        orders = {
+            place.astype(np.int32).tobytes(),
+            (len(values) - 1 - place).astype(np.int32).tobytes(),
+        }
+        if seen.isdisjoint(orders):
+            seen |= orders
+        else:
+            columns = columns[columns != column]
+    return columns
+
+
+def _is_whole(
+    own: NDArray[np.float64], other: NDArray[np.float64], repeated: NDArray[np.bool_]
+) -> bool:
+    _, place, size = np.unique(own, return_inverse=True, return_counts=True)
+    whole, mixed = int(np.sum(repeated & (size[place] == 1))), int(np.sum(size[place] > 1))
+    if whole < max(_FEWEST, _WHOLE * (whole + mixed)):
+        return False
+    return _tie_probability(np.unique(other, return_counts=True)[1]) <= _BY_CHANCE
+
+
+def _tie_probability(counts: NDArray[np.intp]) -> float:
+    """Probability that two different ones of all rows have the same value."""
+    n = float(counts.sum())
+    return float(np.sum(counts * (counts - 1.0)) / max(n * (n - 1.0), 1.0))
+
+
+def _varying(rows: Any) -> NDArray[np.intp]:
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    if sp.issparse(rows):
+        low, high = low.toarray(), high.toarray()
+    return np.flatnonzero(np.ravel(low) < np.ravel(high))
+
+
+# -- single columns ------------------------------------------------------------------------------
+
+
+class _Column(NamedTuple):
+    """A column: the numbers of its values by row, and their counts."""
+
+    place: NDArray[np.intp]
+    counts: NDArray[np.intp]
+    is_fine: bool  # has many values, on no grid, some of which repeat
+
+
+def _static_columns(X: NDArray[np.float64]) -> Groups | None:
+    """Groups of rows with the same value of a fine-grained column and of those that go with it."""
+    varying = _varying(X)
+    columns = [_column(X[:, j]) for j in varying[:: max(1, len(varying) // _COLUMNS)][:_COLUMNS]]
+    best, found = _EVIDENCE + 2.0 * np.log(max(1, len(columns))), None
+    for k, fine in enumerate(columns):
+        if not fine.is_fine:
+            continue
+        others = [one for j, one in enumerate(columns) if j != k and _is_static(fine, one)]
+        if not others:
+            continue
+        joint = _joint([one.place for one in others])
+        share = _static_share(fine, joint)
+        chance = max(_tie_probability(np.bincount(joint)), 0.5 / len(joint))
+        if share < _STATIC or chance > _BY_CHANCE:
+            continue
+        evidence = (
+            float(np.sum(fine.counts > 1))
+            * rel_entr([share, 1.0 - share], [chance, 1.0 - chance]).sum()
+        )
+        if evidence > best:
+            best, found = evidence, _joint([fine.place, joint])
+    return found
+
+
+def _column(values: NDArray[np.float64]) -> _Column:
+    distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    repeated = counts > 1
+    enough = len(distinct) >= max(_VALUES, _VALUES_SHARE * len(values))
+    if not enough or repeated.sum() < _FEWEST:
+        return _Column(place, counts, False)
+    gaps = np.diff(distinct)
+    on_grid = np.mean(gaps <= 1.5 * gaps.min()) > _GRID
+    return _Column(place, counts, not on_grid)
+
+
+def _is_static(fine: _Column, other: _Column) -> bool:
+    """Whether another column doesn't vary where ``fine`` repeats, and doesn't follow from it."""
+    low, high = _ends(fine, other.place)
+    if np.mean((low == high)[fine.counts > 1]) < _STATIC:
+        return False
+    steps = np.abs(np.diff(low)).mean()
+    in_random_order = np.abs(np.diff(np.random.default_rng(0).permutation(low))).mean()
+    return bool(steps > _FOLLOWS * in_random_order)
+
+
+def _static_share(fine: _Column, place: NDArray[np.intp]) -> float:
+    """Share of the repeated values within which another column doesn't vary."""
+    low, high = _ends(fine, place)
+    return float(np.mean((low == high)[fine.counts > 1]))
+
+
+def _ends(fine: _Column, place: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Least and greatest value of another column by value of ``fine``."""
+    value = place[np.argsort(fine.place, kind="stable")]
+    first = np.cumsum(np.r_[0, fine.counts[:-1]])
+    return np.minimum.reduceat(value, first), np.maximum.reduceat(value, first)
+
+
+def _joint(places: list[NDArray[np.intp]]) -> Groups:
+    """Numbers of the combinations of values."""
+    found = places[0]
+    for place in places[1:]:
+        found = np.unique(found * (place.max() + 1) + place, return_inverse=True)[1]
+    return found

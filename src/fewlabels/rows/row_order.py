@@ -1,0 +1,46 @@
+"""Rows in an order that their values alone decide."""
+
+import numpy as np
+
+from ..kernels.operators import row_keys
+from ..kernels.sampling import repeated
+from .grouped_folds import group_folds, kinds_of_groups
+
+
+def value_order(X, group, weight):
+    """Rows of one group after the other, by values alone, as often as weights say.
+
+    Groups are in the order of their marks: unlabelled rows, then positive ones, if ``group`` is a
+    mask of the positive ones.
+    """
+    key = row_keys(X)
+    groups = (np.flatnonzero(group == mark) for mark in np.unique(group))
+    return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
+
+
+def label_folds(X, place, n_folds, groups=None):
+    """Fold of each labelled row, by values alone; equal rows of a class are in one.
+
+    ``place`` is the class of each row. Rows without one (-1) are in no fold (-1), and neither is a
+    row that is, with its copies, the only one of its class. With ``groups`` of rows the rows of
+    each are in one fold.
+    """
+    if groups is not None:
+        return _group_folds(place, n_folds, groups)
+    keys, fold, before = row_keys(X), np.full(len(place), -1), 0
+    for number in np.unique(place[place >= 0]):
+        rows = np.flatnonzero(place == number)
+        distinct, group = np.unique(keys[rows], return_inverse=True)
+        if len(distinct) > 1:
+            fold[rows] = (before + group) % n_folds
+            before += len(distinct)
+    return fold
+
+
+def _group_folds(place, n_folds, groups):
+    """Fold of each labelled row, its group's, if several groups have rows of its class."""
+    known, fold = np.flatnonzero(place >= 0), np.full(len(place), -1)
+    own, groups = place[known], groups[known]
+    several = np.bincount(kinds_of_groups(own, groups), minlength=int(place.max()) + 1) > 1
+    fold[known] = np.where(several[own], group_folds(own, groups, n_folds), -1)
+    return fold

@@ -1,0 +1,399 @@
+"""Training rows that a model keeps, so that it can be updated: numbers, marks, saved states."""
+
+import json
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._util.deadline import ENDLESS
+from .._util.threads import one_blas_thread
+from ..kernels.operators.equal_rows import row_keys
+from ..kernels.operators.growing.stores import grown
+from ..solvers import Status
+from ..solvers.run import certify
+
+# What rounding may do to a path.
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
+# Rows that are gone are removed from all arrays when they are this share, and so many.
+_GONE_SHARE, _FEW = 0.25, 64
+
+
+def caught_up(path, operate, max_steps, deadline):
+    """Let a path come to its end, and do ``operate(max_steps)`` until that says None.
+
+    Whether that is reached within ``max_steps`` steps and before the ``deadline``; an operation
+    says whether it is at its end.
+    """
+    path.deadline = deadline
+    last = None if max_steps is None else path.n_steps + max_steps
+    with one_blas_thread():  # once, not with every operation
+        done = path.run(max_steps)
+        while done:
+            done = operate(None if last is None else max(0, last - path.n_steps))
+    path.deadline = ENDLESS
+    return done is None
+
+
+def reached(problem, result):
+    """The violation of a Result, and the size of the terms that its gradient is summed from."""
+    return result.violation, problem.largest * float(np.abs(result.a).sum())
+
+
+class PlainState:
+    """A stream whose ``__getstate__`` gives plain values, all that another needs to continue."""
+
+    def snapshot(self):
+        """Another stream where this one stands: changes of either don't reach the other."""
+        other = type(self).__new__(type(self))
+        other.__setstate__(self.__getstate__())
+        return other
+
+
+class HeldRows:
+    """Rows that come and go, and numbers that belong to each.
+
+    A row has a *place* in all arrays. Places are in the order of arrival and stay as they are
+    when rows go, until ``compact`` numbers them again. What users call row k is ``places[k]``.
+
+    Rows and numbers are copied, as whoever gave them may write to them, and ``X`` is read-only.
+    Every number has a name, as ``weight``, and ``held["weight"]`` has those at all places.
+    """
+
+    def __init__(self, X, **values):
+        self.n_places = n = X.shape[0]
+        self.alive = np.ones(n, bool)
+        self._n_alive = n
+        self._X = X.copy()
+        self._more = []  # blocks of sparse rows
+        self._values = {}
+        for name, value in values.items():
+            self[name] = np.array(value)
+
+    def __len__(self):
+        return self._n_alive
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def get(self, name):
+        """The numbers of that name at all places, None without any."""
+        return self._values.get(name)
+
+    def __setitem__(self, name, value):
+        self._values[name] = _one_each(name, value, self.n_places)
+
+    @property
+    def X(self):
+        """Rows at all places."""
+        if self._more:
+            together = sp.csr_array(sp.vstack([self._X, *self._more], format="csr"))
+            self._X, self._more = together, []
+        X = self._X if sp.issparse(self._X) else self._X[: self.n_places]
+        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+            part.flags.writeable = False
+        return X
+
+    @property
+    def places(self):
+        """Places of the rows that are there, in their order."""
+        return np.flatnonzero(self.alive)
+
+    @property
+    def are_all_there(self):
+        """Whether there is a row at every place."""
+        return self._n_alive == self.n_places
+
+    def rows(self, places):
+        """Rows at some places."""
+        return self.X[places]
+
+    def at(self, places):
+        """The numbers of rows at some places (a mask will do), by name."""
+        return {name: value[places] for name, value in self._values.items()}
+
+    def numbers(self, places):
+        """What users call the rows at some places; -1 for those that are gone."""
+        return np.where(self.alive, np.cumsum(self.alive) - 1, -1)[places]
+
+    def spread(self, places, values):
+        """Values of the rows at some places, at all places; 0 for the others."""
+        everywhere = np.zeros(self.n_places)
+        everywhere[places] = values
+        return everywhere
+
+    def append(self, X, **values):
+        """Add rows with the numbers that the first rows had; their places.
+
+        Rows are stored as the first ones are, but float64 rows turn those held into float64.
+        """
+        if values.keys() != self._values.keys():
+            raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
+        n, b = self.n_places, X.shape[0]
+        joined = {
+            name: _one_each(name, np.concatenate([held, np.asarray(values[name])]), n + b)
+            for name, held in self._values.items()
+        }
+        alive, more = np.concatenate([self.alive, np.ones(b, bool)]), self._more
+        if sp.issparse(self._X):
+            more = [*more, X.copy()]
+        elif b:
+            held = self._X.astype(np.result_type(self._X, X), copy=False)
+            self._X = grown(held, n + b)
+            self._X[n : n + b] = X
+        # All at once: Ctrl-C leaves all rows or none.
+        self._more, self._values, self.alive = more, joined, alive
+        self.n_places, self._n_alive = n + b, self._n_alive + b
+        return np.arange(n, n + b)
+
+    def widen(self, n_columns):
+        """Give all rows more columns, of zeros."""
+        X = self.X
+        if sp.issparse(X):
+            self._X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+        else:
+            self._X = np.pad(X, ((0, 0), (0, n_columns - X.shape[1])))
+
+    def drop(self, places):
+        """Let rows go; their places stay until ``compact``."""
+        self.alive = self.alive.copy()
+        self.alive[places] = False
+        self._n_alive = int(self.alive.sum())
+
+    def compact(self):
+        """Free the places of rows that are gone, once there are many.
+
+        Gives the new place of every old one, -1 for rows that are gone; None if nothing changed.
+        """
+        gone = self.n_places - len(self)
+        if gone <= max(_FEW, _GONE_SHARE * self.n_places):
+            return None
+        kept = self.places
+        place = np.full(self.n_places, -1)
+        place[kept] = np.arange(len(kept))
+        self._X = self.X[kept]
+        self._values = {name: value[kept] for name, value in self._values.items()}
+        self.n_places, self.alive = len(kept), np.ones(len(kept), bool)
+        return place
+
+    def copy(self):
+        """The same rows, to be changed in their place: only one of the two may be added to."""
+        other = HeldRows.__new__(HeldRows)
+        other.n_places, other.alive, other._n_alive = self.n_places, self.alive, self._n_alive
+        other._X, other._more, other._values = self._X, self._more, dict(self._values)
+        return other
+
+    def viewed(self, **values):
+        """The same rows with other numbers next to them."""
+        other = self.copy()
+        other._values = {name: np.asarray(value) for name, value in values.items()}
+        return other
+
+    def state(self):
+        """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
+        kept = self.places
+        everything = self.are_all_there
+        state = {"X": self.X if everything else self.X[kept]}
+        for name, value in self._values.items():
+            state[name] = value if everything else value[kept]
+        return state
+
+
+class AnomalyMarks:
+    """The marks "anomaly" of some ``HeldRows``, and those that a path follows.
+
+    A row whose mark changes leaves the path and joins it again as the other kind. Until it has
+    left, the path follows its old mark, "followed". An anomaly has another "key" than an equal
+    normal row, so that the path never has the two as one row. Rows hold no marks while all are
+    normal.
+    """
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    @property
+    def mask(self):
+        """Mask of the places whose rows are anomalies."""
+        anomaly = self.rows.get("anomaly")
+        return np.zeros(self.rows.n_places, bool) if anomaly is None else anomaly
+
+    def begin(self):
+        """Let keys, which have just been computed, follow the marks."""
+        if self.rows.get("anomaly") is not None:
+            self.rows["followed"] = np.zeros(self.rows.n_places, bool)
+            self._follow(self.rows["anomaly"])
+
+    def hold(self):
+        """Hold marks from now on."""
+        if self.rows.get("anomaly") is None:
+            self.rows["anomaly"] = self.rows["followed"] = np.zeros(self.rows.n_places, bool)
+
+    def of_new(self, key, anomaly):
+        """Numbers by name of new rows, from their keys and marks (None: all are normal)."""
+        if anomaly is not None and anomaly.any():
+            self.hold()
+        if self.rows.get("anomaly") is None:
+            return {"key": key}
+        anomaly = np.zeros(len(key), bool) if anomaly is None else np.asarray(anomaly, dtype=bool)
+        key = np.where(anomaly, _other(key), key)
+        return {"key": key, "anomaly": anomaly, "followed": anomaly}
+
+    def at(self, places):
+        """Numbers of rows at places by name, with the marks that the path follows."""
+        numbers = self.rows.at(places)
+        return numbers | {"anomaly": numbers["followed"]} if "followed" in numbers else numbers
+
+    def turning(self, on_path):
+        """Mask of the rows on the path that leave it because their marks have changed.
+
+        Those that become normal come first, so that every sum on the way can be reached.
+        """
+        if self.rows.get("followed") is None:
+            return np.zeros(len(on_path), bool)
+        followed = self.rows["followed"][on_path]
+        turning = followed != self.rows["anomaly"][on_path]
+        becoming_normal = turning & followed
+        return becoming_normal if becoming_normal.any() else turning
+
+    def turn(self, on_path):
+        """Follow the present marks of all rows but those that are on the path."""
+        if self.rows.get("followed") is None:
+            return
+        followed, anomaly = self.rows["followed"], self.rows["anomaly"]
+        if np.array_equal(followed, anomaly):
+            return
+        marks = anomaly.copy()
+        marks[on_path] = followed[on_path]
+        self._follow(marks)
+
+    def _follow(self, marks):
+        """Follow other marks: keys go with them."""
+        rows, turned = self.rows, marks != self.rows["followed"]
+        if turned.any():
+            key = rows["key"].copy()
+            there = np.flatnonzero(turned)
+            known = row_keys(rows.rows(there))
+            key[there] = np.where(marks[there], _other(known), known)
+            rows["key"] = key
+        rows["followed"] = np.array(marks)
+
+
+def _other(key):
+    """A number that differs from the key, for each key."""
+    return np.where(np.abs(key) < 1.0, key + 2.0, 2.0 * key)
+
+
+class SavedStream(PlainState):
+    """The saved state of a ``ConvexStream``: its rows, and where its path continues."""
+
+    # Numbers of rows that follow from the others, and are not saved.
+    derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
+    # What counts as lost to rounding, and what ``reached`` says of the last training.
+    tol, is_relative = np.inf, True
+    _trained = (0.0, 0.0)
+
+    def __getstate__(self):
+        """Plain values: the rows that are there, and the solution that a path continues from."""
+        alive, rows = self.rows.alive, self.rows.state()
+        a, multiplier = self._start
+        if self.on_path is not None:
+            # In the machine's own variables; leaving rows are gone, and a path makes good for it.
+            _, result = self.solution()
+            a = self.rows.spread(self.on_path, result.a)[alive]
+            multiplier = result.multiplier
+        weight, own = weight_in_training(rows), rows.pop("weight")
+        kept = {name: value for name, value in rows.items() if name not in self.derived_values}
+        if np.any(own[weight != own] != 1.0):
+            kept["weight_before"] = own
+        if "anomaly" in kept and not kept["anomaly"].any():
+            del kept["anomaly"]
+        return {
+            "formulation": self.stated,
+            "kernel": self.kernel,
+            "shift": self.shift,
+            "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
+            "a": a,
+            "multiplier": float(multiplier),
+            "n_steps": self.n_steps,
+            "history": json.dumps(self.history, default=float),
+            "version": self.version,
+            "done": self.done,
+        }
+
+    def lost_to_rounding(self):
+        """The violation of the solution where rounding keeps it above ``tol``, else 0.
+
+        ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
+        terms.
+        """
+        violation, size = self._reached() if self.done else (0.0, 0.0)
+        return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
+
+    def _reached(self):
+        """The violation of the solution, and the size of the gradient's terms."""
+        return self._trained
+
+    def certified(self, problem, a, gradient):
+        """The Result of a problem at its variables; uncertified while rows are on their way."""
+        status = Status.CONVERGED if self.done else Status.MAX_ITER
+        status = Status.STALLED if self.lost_to_rounding() else status
+        result = certify(problem, a, gradient, status, self.n_steps, self.history)
+        if not self.done:
+            result.objective, result.duality_gap = np.nan, np.inf
+        return result
+
+    def __setstate__(self, state):
+        rows = dict(state["rows"])
+        if rows["weight"] is None:
+            rows["weight"] = np.ones(rows["X"].shape[0])
+        if "calibrates" in rows:  # marked rows are saved with a weight of 0
+            known = np.where(rows["calibrates"], 1.0, rows["weight"])
+            rows["weight"] = rows.pop("weight_before", known)
+        self.__init__(
+            state["formulation"],
+            state["kernel"],
+            HeldRows(**rows),
+            (state["a"], state["multiplier"]),
+            shift=state["shift"],
+            n_steps=state["n_steps"],
+            history=json.loads(state["history"]),
+        )
+        self.version, self.done = state["version"], state["done"]
+
+
+def weight_in_training(rows):
+    """Weights from numbers of rows by name; 0 for rows that calibrate."""
+    weight = rows["weight"]
+    return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
+
+
+def _one_each(name, value, n_places):
+    value = np.asarray(value)
+    if value.shape != (n_places,):
+        raise ValueError(
+            f"{name} has shape {value.shape}; it needs one number per place, shape ({n_places},)."
+        )
+    return value
+
+
+def labelled_rows(X, label, weight):
+    """``HeldRows`` with a label and a weight (None: 1) each."""
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    return HeldRows(X, label=np.asarray(label, dtype=float), weight=weight)
+
+
+def read_indices(indices, n):
+    """Indices of ``n`` training rows, each once, from 0 to n - 1; a mask is allowed."""
+    indices = np.atleast_1d(np.asarray(indices))
+    if indices.dtype == bool:
+        if indices.shape != (n,):
+            raise ValueError(f"the mask has {indices.size} values for {n} training rows.")
+        return np.flatnonzero(indices)
+    if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
+        raise ValueError("indices must be one-dimensional whole numbers, or a mask.")
+    if indices.size and (indices.min() < -n or indices.max() >= n):
+        worst = indices[np.argmax(np.where(indices < 0, -indices - 1, indices))]
+        raise ValueError(f"row {worst} is not among the {n} training rows.")
+    indices = (indices % max(1, n)).astype(np.int64)
+    if len(indices) > 1 and len(np.unique(indices)) < len(indices):
+        raise ValueError("the same row is named twice; name every row once.")
+    return indices

@@ -1,0 +1,1 @@
+"""Learn from a few labels: S3VM."""

@@ -1,0 +1,122 @@
+"""Where the path of an S3VM begins: at a solution, row by row, or at a small C*."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._util.deadline import ENDLESS
+from ..kernels.operators import Expansion
+from ..solvers.path import PathFollower
+from .problem import SemiSupervised
+
+# C* at which its path begins, as a share of the final one.
+_FIRST_C_STAR = 2.0**-9
+# How far C* goes down to look for a better minimum near by.
+_ANNEALING_SHARE = 1.0 / 8.0
+# Variables whose sum misses zero by this share of them do not come from a solution.
+_OFF_BALANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class PathRows:
+    """Rows that a path begins with (``label`` +1, -1, 0), and arguments of ``PathFollower``."""
+
+    kernel: object
+    X: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    machine: SemiSupervised
+    options: dict
+
+    def penalties(self, rows, machine=None):
+        """RowPenalties of some of the rows."""
+        machine = self.machine if machine is None else machine
+        return machine.penalties(self.label[rows], self.weight[rows])
+
+    @property
+    def target(self):
+        """Mean of f over the unlabelled rows; None for no constraint."""
+        return self.machine.target(self.label, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A point to begin at, not always a solution: variables, signs, virtual row, multiplier."""
+
+    a: np.ndarray
+    sign: np.ndarray
+    virtual: float
+    multiplier: float
+
+
+def at_solution(rows, start):
+    """A path that takes over a start and makes it exact, and its rows in the path's order."""
+    free, n = rows.label == 0, len(rows.label)
+    side = np.where(free, np.where(start.sign < 0, -1.0, 1.0), rows.label)
+    cost = rows.machine.cost(rows.label, rows.weight)
+    a = side * np.clip(side * start.a, 0.0, cost)
+    virtual, target = start.virtual, rows.target
+    sum_a, size = float(a.sum()), float(np.abs(a).sum())
+    if target is not None and free.any():
+        if abs(sum_a + virtual) > _OFF_BALANCE * size:
+            virtual = -sum_a
+    elif abs(sum_a) > _OFF_BALANCE * size:
+        # The larger side gives way: from a sum of zero every problem can be reached.
+        larger = a * sum_a > 0.0
+        a[larger] *= 1.0 - abs(sum_a) / np.abs(a[larger]).sum()
+        virtual = 0.0
+    path = PathFollower(rows.kernel, **rows.options)
+    path.load(
+        rows.X,
+        rows.penalties(slice(None)),
+        a,
+        start.multiplier,
+        signs=np.where(free, side, 0).astype(int),
+        virtual=virtual,
+        target=target,
+    )
+    return path, np.arange(n)
+
+
+def row_by_row(rows):
+    """Labelled rows, then the others one at a time, those first that f separates best."""
+    path, given, free = _labelled(rows, rows.options["balance"])
+    if len(free):
+        expansion = Expansion(rows.kernel, rows.X[given], path.a, n_jobs=rows.options["n_jobs"])
+        f = expansion(rows.X[free]) - path.multiplier
+        free = free[np.argsort(-np.abs(f), kind="stable")]
+        path.add(rows.X[free], rows.penalties(free), block=False)
+    return path, np.concatenate([given, free])
+
+
+def by_C_star(rows):
+    """All rows at a small C*, which then moves steadily to its value."""
+    balance = rows.options["balance"]
+    path, given, free = _labelled(rows, balance and "keep")
+    if len(free):
+        small = replace(rows.machine, C_star=_FIRST_C_STAR * rows.machine.C_star)
+        path.add(rows.X[free], rows.penalties(free, small))
+        path.move(np.arange(len(given), len(path)), rows.penalties(free))
+    path.balance = balance
+    return path, np.concatenate([given, free])
+
+
+def down_and_back(path, machine, weight):
+    """Let C* of rows without a label, of some weights, go down and back; whether it got there."""
+    free = np.flatnonzero(path.signs)
+    for share in (_ANNEALING_SHARE, 1.0):
+        level = replace(machine, C_star=share * machine.C_star)
+        if not path.move(free, level.penalties(np.zeros(len(free)), weight)):
+            return False
+    return True
+
+
+def _labelled(rows, balance):
+    """The model of the labelled rows, and which rows are of either kind."""
+    given, free = np.flatnonzero(rows.label), np.flatnonzero(rows.label == 0)
+    # To the end: the order of the others depends on it.
+    options = {**rows.options, "balance": balance, "deadline": ENDLESS}
+    path = PathFollower(rows.kernel, **options)
+    path.add(rows.X[given], rows.penalties(given), target=rows.target)
+    path.deadline = rows.options["deadline"]
+    return path, given, free

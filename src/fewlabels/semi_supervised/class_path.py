@@ -1,0 +1,439 @@
+"""The path of one function of an S3VM: two classes have one, several have one for each class.
+
+Rows change at once; the path may lag behind when its steps are limited. So it compares the labels
+that it follows with those that rows have, and each operation takes it nearer.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from .._util.deadline import ENDLESS
+from ..rows.row_store import caught_up
+from ..solvers import Status
+from . import beginning as begin
+from .data import S3VMData
+from .path_state import ABSENT, NONE, PathState, both_classes
+from .problem import SemiSupervised
+
+_HISTORY_KEPT = 1000
+
+
+@dataclass
+class PathOptions:
+    """What all paths of a stream have in common; they hold the same one.
+
+    ``cache_size`` are the bytes for kernel columns of each path, and operations stop at the
+    ``deadline``. Rows of an update change as a block, or "one-by-one" in their order.
+    """
+
+    balance_update: str = "keep"
+    cache_size: float = 200e6
+    n_jobs: int = 1
+    path_order: str = "block"
+    deadline: Any = ENDLESS
+
+
+class ClassPath:
+    """A function of an S3VM, and the path that follows the rows which others change.
+
+    ``state`` is a ``PathState``, whose rows have the labels +1, -1 and 0 for none.
+    """
+
+    def __init__(self, options, state):
+        self.options, self._now = options, state
+
+    def _set(self, **changes):
+        now = self._now
+        self._now = now._replace(version=now.version + 1, **changes)
+
+    # -- what others read -----------------------------------------------------------------------
+
+    state = property(attrgetter("_now"))
+    version = property(attrgetter("_now.version"))  # goes up with every change
+    machine = property(attrgetter("_now.machine"))  # what is minimised
+    kernel = property(attrgetter("_now.kernel"))
+    rows = property(attrgetter("_now.rows"))  # not to be changed
+    done = property(attrgetter("_now.done"))  # whether the path has caught up
+    leaving = property(attrgetter("_now.leaving"))  # places of rows on their way out
+
+    @property
+    def has_path(self):
+        return self._now.path is not None
+
+    @property
+    def has_start(self):
+        """Whether it is known where the next path begins."""
+        return self._now.start is not None
+
+    @property
+    def training_labels(self):
+        """Labels and weights of the training rows."""
+        rows = self.rows
+        return rows["label"][rows.places], rows["weight"][rows.places]
+
+    @property
+    def ready(self):
+        """Whether both classes have a label."""
+        return both_classes(self.rows["label"][self.rows.places])
+
+    # Whether enough has changed since the last rebuild for another; or, by itself, for the first.
+    due = property(lambda self: self._now.is_due(self._value))
+    due_by_itself = property(lambda self: self._now.is_due(self._value, by_itself=True))
+
+    def _value(self):
+        """Value of (1) for a unit of cost; NaN on the way."""
+        value, _ = self.certificate(self.current_solution())
+        return value / self.machine.cost(*self.training_labels).sum()
+
+    # Of this path and those before; iterations and history of batch trainings too.
+
+    @property
+    def n_steps(self):
+        return self._now.steps + (self._now.path.n_steps if self.has_path else 0)
+
+    @property
+    def n_flips(self):
+        return self._now.flips + (self._now.path.n_flips if self.has_path else 0)
+
+    @property
+    def n_iter(self):
+        return self._now.iterations + self.n_steps
+
+    @property
+    def history(self):
+        path = self._now.path.history if self.has_path else []
+        return [*self._now.history, *path][-_HISTORY_KEPT:]
+
+    def lost_to_rounding(self, tol):
+        """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
+        path = self._now.path
+        if not self.done or (path is not None and path.resolution <= tol):
+            return 0.0
+        violation = self._now.lost if path is None else path.violation()
+        return violation if violation > tol else 0.0
+
+    def current_solution(self):
+        """The function at every place, a ``PathSolution``."""
+        return self._now.current_solution(self.options.n_jobs)
+
+    def certificate(self, solution):
+        """Value of (1) and the largest violation of its optimality conditions."""
+        places, machine = self.rows.places, self.machine
+        label, weight = self.training_labels
+        known = np.concatenate([places, self.leaving])
+        norm = float(solution.coef[known] @ (solution.f[known] + solution.multiplier))
+        f, free = solution.f[places], np.flatnonzero(label == 0)
+        target = self._now.target() if len(free) and both_classes(label) else None
+        worst = machine.violation(label, weight, solution.a[places], f, target)
+        return machine.objective(label, weight, norm, f), worst
+
+    def training_data(self, make_gram):
+        """The training rows for batch training; ``make_gram`` makes an operator over rows."""
+        rows = self._now.kernel_rows(self.rows.places)
+        return S3VMData.over(make_gram(rows), self.machine, *self.training_labels)
+
+    # -- what changes ---------------------------------------------------------------------------
+
+    def over(self, rows, n_changed=0):
+        """The same path over rows that have changed, to follow them in the place of this one."""
+        return ClassPath(self.options, self._now.over(rows, n_changed))
+
+    def renumbered(self, rows, place):
+        """The same with rows at other places, which ``place`` says, in the place of this one."""
+        return ClassPath(self.options, self._now.renumbered(rows, place))
+
+    def reprice(self, C, C_star):
+        """Let costs move steadily to other values."""
+        machine = replace(self.machine, C=float(C), C_star=float(C_star))
+        self._set(machine=machine, stale=self.has_path)
+
+    def run(self, max_steps=None):
+        """Let the path catch up. Returns whether it has, within ``max_steps``.
+
+        After an exception there is no path but a start for another one.
+        """
+        self._set()  # what was known of the function is no longer so
+        try:
+            if not self.has_path:
+                if not self.ready:
+                    return True
+                self.begin()
+            done = caught_up(self._now.path, self._next, max_steps, self.options.deadline)
+            self._notice()
+            self._set(done=done)
+            if done and np.isnan(self._now.value_rebuilt):
+                self._set(value_rebuilt=self._value())
+        except BaseException:
+            self._set(**self._without_path())
+            raise
+        return self.done
+
+    def _next(self, max_steps):
+        """Start the operation that takes the path nearer to the rows; None if it is there.
+
+        In blocks labelled rows join before others. Rows join before others leave.
+        """
+        self._notice()
+        now = self._now
+        wanted = now.wanted()
+        differ = np.flatnonzero(wanted != now.followed)
+        if not len(differ) and not now.stale:
+            return None
+        path, on_path = now.path, now.on_path
+        budget = {"target": now.target(), "max_steps": max_steps}
+        if not len(differ):
+            self._set(stale=False, leaving=NONE)
+            return path.move(np.arange(len(on_path)), now.penalties(on_path), **budget)
+        budget["block"] = in_blocks = self.options.path_order == "block"
+        new = differ[now.followed[differ] == ABSENT]
+        if len(new):
+            if in_blocks:
+                new, budget["block"] = self._in_blocks(new, wanted[new] != 0)
+            self._set(joining=new, followed=now.following(new, wanted[new]))
+            return path.add(now.kernel_rows(new), now.penalties(new), **budget)
+        where = np.full(now.rows.n_places, -1)
+        where[on_path] = np.arange(len(on_path))
+        gone = differ[wanted[differ] == ABSENT]
+        if len(gone):
+            self._set(leaving=gone, followed=now.following(gone, ABSENT))
+            return path.remove(where[gone], **budget)
+        self._set(leaving=NONE, followed=now.following(differ, wanted[differ]))
+        return path.change(where[differ], now.penalties(differ), **budget)
+
+    def _in_blocks(self, new, is_labelled):
+        """New rows that join now, and in which blocks: labelled ones first, by themselves.
+
+        Where that would take out the balancing constraint and put it back twice, all join now.
+        """
+        known, others = new[is_labelled], new[~is_labelled]
+        if not len(known) or not len(others):
+            return new, True
+        if self.options.balance_update == "keep":
+            return known, True
+        return np.concatenate([known, others]), [len(known), len(others)]
+
+    def _notice(self):
+        """See which rows that join or leave have done so, the first ones of several.
+
+        Where they are many, or ``balance_update="paper"``, some do so later.
+        """
+        now = self._now
+        if len(now.path) == len(now.on_path):
+            return
+        if len(now.joining):
+            joined = len(now.path) - len(now.on_path)
+            on_path = np.append(now.on_path, now.joining[:joined])
+            self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
+        else:
+            n_gone = len(now.on_path) - len(now.path)
+            stays = np.ones(now.rows.n_places, bool)
+            stays[now.leaving[:n_gone]] = False
+            on_path = now.on_path[stays[now.on_path]]
+            self._set(on_path=on_path, leaving=now.leaving[n_gone:])
+
+    # -- where a path begins ----------------------------------------------------------------------
+
+    def begin(self, build=None):
+        """Begin the path where it is known to start, or build one, row by row if not told how."""
+        now, places = self._now, self.rows.places
+        label, weight = self.training_labels
+        self.machine.check_weight(label, weight)
+        options = {
+            "balance": None if self.machine.balance is False else self.options.balance_update,
+            "deadline": self.options.deadline,
+            "cache_size": self.options.cache_size,
+            "n_jobs": self.options.n_jobs,
+        }
+        rows = begin.PathRows(
+            self.kernel, now.kernel_rows(places), label, weight, self.machine, options
+        )
+        if self.has_start:
+            path, order = begin.at_solution(rows, now.start_at(places))
+        else:
+            self.mark_rebuilt()
+            path, order = (build or begin.row_by_row)(rows)
+        # Rows that a deadline has kept out join later.
+        here, later = order[: len(path)], order[len(path) :]
+        self._set(
+            path=path,
+            followed=now.wanted().copy(),
+            on_path=places[here],
+            joining=places[later],
+            start=None,
+            stale=False,
+            done=path.finished,
+        )
+
+    def start_from(self, found, done=True):
+        """Let the path begin at the outcome of a batch training of the training rows."""
+        is_lost = found.result.status is Status.STALLED
+        self._set(
+            lost=found.violation if is_lost else 0.0,
+            start=self._start(found.result, found.sign),
+            iterations=self._now.iterations + found.result.n_iter,
+            history=(*self._now.history, *found.result.history),
+            done=done,
+        )
+
+    def _start(self, result, sign):
+        rows = self.rows
+        n, places = len(rows), rows.places
+        a, signs = np.zeros(rows.n_places), np.ones(rows.n_places)
+        a[places], signs[places] = result.a[:n], sign
+        virtual = float(result.a[n]) if len(result.a) > n else 0.0
+        return begin.Start(a, signs, virtual, float(result.multiplier))
+
+    def restart_at(self, solution):
+        """Begin another path of the same rows at a SignSolution."""
+        other = self.fresh()
+        other._set(start=other._start(solution, solution.sign))
+        other.begin()
+        now = self._now
+        other._set(
+            n_rebuilt=now.n_rebuilt, n_changed=now.n_changed, value_rebuilt=now.value_rebuilt
+        )
+        self.take_over(other)
+
+    def last_signs(self):
+        """Signs of the training rows where the path was given up; None without a start."""
+        return self._now.start_at(self.rows.places).sign if self.has_start else None
+
+    def _without_path(self):
+        """What changes when the path is given up: where it is is where the next one starts."""
+        if not self.has_path:
+            return {"done": False}
+        self._notice()
+        return {
+            "start": self._now.start_from_path(),
+            "path": None,
+            "done": False,
+            "stale": False,
+            "followed": np.full(self.rows.n_places, ABSENT),
+            "on_path": NONE,
+            "joining": NONE,
+            "leaving": NONE,
+            "steps": self.n_steps,
+            "flips": self.n_flips,
+            "history": tuple(self.history),
+        }
+
+    def widened(self, rows, n_columns):
+        """The same with wider ``rows``, in the place of this one."""
+        other, shift = ClassPath(self.options, self._now), self._now.shift
+        if shift is not None:
+            shift = np.pad(shift, (0, n_columns - len(shift)))
+        other._set(**self._without_path())
+        other._set(rows=rows, shift=shift)
+        return other
+
+    def fresh(self, kernel=None):
+        """The same rows without a path, perhaps under another kernel."""
+        now = self._now
+        state = PathState.at_rest(
+            now.machine,
+            now.kernel if kernel is None else kernel,
+            now.rows,
+            now.shift,
+            steps=self.n_steps,
+            flips=self.n_flips,
+            iterations=now.iterations,
+            history=tuple(self.history),
+        )
+        return ClassPath(self.options, state)
+
+    def beginning(self, rows, machine):
+        """A path over other rows, that has not begun."""
+        now = self._now
+        state = PathState.at_rest(machine, now.kernel, rows, now.shift, version=1)
+        return ClassPath(self.options, state)
+
+    def against(self, rows, machine):
+        """The function of the other class, over ``rows``, where nothing is on its way."""
+        now, other, places = self._now, self.beginning(rows, machine), self.rows.places
+        start = now.plain_start(self.options.n_jobs)
+        if start is not None:
+            a, sign = np.zeros((2, rows.n_places))
+            a[places], sign[places] = -start["a"], -start["sign"]
+            start = begin.Start(a, sign, -start["virtual"], -start["multiplier"])
+        other._set(
+            start=start,
+            n_rebuilt=now.n_rebuilt,
+            n_changed=now.n_changed,
+            value_rebuilt=now.value_rebuilt,
+        )
+        return other
+
+    def annealed(self):
+        """The same rows where C* went down along the path from here, and back.
+
+        Only one of the two may continue.
+        """
+        if not self.has_path:
+            raise ArithmeticError("no path has begun")
+        path = self._now.path.copy()
+        other = ClassPath(self.options, self._now._replace(path=path))
+        path.deadline = self.options.deadline
+        weight = self.rows["weight"][self._now.on_path[path.signs != 0]]
+        other._set(done=begin.down_and_back(path, self.machine, weight))
+        return other
+
+    def take_over(self, other):
+        """Stand where another path of these rows does."""
+        self._now = other.state._replace(version=self._now.version + 1)
+
+    def mark_rebuilt(self, consolidated=False):
+        """Count changes from now on."""
+        self._set(
+            n_rebuilt=len(self.rows), n_changed=0, value_rebuilt=np.nan, consolidated=consolidated
+        )
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def saved(self):
+        """Counts and where the next path starts, as plain values; without rows and path."""
+        now, options = self._now, self.options
+        machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
+        names = ("balance_update", "cache_size", "n_jobs", "path_order")
+        return {
+            "kernel": now.kernel,
+            "parameters": {**machine, **{name: getattr(options, name) for name in names}},
+            "start": now.plain_start(options.n_jobs),
+            "done": self.done,
+            "version": self.version,
+            "steps": self.n_steps,
+            "flips": self.n_flips,
+            "iterations": int(now.iterations),
+            "rows_at_training": int(now.n_rebuilt),
+            "changed_since": int(now.n_changed),
+            "value_at_training": float(now.value_rebuilt),
+            "consolidated": now.consolidated,
+            "history": json.dumps(self.history, default=float),
+        }
+
+    @classmethod
+    def restored(cls, saved, options, rows, shift):
+        """The path that was ``saved``, over its rows."""
+        start, parameters = saved["start"], saved["parameters"]
+        machine = SemiSupervised(*(parameters[name] for name in ("C", "C_star", "balance")))
+        state = PathState.at_rest(
+            machine,
+            saved["kernel"],
+            rows,
+            shift,
+            version=saved["version"],
+            start=None if start is None else begin.Start(**{**start, "sign": start["sign"] * 1.0}),
+            done=saved["done"],
+            steps=saved["steps"],
+            flips=saved["flips"],
+            iterations=saved["iterations"],
+            n_rebuilt=saved["rows_at_training"],
+            n_changed=saved["changed_since"],
+            value_rebuilt=saved["value_at_training"],
+            consolidated=saved["consolidated"],
+            history=tuple(json.loads(saved["history"])),
+        )
+        return cls(options, state)

@@ -1,0 +1,116 @@
+"""Other minima of an S3VM that its paths may go to, and the graph of its kernel formed again."""
+
+from dataclasses import dataclass
+
+from ..rows.row_store import BREAKDOWNS
+from .updater import Updater
+
+# Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs
+# too much with more rows than this.
+_FEW_ROWS = 2000
+STRATEGIES = ("anneal", "batch", "one-sided", "C_star", "row-by-row")
+_OF_SOLVER = {"auto": STRATEGIES, "path": ("anneal", "C_star", "row-by-row")}
+# By itself a stream takes a way to another minimum that costs little, and ones from scratch that
+# do not search.
+_BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
+# Relative: a lower objective.
+_LOWER = 1e-9
+
+
+def read_strategies(strategies, solver, n_rows):
+    """The strategies that ``consolidate`` was given, or a solver's strategies."""
+    if strategies is None:
+        strategies = _OF_SOLVER.get(solver, ("batch",))
+        return strategies[:-1] if solver == "auto" and n_rows > _FEW_ROWS else strategies
+    if isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
+        raise ValueError(
+            f"strategies={strategies!r} are not valid; choose from {list(STRATEGIES)}."
+        )
+    return strategies
+
+
+def cheap_strategies(solver):
+    """Those that ``auto_consolidate`` takes."""
+    return _BY_ITSELF.get(solver, ("anneal", "batch", "one-sided"))
+
+
+@dataclass
+class Consolidation:
+    """Looks for better minima of all paths of a stream, as its ``updater`` trains."""
+
+    updater: Updater
+
+    def improve(self, values, strategies):
+        """Let every path go to the best minimum that strategies find; whether one is better.
+
+        ``values`` are the values of (1) for each path now.
+        """
+        better = [
+            self._improve(place, path, value, strategies)
+            for place, (path, value) in enumerate(
+                zip(self.updater.stream.paths, values, strict=True)
+            )
+        ]
+        self.updater.stream.mark_rebuilt(consolidated=True)
+        return any(better)
+
+    def _improve(self, place, path, value, strategies):
+        updater, cut = self.updater, self.updater.deadline.cut
+        best, lowest = None, value - _LOWER * abs(value)
+        for name in strategies:
+            if updater.deadline.is_over():
+                cut.append(f"{name!r} (not tried as a search for a better minimum)")
+                continue
+            try:
+                fresh, objectives = self._tried(place, path, name)
+            except BREAKDOWNS:
+                continue
+            if not fresh.done:
+                cut.append(f"{name!r} (a search for a better minimum that did not finish)")
+                continue
+            value = fresh.certificate(fresh.current_solution())[0]
+            if value < lowest:
+                best, lowest = (fresh, objectives), value
+        if best is not None:
+            path.take_over(best[0])
+            updater.record = updater.record.with_objectives(place, best[1])
+        return best is not None
+
+    def _tried(self, place, path, name):
+        """Another path by one strategy, and the objectives of its training."""
+        updater, before = self.updater, self.updater.record
+        if name == "anneal":
+            return path.annealed(), before.objectives[place]
+        fresh = path.fresh()
+        found = updater.train_afresh(fresh, name)
+        if found is None:
+            return fresh, []
+        after = before.with_training(place, found).bounded_by(before.bound)
+        updater.record = after.with_objectives(place, before.objectives[place])
+        return fresh, found.objectives
+
+    def renew(self, kernel, strategy):
+        """Train all paths under another ``kernel``, if it is another one; whether it was done."""
+        updater, stream = self.updater, self.updater.stream
+        if not kernel.has_graph or kernel.is_equal(stream.kernel):
+            return False
+        record, trained = updater.record.without_bound(), []  # a bound of another problem
+        try:
+            for place, path in enumerate(stream.paths):
+                fresh = path.fresh(kernel)
+                found = updater.train_afresh(fresh, strategy)
+                if not fresh.done:
+                    updater.deadline.cut.append("the graph was not rebuilt")
+                    return False
+                record = (
+                    record.with_objectives(place, [])
+                    if found is None
+                    else record.with_training(place, found)
+                )
+                trained.append(fresh)
+        except BREAKDOWNS:
+            return False
+        for path, fresh in zip(stream.paths, trained, strict=True):
+            path.take_over(fresh)
+        updater.record = record
+        return True

@@ -1,0 +1,158 @@
+"""What a semi-supervised SVM is trained on and with, and what comes out."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..kernels.operators import BorderedGram, GramOperator
+from ..kernels.operators.equal_rows import Copies
+from ..solvers import Result, Settings
+from ..solvers.equal_rows import MergedProblem, merged
+from .problem import SemiSupervised
+
+
+@dataclass(frozen=True)
+class S3VMSettings:
+    """How batch training is done.
+
+    The callback of ``engine`` gets convex steps, ``callback`` the entries of a search for the
+    global minimum (``branching``), which ``max_nodes`` limits.
+    """
+
+    engine: Settings = field(default_factory=Settings)
+    annealing: bool = True
+    branching: bool = False
+    max_nodes: int | str = "auto"
+    callback: object = None
+
+
+@dataclass(frozen=True, eq=False)
+class S3VMData:
+    """Rows of a semi-supervised SVM: labels +1, -1, or 0 for none, and weights > 0.
+
+    With a ``target``, the mean of f over the unlabelled rows, ``gram`` is bordered by their mean.
+    """
+
+    machine: SemiSupervised
+    label: np.ndarray
+    weight: np.ndarray
+    gram: GramOperator
+    target: float | None
+
+    @classmethod
+    def over(cls, gram, machine, label, weight):
+        """The rows of ``gram``."""
+        free = np.flatnonzero(label == 0)
+        target = machine.target(label, weight) if len(free) else None
+        if target is not None:
+            gram = BorderedGram.mean_of(gram, free, weight[free])
+        return cls(machine, label, weight, gram, target)
+
+    @classmethod
+    def each(cls, gram, machines, labels, weight):
+        """The rows of ``gram`` for several models, which share them and their mean."""
+        first = cls.over(gram, machines[0], labels[0], weight)
+        bounded = first.target is not None
+        return [first] + [
+            replace(
+                first,
+                machine=machine,
+                label=label,
+                target=machine.target(label, weight) if bounded else None,
+            )
+            for machine, label in zip(machines[1:], labels[1:], strict=True)
+        ]
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return len(self.label)
+
+    def distinct(self):
+        """The ``DistinctRows``; None where no rows are equal."""
+        signs = np.ones(self.n)
+        smaller = merged(self.machine.step(self.gram, self.label, self.weight, signs, self.target))
+        if smaller is None:
+            return None
+        copies, first = smaller.copies, smaller.copies.first
+        rows = first[first < self.n]
+        weight = np.bincount(copies.of[: self.n], self.weight)
+        gram, label = smaller.problem.gram, self.label[rows]
+        data = S3VMData(self.machine, label, weight, gram, self.target)
+        return DistinctRows(self, data, copies)
+
+    @cached_property
+    def unlabeled(self):
+        """Rows without a label."""
+        return np.flatnonzero(self.label == 0)
+
+    @cached_property
+    def share(self):
+        """Weights of the unlabelled rows, as shares."""
+        weight = self.weight[self.unlabeled]
+        return weight / weight.sum()
+
+    def decision(self, result):
+        """f at the rows."""
+        return result.gradient[: len(self.label)] - result.multiplier
+
+    def coefficients(self, a):
+        """Coefficients of the rows: the virtual row's are spread over those it is the mean of."""
+        coef = a[: len(self.label)].copy()
+        if self.target is not None:
+            coef[self.unlabeled] += a[-1] * self.share
+        return coef
+
+    def objective(self, result, machine=None):
+        """Value of (1) at the solution of a convex step."""
+        machine = self.machine if machine is None else machine
+        norm = float(result.a @ result.gradient)
+        return machine.objective(self.label, self.weight, norm, self.decision(result))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class S3VMSolution:
+    """A local minimum of (1), with the ``result`` of the last convex step, virtual row included.
+
+    ``f`` and ``sign`` are decisions and signs of the rows; ``objectives`` are values of (1) at the
+    final C*. Nothing is below ``lower_bound`` (None: unknown), which took ``n_nodes`` problems to
+    know.
+    """
+
+    result: Result
+    f: np.ndarray
+    sign: np.ndarray
+    objective: float
+    violation: float
+    objectives: list
+    lower_bound: float | None = None
+    n_nodes: int = 0
+
+    def over_all(self, known, f):
+        """This solution over the rows ``known`` as one over all, whose f is given."""
+        f = f.copy()
+        f[known] = self.f
+        a = np.zeros(len(f))
+        a[known] = self.result.a
+        sign = np.where(f >= 0.0, 1.0, -1.0)
+        sign[known] = self.sign
+        gradient = f + float(self.result.multiplier)
+        return replace(self, result=replace(self.result, a=a, gradient=gradient), f=f, sign=sign)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """``data`` over the distinct rows of a model, with their weights together."""
+
+    whole: S3VMData
+    data: S3VMData
+    copies: Copies
+
+    def shared(self, found):
+        """An ``S3VMSolution`` over these rows, as one over all."""
+        whole, of = self.whole, self.copies.of[: self.whole.n]
+        sign = found.sign[of]
+        step = whole.machine.step(whole.gram, whole.label, whole.weight, sign, whole.target)
+        result = MergedProblem(step, self.copies).shared(found.result)
+        return replace(found, result=result, f=found.f[of], sign=sign)

@@ -1,0 +1,498 @@
+"""Semi-supervised support vector machine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length
+
+from .._util.threads import resolve_n_jobs
+from ..base.kernel_estimator import COMMON, KernelMachine, Outside
+from ..base.locking import fitting
+from ..base.two_classes import PROBABILITY
+from ..base.versioned_cache import Late
+from ..calibration.cross_fitting import Sample
+from ..data.labels.semi_supervised import sides
+from ..kernels import Linear, SharedLeaves, Trees, centered
+from . import reading
+from .calibrator import Calibrator
+from .certifier import Certifier
+from .data import S3VMData
+from .task import CLASSIFICATION
+from .trainer import Trainer
+from .updater import TrainingRecord, warn_of_training
+from .updates import UpdatableS3VM
+
+# The name of decisions by models trained without the rows among the late values.
+_LEFT_OUT = "left-out decisions"
+_OUTSIDE = {"solver": ("auto", "cccp"), "probability": (None,), "class_ratio": (None,)}
+
+
+@dataclass(eq=False, repr=False)
+class S3VM(UpdatableS3VM):
+    r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
+
+    Use it if a few rows of two or more classes are labelled and most are not. It keeps its
+    boundary out of dense regions, which helps if classes are clusters or manifolds: text, digits,
+    spectra. If classes overlap smoothly, an SVM of the labels alone is as good.
+
+    Rows and labels can be added, changed and removed: ``partial_fit``, ``relabel`` and ``forget``
+    follow the solution exactly, in milliseconds.
+
+    It finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_{i \in L} \max(0, 1 - y_i f(x_i))
+              + C^* \sum_{i \in U} \max(0, 1 - |f(x_i)|),
+
+    with the mean of f over the unlabelled rows fixed (Yu et al. 2019, section 1). With more than
+    two classes, each class has its own f against the rest, and the largest f decides.
+
+    Parameters
+    ----------
+    kernel : str, Manifold, Trees or callable, default="rbf"
+        As in :class:`SVDD`. "manifold" uses the neighbour graph of labelled and unlabelled
+        rows. "trees", for mixed columns, is half Gaussian and half the share of 300 extremely
+        randomized trees in which two rows reach the same leaf (settings:
+        :class:`fewlabels.kernels.Trees`). The trees are grown on the labelled rows in ``fit``,
+        and updates keep them.
+    gamma : {"distance", "scale", "auto"} or float, default="distance"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
+        ``min(1.4, 100 / d_eff) / D``, with D the mean squared distance between rows and
+        ``d_eff = 2 D**2 / var(squared distance)`` their effective number of dimensions (from
+        500 rows, at most ``2 n_features``). In thousands of dimensions this is nearly linear.
+        For other kernels it is "scale", ``1 / (n_features * X.var())``. "auto" is
+        ``1 / n_features``. Updates keep the first value.
+    C : float, default=10.0
+        Cost of labelled rows inside the margin, in (0, 1e300].
+    C_star : float, default=5.0
+        Cost of unlabelled rows inside the margin, in [0, 1e300]. With 0 the model learns from the
+        labelled rows alone, except that ``balance`` may hold the mean of f over the unlabelled
+        rows. With k > 2 classes each model uses 2 / k of it.
+    class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
+        Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
+        share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares
+        in the order of ``classes_``. The mean probabilities of the unlabelled rows are then the
+        shares. The constraint holds the mean of f at ``2 * share - 1``, of an estimate perhaps
+        beyond it. With ``balance=False``, ``fit`` moves the intercept until classes are equally
+        probable where decisions are 0 (of several: equal), by five fits as for ``probability``.
+        "estimate" is :func:`fewlabels.class_prior.label_shift`. Updates keep ratio and intercept.
+    probability : {"sigmoid", "isotonic"} or None, default=None
+        Enables ``predict_proba`` and sets its curve. The curve is fitted to labelled rows
+        scored by five models that weren't trained on them, when ``predict_proba`` is first
+        called after a change. "isotonic" averages isotonic regression and the sigmoid. With
+        more than two classes the sigmoid is a softmax.
+    unlabeled : value of y or None, default=-1
+        The value of y that marks unlabelled rows; None for no value. Missing ones (NaN, None,
+        "") always do. -1 counts only if none is missing: both together are refused.
+    balance : "auto", bool, float or dict, default="auto"
+        Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), the papers'
+        constraint; a number; or False for no constraint, which often puts all rows on one side. A
+        dict ``{class: share}`` means ``2 * share - 1`` for each class. "auto" is True unless the
+        rows contradict the labels' class ratio: then it is an estimate, as with
+        ``class_ratio="estimate"``. A doubtful ratio is kept, with a warning. Rows outside memory
+        and precomputed kernels aren't judged.
+    auto_consolidate : bool, default=False
+        Whether an update after which ``consolidation_due_`` is True searches for a better
+        minimum, also the first one after which 5 % of the rows have changed since a fit. That
+        update takes about twice as long as a fit, whatever ``max_steps``.
+    degree, coef0
+        As in :class:`SVDD`.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit, an update or ``consolidate``. ``resume`` finishes an
+        update.
+    max_steps : int or None, default=None
+        Limit on the steps of one ``partial_fit``, ``forget`` or ``relabel``, >= 1. ``resume``
+        finishes it.
+    cache_size, n_jobs, random_state, verbose
+        As in :class:`SVDD`.
+    tol : float, default=1e-3
+        Bound on the violation of the optimality conditions, in units of f, > 0.
+    max_iter : int, default=-1
+        Limit on pair steps of a convex step; -1 for none.
+    annealing : bool, default=True
+        Whether C* grows to its value in ten steps, each starting from the one before. This
+        finds better minima. False is the papers' procedure, which starts from the SVM of the
+        labelled rows at full C*.
+    solver : {"auto", "cccp", "path", "branch-and-bound"}, default="auto"
+        "auto" is "cccp", the concave-convex procedure with exact convex steps. "path" adds the
+        labelled rows, then the others one at a time, most confident first (Gu et al. 2018); it
+        takes no ``callback`` or ``max_iter``. "branch-and-bound" searches for the global
+        minimum (Chapelle et al. 2007), for small data: see docs/branch-and-bound.md.
+    balance_update : {"keep", "paper"}, default="keep"
+        "keep", our own method, keeps the virtual row of the balancing constraint in the problem
+        during updates. "paper" removes it before rows change and adds it again, as Algorithms 1
+        to 3 of Yu et al. (2019) do, which is slower. The two can end in different local minima.
+    path_order : {"block", "one-by-one"}, default="block"
+        How the rows of an update change. "block": all at once, labelled new rows first, which is
+        faster. "one-by-one": one after the other in the order given, as in Algorithm 1 of Gu et
+        al. (2018). With ``balance_update="paper"`` the constraint then leaves before the first
+        and returns after the last (Yu et al. 2019, section 3.2).
+    n_neighbors : int, default=10
+        With ``solver="branch-and-bound"``: unlabelled neighbours of a new row whose signs
+        ``partial_fit`` searches, >= 1.
+    max_nodes : int or "auto", default="auto"
+        With ``solver="branch-and-bound"``: limit on the convex problems of a search, >= 1.
+        "auto" is ``2e6 / n_samples``, at most 50 000: about ten seconds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted. With two, f is positive for the second. With more there is one f
+        per class, in this order.
+    class_ratio_ : ndarray of shape (n_classes,) or None
+        Shares of the classes among the unlabelled rows, given or estimated; None where the
+        labels' own are used.
+    class_ratio_interval_ : ndarray of shape (n_classes, 2) or None
+        The 90 % interval of each share, if they were estimated.
+    left_out_decisions_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes), or None
+        Decisions for labelled rows by models trained without them, NaN for other rows. None
+        until ``predict_proba`` was called.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the training rows: given, or predicted for unlabelled ones.
+    training_decisions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ``decision_function`` of the training rows, without computing kernel values.
+    support_, support_vectors_, gamma_
+        As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
+        support vectors.
+    dual_coef_, coef_, intercept_
+        As of :class:`PUSVM`; with more than two classes, one row or entry per class. A row that
+        supports any class is a support vector.
+    objective_ : float, or ndarray of shape (n_classes,)
+        Value of (1).
+    objectives_ : list of float, or a list of these
+        Value of (1) after each convex step at the final C* of the last batch training; it never
+        increases.
+    kkt_violation_ : float, or ndarray of shape (n_classes,)
+        Largest violation of the optimality conditions of (1), in units of f.
+    optimality_gap_ : float, or ndarray of shape (n_classes,)
+        ``solver="branch-and-bound"``, after ``fit`` or ``consolidate`` and until rows or labels
+        change: upper bound on how far ``objective_`` is above the global minimum. 0 if proven,
+        to a relative accuracy of 1e-9.
+    n_nodes_ : int
+        Convex problems that branch and bound has solved, in ``fit`` and since.
+    consolidation_due_ : bool
+        Whether a fit is likely to find a lower minimum: since the last batch training or
+        ``consolidate``, half as many rows were added, forgotten or relabelled as there were
+        training rows then; or a twentieth, and ``objective_`` has grown by 5 % relative to the
+        cost of all rows.
+    n_steps_, n_flips_ : int
+        Steps of the path so far; unlabelled rows that changed sides on it. With more than two
+        classes, the sum over the classes, as for ``n_iter_`` and ``n_nodes_``.
+    n_iter_ : int
+        Pair steps of the batch training, and steps of the path since.
+    history_ : list of dict
+        One entry per round, over all convex steps; then one per operation of the path, the
+        newest 1000. With several classes, one class after another ("machine": its number).
+    fit_status_ : int
+        0 if the tolerance was reached (branch and bound: the global minimum is proven),
+        otherwise 1 (with a warning).
+    n_support_, shape_fit_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    fewlabels.tune : chooses ``kernel``, ``gamma`` and ``C_star``.
+    fewlabels.model_selection.compare_with_baselines : checks whether unlabelled rows help.
+
+    Notes
+    -----
+    The problem has many local minima. ``fit`` starts from the SVM of the labelled rows, with the
+    balancing constraint, and doubles C* from ``C_star / 512``. Updates follow this minimum, and
+    new rows get the sign of f. A fit may find a lower one: ``consolidation_due_`` says when this
+    is likely, and ``consolidate`` searches for it.
+
+    References
+    ----------
+    Gu, B., Yuan, X.-T., Chen, S., Huang, H. (2018). New incremental learning algorithm for
+    semi-supervised support vector machine. KDD.
+
+    Yu, S., Gu, B., Ning, K., Chen, H., Pei, J., Huang, H. (2019). Tackle balancing constraint for
+    incremental semi-supervised support vector learning. KDD.
+
+    Chapelle, O., Sindhwani, V., Keerthi, S. S. (2007). Branch and bound for semi-supervised
+    support vector machines. Advances in Neural Information Processing Systems 19.
+
+    Emara, W., Kantardzic, M., Karnstedt, M., Sattler, K.-U., Habich, D., Lehner, W. (2007). An
+    approach for incremental semi-supervised SVM. ICDM Workshops.
+
+    Collobert, R., Sinz, F., Weston, J., Bottou, L. (2006). Large scale transductive SVMs.
+    Journal of Machine Learning Research 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import S3VM
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(1, 0.6, (100, 2)), rng.normal(-1, 0.6, (100, 2))])
+    >>> y = np.full(200, -1)  # unlabelled
+    >>> y[0], y[100] = 1, 0
+    >>> model = S3VM().fit(X, y)
+    >>> model.predict([[1.0, 1.0], [-1.0, -1.0]])
+    array([1, 0])
+
+    Add a row, label another one and remove two, without training again:
+
+    >>> model.partial_fit([[0.9, 1.1]]).relabel([5], [1]).forget([7, 8]).predict([[1.0, 1.0]])
+    array([1])
+    """
+
+    task = CLASSIFICATION
+    _parameter_constraints: ClassVar[dict] = {
+        **COMMON,
+        "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
+        # Sums of costs are numbers, too.
+        "C": [Interval(Real, 0.0, 1e300, closed="right")],
+        "C_star": [Interval(Real, 0.0, 1e300, closed="both")],
+        "balance": [
+            StrOptions({"auto"}),
+            "boolean",
+            Interval(Real, -1e300, 1e300, closed="both"),
+            dict,
+        ],
+        "class_ratio": [
+            StrOptions({"estimate"}),
+            Interval(Real, 0.0, 1.0, closed="neither"),
+            dict,
+            "array-like",
+            None,
+        ],
+        "annealing": ["boolean"],
+        "gamma": [
+            StrOptions({"distance", "scale", "auto"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
+        "solver": [StrOptions({"auto", "cccp", "path", "branch-and-bound"})],
+        "balance_update": [StrOptions({"keep", "paper"})],
+        "path_order": [StrOptions({"block", "one-by-one"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "max_nodes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "unlabeled": "no_validation",
+        "probability": PROBABILITY,
+        "auto_consolidate": ["boolean"],
+    }
+
+    C: float = 10.0
+    C_star: float = 5.0
+    balance: str | bool | float | dict = "auto"
+    annealing: bool = True
+    kernel: str | Callable = "rbf"
+    gamma: str | float = "distance"
+    degree: int = 3
+    coef0: float = 1.0
+    solver: str = "auto"
+    balance_update: str = "keep"
+    max_steps: int | None = None
+    n_neighbors: int = 10
+    max_nodes: int | str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    unlabeled: Any = -1
+    max_time: float | None = None
+    cache_size: float = 200
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+    probability: str | None = None
+    auto_consolidate: bool = False
+    class_ratio: str | float | dict | list | None = None
+    path_order: str = "block"
+
+    _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
+    _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Accuracy on the labelled rows; rows without a label don't count.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Classes; unlabelled rows are missing (NaN, None, "") or ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, where no row has a label, as in a fold without any. Split with
+            :class:`fewlabels.model_selection.LabeledKFold` to have labels in every fold.
+        """
+        from ..metrics.default_scores import labelled_accuracy  # slow, predictions don't need it
+
+        return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    @fitting
+    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Two classes or more; unlabelled rows are missing (NaN, None, "") or ``unlabeled``. If y
+            holds ``unlabeled`` and one other value only, both are taken for classes, with
+            a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+        """
+        reading.refuse_no_labels(type(self).__name__, y)
+        with self._source(X, sample_weight, y=y) as rows:
+            given, classes = self._read_labels(rows, y)
+            self._fit_source(rows, given, classes, callback)
+        return self
+
+    def _read_labels(self, rows, y):
+        """Labels of all rows of a ``RowSource``, by number, and the classes."""
+        check_consistent_length(np.empty(rows.shape[0]), y)
+        return reading.read_labels(y, self.unlabeled)
+
+    def _fit_source(self, rows, given, classes, callback):
+        """Fit to the rows of a ``RowSource`` with labels."""
+        self._set_kernel(rows)
+        label, weights = given[rows.indices], rows.weights
+        reading.check_weights(weights)
+        reading.check_each_has_labels(label, classes)
+        self.classes_ = classes
+        self._prepare(rows, label)
+        problems, shift = self._problems(), rows.shift(self._make_kernel())
+        stream: Any = None
+        if self.solver == "path" or (rows.kept is None and rows.can_be_held):
+            reading.refuse_matrix(self.kernel)
+            reading.refuse_left_out(rows.kept)
+            stream = self._make_stream(problems, rows, label, shift)
+        if self.solver == "path":
+            self._open_stream("fit", stream)
+            if self._calibrator().moves_intercept and stream.ready and stream.done:
+                self._with_intercept(self._found, self._sample_of_stream())
+                self._late = Late()
+            return
+        self._offset = None
+        trainer, certifier = self._trainer(rows), self._certifier()
+        if self.C_star == 0 and self.balance is False and rows.can_be_held:
+            data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
+            f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
+            known = np.flatnonzero(label)
+            found = [one.over_all(known, own) for one, own in zip(ran, f.T, strict=True)]
+        else:
+            gram = rows.gram(certifier.kernel, shift, trainer.gram)
+            data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), weights)
+            found = ran = trainer.train(data, callback)
+            solution = certifier.trained(found, data, rows, label, shift)
+        if stream is not None:
+            for path, one in zip(stream.paths, found, strict=True):
+                path.start_from(one)
+        self._hold(stream)
+        sample = Sample(rows.X, label, weights, rows.is_matrix) if rows.is_in_memory else None
+        self._sample, self._kept = sample if stream is None else None, rows.kept
+        self._record = TrainingRecord.of(found)
+        if sample is not None:
+            solution = self._with_intercept(solution, sample)
+        certificate = self._certifier().certificate_of(found, solution.function, rows, given)
+        self._keep(solution, certificate=certificate)
+        warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
+
+    def _train_on_labels(self, rows, given, problems, shift, callback):
+        """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
+        trainer, certifier, some = self._trainer(), self._certifier(), rows.without(given == 0)
+        label = given[some.indices]
+        gram = trainer.gram(certifier.kernel, centered(some.X, shift))
+        data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), some.weights)
+        found = trainer.train(data, callback)
+        return data, found, certifier.trained(found, data, some, label, shift)
+
+    def _prepare(self, rows, label):
+        """Take from the labels of ``MemorySource`` what training begins with."""
+        self.class_ratio_, self.class_ratio_interval_ = reading.class_ratio_of(
+            self.class_ratio, self.balance, rows, label, self.classes_, self._seed()
+        )
+        self._means = None
+        if self.class_ratio is None and self.class_ratio_ is not None:
+            f, weight = reading.labels_alone(self, rows, label)
+            self._means = reading.means_with_shares(f, weight, self.class_ratio_)
+        if reading.has_trees(self.kernel):
+            self._deformed = reading.grown_trees(
+                self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
+            )
+
+    def _problems(self, classes=None):
+        """What the function of two classes minimises, or each of several."""
+        classes = self.classes_ if classes is None else classes
+        held = (self.balance, self.class_ratio_, classes, self._means)
+        return reading.problems_of(self.C, self.C_star, *held)
+
+    def _trainer(self, rows=None):
+        return Trainer(
+            partial(self._settings, self.tol, 0.0),
+            1e6 * self.cache_size,
+            resolve_n_jobs(self.n_jobs),
+            annealing=self.annealing,
+            branching=self.solver == "branch-and-bound",
+            max_nodes=self.max_nodes,
+            source=rows,
+        )
+
+    def _certifier(self):
+        n_classes = len(self.classes_)
+        return Certifier(self._make_kernel(), n_classes, self._offset, self.tol, self.n_jobs)
+
+    # -- probabilities, and where the classes are equally probable -------------------------------
+
+    @property
+    def left_out_decisions_(self):
+        """What ``predict_proba`` was calibrated by, of shape (n_samples, n_functions), or None."""
+        return self._late.known(_LEFT_OUT, self._version)
+
+    def _fit_curve(self):
+        sample = self._sample if self._stream is None else self._sample_of_stream()
+        if sample is None:
+            raise ValueError(
+                f"this {type(self).__name__} has neither training rows nor calibrated "
+                "probabilities; call predict_proba once before you save the model, or fit again."
+            )
+        sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
+        scores = self._certifier().moved(calibrator.decisions(sample))
+        self._late.put(_LEFT_OUT, self._version, scores)
+        return calibrator.curve(scores, sample, self.probability, self.function_)
+
+    def _sample_of_stream(self):
+        stream = self._stream
+        if not stream.ready:
+            raise ValueError(
+                "predict_proba needs labels of every class, which are missing so far; pass "
+                "labels to partial_fit or relabel."
+            )
+        if stream.has_path and not stream.done:
+            raise ValueError("an update is unfinished; call resume() before predict_proba.")
+        places = stream.places
+        return Sample(stream.rows(places), stream.label(places), stream.held["weight"][places])
+
+    def _calibrator(self):
+        # Forests grow without the labels of a fold.
+        graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
+        columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
+        return Calibrator(self, self._problems(), graph, columns, self._deadline)
+
+    def _with_intercept(self, solution, sample):
+        """The ``Solution`` with its intercept where the classes are equally probable."""
+        function = solution.function
+        offset = self._calibrator().offset(function, sample)
+        if offset is None:
+            return solution
+        self._offset = offset
+        return replace(solution, function=replace(function, bias=function.bias + offset))

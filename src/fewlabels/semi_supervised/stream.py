@@ -1,0 +1,327 @@
+"""Training rows of an S3VM that come, go and change their labels, and the paths over them.
+
+Rows are held once, at *places* that stay until all paths are done with them. Two classes have one
+path; several have one for each, against the rest, which sees the same rows with labels +1 and -1.
+"""
+
+from contextlib import suppress
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.training_rows import TrainingRows
+from ..data.labels.semi_supervised import sides
+from ..rows.row_store import BREAKDOWNS, HeldRows, PlainState, labelled_rows
+from .class_path import ClassPath, PathOptions
+from .path_state import NONE, PathState, both_classes
+
+
+class _Now(NamedTuple):
+    """All that changes, replaced at once."""
+
+    version: int
+    held: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
+    paths: tuple  # the ClassPath of every function, over views of the same rows
+
+
+class S3VMStream(PlainState):
+    """Rows, labels and weights of an S3VM, and the paths of its functions, which follow them.
+
+    ``machines`` are the ``SemiSupervised`` of each; ``names`` are what messages call the classes,
+    where there are several. ``shift``, of shape (d,) or None, is taken from all rows before the
+    kernel sees them; ``cache_size`` is in bytes, for all paths together, and operations stop at
+    the ``deadline``.
+    """
+
+    def __init__(
+        self,
+        kernel,
+        machines,
+        balance_update,
+        X,
+        label,
+        weight=None,
+        shift=None,
+        cache_size=200e6,
+        n_jobs=1,
+        names=None,
+        path_order="block",
+    ):
+        self.names = None if names is None else list(names)
+        self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs, path_order)
+        held = labelled_rows(X, label, weight)
+        paths = tuple(
+            ClassPath(self.options, PathState.at_rest(machine, kernel, view, shift))
+            for machine, view in zip(machines, _views(held, len(machines)), strict=True)
+        )
+        self._now = _Now(0, held, paths)
+
+    # -- what others read -----------------------------------------------------------------------
+
+    def __len__(self):
+        return len(self._now.held)
+
+    held = property(attrgetter("_now.held"))  # the rows; not to be changed
+    paths = property(attrgetter("_now.paths"))
+    places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
+    kernel = property(lambda self: self.paths[0].kernel)
+    shift = property(lambda self: self.paths[0].state.shift)
+
+    @property
+    def cache_size(self):
+        """Bytes for kernel columns of all paths together, from their next beginning on."""
+        return self.options.cache_size * len(self.paths)
+
+    @cache_size.setter
+    def cache_size(self, cache_size):
+        self.options.cache_size = cache_size / len(self.paths)
+
+    @property
+    def path_order(self):
+        """Whether rows of an update change as a block or "one-by-one"."""
+        return self.options.path_order
+
+    @path_order.setter
+    def path_order(self, path_order):
+        self.options.path_order = path_order
+
+    @property
+    def n_jobs(self):
+        """Threads."""
+        return self.options.n_jobs
+
+    @n_jobs.setter
+    def n_jobs(self, n_jobs):
+        self.options.n_jobs = n_jobs
+
+    @property
+    def deadline(self):
+        """When operations of all paths stop."""
+        return self.options.deadline
+
+    @deadline.setter
+    def deadline(self, deadline):
+        self.options.deadline = deadline
+
+    @property
+    def version(self):
+        return self._now.version + sum(path.version for path in self.paths)
+
+    # Of all paths together.
+    done = property(lambda self: all(path.done for path in self.paths))
+    has_path = property(lambda self: all(path.has_path for path in self.paths))
+    ready = property(lambda self: all(path.ready for path in self.paths))
+    due = property(lambda self: any(path.ready and path.due for path in self.paths))
+    due_by_itself = property(lambda self: any(p.ready and p.due_by_itself for p in self.paths))
+    n_steps = property(lambda self: sum(path.n_steps for path in self.paths))
+    n_flips = property(lambda self: sum(path.n_flips for path in self.paths))
+    n_iter = property(lambda self: sum(path.n_iter for path in self.paths))
+
+    @property
+    def leaving(self):
+        """Places of rows on their way out of some path."""
+        leaving = [path.leaving for path in self.paths]
+        return leaving[0] if len(leaving) == 1 else np.unique(np.concatenate(leaving))
+
+    @property
+    def history(self):
+        """Entries of all paths, in the order of these; of several each with its number."""
+        histories = [path.history for path in self.paths]
+        return histories[0] if len(histories) == 1 else numbered(histories)
+
+    def lost_to_rounding(self, tol):
+        """The violation where rounding keeps a path above ``tol``, else 0."""
+        return max(path.lost_to_rounding(tol) for path in self.paths)
+
+    def label(self, places):
+        """Labels of rows at some places."""
+        return self.held["label"][places]
+
+    def rows(self, places):
+        """Rows at some places, as the user gave them."""
+        return self.held.rows(places)
+
+    def kernel_rows(self, places):
+        """Rows at some places, as the kernel sees them."""
+        return self.paths[0].state.kernel_rows(places)
+
+    def training_rows(self):
+        """``TrainingRows``."""
+        held = self.held.state()
+        kind = np.int8 if len(self.paths) == 1 else np.int64
+        return TrainingRows(held["X"], held["weight"], held["label"].astype(kind))
+
+    # -- operations -----------------------------------------------------------------------------
+
+    def check(self):
+        """Refuse weights that the paths cannot hold."""
+        self.paths[0].machine.check_weight(*self.paths[0].training_labels)
+
+    def check_new(self, label, weight=None):
+        """Refuse weights of rows to be added."""
+        held = self.held
+        weight = np.ones(len(label)) if weight is None else weight
+        unlabelled = held.alive & (held["label"] == 0)
+        one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
+        self.paths[0].machine.check_weight(
+            np.append(held["label"][one], label), np.append(held["weight"][one], weight)
+        )
+
+    def add(self, X, label, weight=None):
+        """Add rows; labelled ones join the paths first."""
+        weight = np.ones(len(label)) if weight is None else weight
+        self.check_new(label, weight)
+        held = self.held.copy()
+        held.append(X, label=label, weight=weight)
+        self._change(held, len(label))
+
+    def remove(self, indices):
+        """Remove rows; every class must keep a label once it has one."""
+        held = self.held.copy()
+        places = held.places[indices]
+        held.drop(places)
+        self._check_labels(held["label"][held.alive], "forget these rows")
+        self._change(held, len(places))
+
+    def relabel(self, indices, label):
+        """Give rows other labels, 0 for none."""
+        held, kept = self.held.copy(), self.places
+        places, before = kept[indices], held["label"]
+        new = before.copy()
+        new[places] = label
+        self._check_labels(new[kept], "take back or change these labels")
+        self.paths[0].machine.check_weight(new[kept], held["weight"][kept])
+        held["label"] = new
+        self._change(held, int(np.sum(new[places] != before[places])))
+
+    def _change(self, held, n_changed):
+        """Rows have changed; the paths will follow."""
+        self._replace(held, lambda path, view: path.over(view, n_changed))
+
+    def _replace(self, held, over):
+        """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
+        paths = tuple(map(over, self.paths, _views(held, len(self.paths))))
+        self._now = self._now._replace(held=held, paths=paths)
+
+    def _check_labels(self, label, what):
+        if not len(label):
+            raise ValueError("no training row would be left; keep at least one.")
+        if self.names is None:
+            if not both_classes(label) and self.ready:
+                raise ValueError(
+                    f"cannot {what}: labels of only one class would remain; label a row of the "
+                    "other class first."
+                )
+            return
+        before = self.label(self.places)
+        for number, name in enumerate(self.names, start=1):
+            if np.any(before == number) and not np.any(label == number):
+                raise ValueError(
+                    f"cannot {what}: no labelled row of the class {name} would remain; label "
+                    "another one first, or fit without this class."
+                )
+
+    def reprice(self, C, C_star):
+        """Let costs move steadily to other values."""
+        for path in self.paths:
+            path.reprice(C, C_star)
+
+    def widen(self, n_columns):
+        """Give all rows more columns, of zeros: the functions stay the same."""
+        held = self.held.copy()
+        held.widen(n_columns)
+        self._replace(held, lambda path, view: path.widened(view, n_columns))
+
+    def with_classes(self, names, before, machine):
+        """Another stream of the same rows, at rest, with those classes that are new in ``names``.
+
+        ``before`` are the places of the classes so far among the names; the functions of new ones
+        minimise ``machine``.
+        """
+        place = np.asarray(before)
+        number, old = np.zeros(self.held.n_places), self.held["label"]
+        if len(place) == 2:
+            number[old < 0], number[old > 0] = place + 1
+        else:
+            number[old > 0] = (place + 1)[old[old > 0].astype(np.intp) - 1]
+        held = self.held.viewed(label=number, weight=self.held["weight"])
+        views = _views(held, len(names))
+        known = dict(zip(place.tolist(), self.paths, strict=False))
+        if len(place) == 2:
+            (path,) = self.paths
+            known = {place[0]: path.against(views[place[0]], machine), place[1]: path}
+        like = self.paths[0]
+        other = type(self).__new__(type(self))
+        other.names, other.options = list(names), self.options
+        self.options.cache_size *= len(self.paths) / len(names)
+        paths = tuple(
+            known[k].over(view) if k in known else like.beginning(view, machine)
+            for k, view in enumerate(views)
+        )
+        other._now = _Now(1 + self.version, held, paths)
+        return other
+
+    # -- the paths ------------------------------------------------------------------------------
+
+    def begin_paths(self):
+        """Begin the paths whose start is known, where that is possible."""
+        for path in self.paths:
+            if path.has_start:
+                with suppress(*BREAKDOWNS):  # the operation will try again
+                    path.begin()
+
+    def settle(self):
+        """Free the places of rows that are gone, once there are many and nothing is on its way."""
+        if not self.done:
+            return
+        held = self.held.copy()
+        place = held.compact()
+        if place is not None:
+            self._replace(held, lambda path, view: path.renumbered(view, place))
+
+    def mark_rebuilt(self, consolidated=False):
+        """Count changes from now on."""
+        for path in self.paths:
+            path.mark_rebuilt(consolidated)
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def __getstate__(self):
+        """Rows once, and where each path stands, as plain values."""
+        rows = self.training_rows()
+        unit = np.all(rows.weight == 1.0)
+        return {
+            "names": self.names,
+            "X": rows.X,
+            "label": rows.label,
+            "weight": None if unit else rows.weight,
+            "shift": self.shift,
+            "version": self._now.version,
+            "parts": [path.saved() for path in self.paths],
+        }
+
+    def __setstate__(self, state):
+        parts, self.names = state["parts"], state["names"]
+        names = ("balance_update", "cache_size", "n_jobs", "path_order")
+        self.options = PathOptions(*(parts[0]["parameters"][name] for name in names))
+        held = labelled_rows(state["X"], state["label"], state["weight"])
+        views = zip(parts, _views(held, len(parts)), strict=True)
+        paths = tuple(
+            ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
+        )
+        self._now = _Now(state["version"], held, paths)
+
+
+def numbered(histories):
+    """Histories of the functions of several classes as one, each entry with its function."""
+    return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
+
+
+def _views(held, n_paths):
+    """The rows as each path sees them, with labels +1 and -1."""
+    if n_paths == 1:
+        return [held]
+    _ = held.X  # sparse rows become one array, which all views hold
+    labels = sides(held["label"], n_paths)
+    return [held.viewed(label=label, weight=held["weight"]) for label in labels]

@@ -1,0 +1,92 @@
+"""Batch training of the functions of an S3VM, one after the other within one limit of time."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..kernels.operators import PrecomputedGram, RepeatedGram
+from ..solvers import Status
+from ..solvers.whole import gram_over
+from .branching import train
+from .data import S3VMSettings
+
+# Multiply-adds per kernel value from which training holds all values, if there is room.
+_WORTH_HOLDING = 48
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """How an S3VM trains on all rows at once.
+
+    ``engine(callback)`` gives the ``Settings`` of the engine, with the time that is left now;
+    kernel values within ``cache_size`` bytes may be held. A ``source`` that is not in memory
+    reports what rounds have cost, and no sample is taken to begin with. See ``S3VMSettings`` for
+    the others.
+    """
+
+    engine: Callable
+    cache_size: float = 200e6
+    n_jobs: int = 1
+    annealing: bool = True
+    branching: bool = False
+    max_nodes: int | str = "auto"
+    source: Any = None
+    _shared: dict = field(default_factory=dict, init=False, repr=False)
+
+    def settings(self, callback=None):
+        """``S3VMSettings`` with the time that is left."""
+        engine = self.engine(callback)
+        if self.source is not None and not self.source.is_in_memory:
+            noting = self.source.noting(engine.callback)
+            engine = replace(engine, coarse=False, callback=noting)
+        return S3VMSettings(
+            engine=engine,
+            annealing=self.annealing,
+            branching=self.branching,
+            max_nodes=self.max_nodes,
+            callback=callback,
+        )
+
+    def gram(self, kernel, X):
+        """K over rows, all at once where that is cheaper: training solves many problems."""
+        gram = gram_over(kernel, X, self.n_jobs)
+        inner = gram if gram.copies is None else gram.inner
+        if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > self.cache_size:
+            return gram
+        held = PrecomputedGram(inner.block(np.arange(inner.n)), inner.n_jobs)
+        held.n_values, held.is_inner_product = inner.n_values, inner.is_inner_product
+        return held if inner is gram else RepeatedGram(held, gram.copies)
+
+    def shared_gram(self, kernel, X):
+        """``gram``, the same again for the same kernel: functions of classes have equal rows."""
+        known = self._shared.get(id(kernel))
+        if known is None:
+            known = self._shared[id(kernel)] = kernel, self.gram(kernel, X)
+        return known[1]
+
+    def train(self, several, callback=None, signs_before=None):
+        """The ``S3VMSolution`` of every ``S3VMData``."""
+        if len(several) == 1:
+            return [train(several[0], self.settings(callback), signs_before)]
+        found, started = [], time.perf_counter()
+        for number, data in enumerate(several):
+            settings = self.settings(callback and partial(_called, callback, number))
+            left = settings.engine.max_time - (time.perf_counter() - started)
+            if any(was_stopped(one.result) for one in found):
+                left = 0.0  # the others only begin
+            engine = replace(settings.engine, max_time=max(0.0, left))
+            found.append(train(data, replace(settings, engine=engine)))
+        return found
+
+
+def _called(callback, number, entry):
+    return callback({**entry, "machine": number})
+
+
+def was_stopped(result):
+    """Whether a limit or the user ended training. A problem that rounding ends is complete."""
+    return not result.converged and result.status is not Status.STALLED

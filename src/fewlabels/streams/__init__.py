@@ -1,1 +1,0 @@
-"""Training rows that come and go, and the solution that follows them."""

@@ -1,0 +1,166 @@
+"""Reading matrices, whose columns have no names; a module in formats/ reads each format."""
+
+import contextlib
+import mmap
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._util.messages import UserError, plural
+from .sources import as_source
+
+# What learning takes for a number: as it is read, encoded and prepared for a kernel.
+PER_CELL = 24
+# Search and baselines go over columns one by one, whether anything is in them or not.
+_MOST_COLUMNS = 1_000_000
+
+
+@dataclass
+class ArrayData:
+    """Rows, dense (possibly mapped from disk) or CSR, and arrays of a value per row, by name.
+
+    ``zero_based`` says whether an svmlight file counts its columns from 0.
+    """
+
+    X: Any
+    labels: dict = field(default_factory=dict)
+    zero_based: bool = False
+
+    @property
+    def is_sparse(self):
+        return not isinstance(self.X, np.ndarray)
+
+
+def read_arrays(path, *, place=None):
+    """Read a matrix: a file, or one in memory.
+
+    Rows that must be converted are put into files in the folder ``place``, if given, and mapped.
+    """
+    path = as_source(path)
+    data = path.format.load().read(path, place)
+    path.check_unchanged()
+    X = data.X
+    if X.ndim != 2:
+        raise UserError(
+            f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
+            "example and one column per measurement."
+        )
+    if not data.is_sparse and X.dtype.kind not in "biuf":
+        raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
+    if 0 in X.shape:
+        lacking = (
+            "rows; add rows of data" if X.shape[0] == 0 else "columns; add columns of numbers"
+        )
+        raise UserError(f"{path} holds no {lacking}.")
+    if X.shape[1] > _MOST_COLUMNS:
+        raise UserError(
+            f"{path} has {X.shape[1]} columns, and {_MOST_COLUMNS} is the maximum; renumber the "
+            "non-empty ones, or hash them (sklearn.feature_extraction.FeatureHasher)."
+        )
+    return data
+
+
+def mapped(path):
+    """The array of an npy file, mapped: header and numbers of one file, as it is opened once."""
+    with open(path, "rb") as file:
+        return mapped_from(file)
+
+
+def mapped_from(file):
+    """The array of an open npy file, mapped."""
+    version = np.lib.format.read_magic(file)
+    head = np.lib.format.read_array_header_1_0
+    head = head if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = head(file)
+    if dtype.hasobject:
+        raise ValueError("Python objects can't be mapped")
+    order = "F" if fortran else "C"
+    return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
+
+
+def array_pieces(path, rows, schema):
+    """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
+
+    The columns of an svmlight file are counted as a ``schema`` says.
+    """
+    path.check_unchanged()
+    with contextlib.closing(path.format.load().pieces(path, rows, schema)) as found:
+        for piece in found:
+            path.check_unchanged()
+            yield piece
+    path.check_unchanged()
+
+
+def pieces_of(data, size):
+    """Pieces of ``ArrayData``, and the share of the rows so far.
+
+    They are in memory, so that they don't change once their file is known not to have changed.
+    """
+    from ..rows.mapped import held  # slow to import
+
+    n_rows = data.X.shape[0]
+    for part in parts_of(n_rows, size):
+        labels = {name: values[part] for name, values in data.labels.items()}
+        X = as_sparse(data.X[part]) if data.is_sparse else held(data.X[part])
+        yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
+        release(data.X)
+
+
+def parts_of(n_rows, size):
+    """Slices of at most so many rows."""
+    return [slice(start, start + size) for start in range(0, n_rows, size)]
+
+
+def rows_of(X, path):
+    """Rows that were read: an array as it is, or a sparse matrix as CSR."""
+    return X if isinstance(X, np.ndarray) else _sound(X, path)
+
+
+def _sound(X, path):
+    """A sparse matrix as CSR, once its indices are known to lie within it."""
+    try:
+        return as_sparse(X)
+    except ValueError as error:
+        raise UserError(
+            f"The sparse matrix in {path} is invalid ({error}); rebuild it from rows, columns "
+            "and values, and save it with scipy.sparse.save_npz."
+        ) from error
+
+
+def as_sparse(X):
+    """Canonical CSR array of any matrix, with the 32-bit indices that scikit-learn needs."""
+    import scipy.sparse as sp
+
+    from ..kernels.sparse import canonical  # slow to import
+
+    X = sp.csr_array(canonical(X))
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:
+        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+        X = sp.csr_array(parts, shape=X.shape)
+    return X
+
+
+def taken(X, places):
+    """Rows at some places, of sparse ones none but these are read."""
+    if isinstance(X, np.ndarray):
+        return X[places]
+    import scipy.sparse as sp
+
+    low = X.indptr[places]
+    counts = X.indptr[places + 1] - low
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    where = np.arange(ends[-1]) + np.repeat(low - ends[:-1], counts)
+    parts = (X.data[where], X.indices[where], ends)
+    return as_sparse(sp.csr_array(parts, shape=(len(places), X.shape[1])))
+
+
+def release(X):
+    """Let go of what was read of mapped rows, which would count as memory of this process."""
+    for array in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
+        mapped = None
+        while isinstance(array, np.ndarray):
+            mapped = array if isinstance(array, np.memmap) else mapped
+            array = array.base
+        if mapped is not None and mapped.mode == "r" and hasattr(array, "madvise"):
+            array.madvise(mmap.MADV_DONTNEED)

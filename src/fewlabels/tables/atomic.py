@@ -1,0 +1,98 @@
+"""Files that appear whole or not at all."""
+
+import contextlib
+import glob
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+from .._util.messages import UserError
+from .steady import identity_if_any
+
+# Seconds; a folder is locked for microseconds.
+_JUST_MADE, _LOCKED = 5.0, 2.0
+
+
+@contextlib.contextmanager
+def replacing(path, in_place_of=None):
+    """Path of a temporary file that takes the place of ``path`` when the block succeeds.
+
+    Whatever goes wrong in the block, Ctrl-C included, leaves the old file as it was. With the
+    ``Identity`` of a file, ``in_place_of``, no other file is replaced.
+    """
+    # A link keeps pointing where it points: its target is what gets replaced.
+    path = Path(os.path.realpath(path))
+    # In the same folder, because renaming is atomic only within one file system.
+    name = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    _remove_leftovers(path)
+    try:
+        held = open(name, "xb")
+        _lock(held)  # as long as this process lives
+    except OSError as error:
+        raise UserError(f"Can't write to {path}: {error.strerror}.") from error
+    try:
+        yield name
+        if path.exists():
+            shutil.copymode(path, name)
+        os.fsync(held.fileno())
+        held.close()
+        with _alone_in(path.parent):
+            if in_place_of is not None and identity_if_any(path) != in_place_of:
+                raise UserError(
+                    f"Another command changed {path} in the meantime, so it was left as it is "
+                    "now; run the command again."
+                )
+            os.replace(name, path)
+    except OSError as error:
+        raise UserError(
+            f"Can't write to {path}: {error.strerror or error}; it is unchanged."
+        ) from error
+    finally:
+        held.close()
+        name.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _alone_in(folder):
+    """Context that one process of ours at a time is in: nobody replaces what another looked at.
+
+    Where folders can't be locked, or somebody else holds the lock, it is done without.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
+
+            number = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, number)
+            end = time.monotonic() + _LOCKED
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.002)
+        yield
+
+
+def _remove_leftovers(path):
+    """Temporary files of processes that were killed: nobody holds a lock on them."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError), open(left, "rb+") as file:
+            # One that was just made may not have its lock yet.
+            if time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE and _lock(file):
+                left.unlink()
+
+
+def _lock(file):
+    """Whether the file is nobody else's; where there are no locks, that is never known."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

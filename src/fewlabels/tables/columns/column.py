@@ -1,0 +1,317 @@
+"""One column of a table as numbers, text or dates.
+
+Delimited text is read with every cell as text, so that columns which are only passed through come
+out as they came in ("007"); numbers are parsed here, where a cell that is none can be named.
+"""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from ..._util.messages import UserError, quoted, ref
+from ...data.labels.blanks import MISSING, reads_as_blank
+
+_TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2})?)?"
+_YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
+_YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
+_ISO = r"^\d{4}-\d{2}-\d{2}" + _TIME + "$"
+_DAY_SECONDS = 86_400.0
+_WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"])  # from 1970-01-01 on
+_DAYS = "days"
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+# Columns that are looked at together, if there are so many, and their rows at most.
+_MANY_COLUMNS, _FEW_CELLS = 256, 10_000
+_PLAIN_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def plain(column):
+    """One Arrow array, dictionaries decoded."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # more than one chunk where offsets overflow
+        column = pa.concat_arrays(column.cast(pa.large_string()).chunks)
+    if pt.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column
+
+
+def without(table, names):
+    """The table without these columns; pyarrow's own way takes quadratic time in columns."""
+    names = set(names)
+    if not names:
+        return table
+    return table.select([j for j, name in enumerate(table.column_names) if name not in names])
+
+
+def is_text(kind):
+    """Whether an Arrow type is text."""
+    if pt.is_dictionary(kind):
+        kind = kind.value_type
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+
+
+def is_number(kind):
+    """Whether an Arrow type is numeric."""
+    if pt.is_dictionary(kind):
+        kind = kind.value_type
+    return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
+
+
+def is_supported(kind):
+    """Whether a column of this Arrow type can be a number or a category."""
+    return is_text(kind) or is_number(kind) or pt.is_boolean(kind) or pt.is_null(kind)
+
+
+def trimmed(column):
+    """Texts without space around them, null for those that represent a missing value."""
+    column = pc.utf8_trim_whitespace(plain(column).cast(pa.large_string()))
+    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
+    return pc.if_else(missing, pa.scalar(None, column.type), column)
+
+
+def numbers(column):
+    """Values of a supported column as float64 (missing: NaN), and positions of wrong texts."""
+    column = plain(column)
+    none = np.zeros(0, dtype=np.intp)
+    if pt.is_null(column.type):
+        return np.full(len(column), np.nan), none
+    if not is_text(column.type):
+        return _to_numpy(column.cast(pa.float64(), safe=False)), none
+    return trimmed_numbers(trimmed(column))
+
+
+def trimmed_numbers(column):
+    """As :func:`numbers`, of texts that are :func:`trimmed` already."""
+    try:
+        return _to_numpy(column.cast(pa.float64())), np.zeros(0, dtype=np.intp)
+    except pa.ArrowInvalid:
+        return _parse_each(column)
+
+
+def has_codes(column):
+    """Whether texts such as "007" occur, which read as numbers but are codes."""
+    column = plain(column).cast(pa.large_string())
+    return bool(pc.any(pc.match_substring_regex(column, r"^\s*0[0-9]+\s*$")).as_py())
+
+
+def text(column):
+    """Values of a column as text, missing ones as the empty string.
+
+    The same data give the same categories in every format: truth values are written as pandas does
+    (however they are capitalised), whole numbers without a decimal point.
+    """
+    column = plain(column)
+    if pt.is_null(column.type):
+        return np.full(len(column), "", dtype=object)
+    if pt.is_boolean(column.type):
+        column = pc.if_else(column, "True", "False")
+    elif is_number(column.type) and not pt.is_integer(column.type):
+        values = _to_numpy(column.cast(pa.float64(), safe=False))
+        return np.array([number_text(value) for value in values], dtype=object)
+    column = pc.fill_null(column.cast(pa.large_string()), "")
+    for value in ("True", "False"):
+        same = pc.is_in(column, value_set=pa.array([value.lower(), value.upper()], column.type))
+        column = pc.if_else(same, value, column)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def number_text(value):
+    """Write a number as people do, a missing one as the empty string."""
+    value = float(value)
+    if np.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def blank(values):
+    """Which texts represent a missing value."""
+    return np.array([reads_as_blank(value) for value in values], dtype=bool)
+
+
+def _to_numpy(column):
+    values = column.to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def number_counts(columns):
+    """Different values of columns of plain numbers, many columns at a time.
+
+    It saves what every call of Arrow costs, which is most of the time where columns are many and
+    rows are few.
+
+    Parameters
+    ----------
+    columns : dict
+        Columns by name, all of the same length.
+
+    Returns
+    -------
+    dict
+        Values in ascending order, the cells that hold them and the number of blank cells, for
+        those columns by name that are texts, all of them plain numbers or blank.
+    """
+    names = [name for name, cells in columns.items() if is_text(cells.type)]
+    if len(names) < _MANY_COLUMNS or len(columns[names[0]]) > _FEW_CELLS:
+        return {}
+    found = {}
+    for start in range(0, len(names), _MANY_COLUMNS):
+        some = names[start : start + _MANY_COLUMNS]
+        parts = [plain(columns[name]).cast(pa.large_string()) for name in some]
+        coded = pa.concat_arrays(parts).dictionary_encode()
+        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        texts = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
+        values, is_plain, is_blank = _plain_values(trimmed(texts))
+        for name, own in zip(some, codes.reshape(len(some), -1), strict=True):
+            kinds, counts = np.unique(own, return_counts=True)
+            blank, kinds_are_plain = is_blank[kinds], is_plain[kinds]
+            if blank.all() or not (blank | kinds_are_plain).all():
+                continue
+            order = np.argsort(values[kinds[~blank]])
+            found[name] = (
+                values[kinds[~blank]][order],
+                counts[~blank][order],
+                int(counts[blank].sum()),
+            )
+    return found
+
+
+def _plain_values(texts):
+    """Values of trimmed texts that are plain numbers, which these are, and which are blank."""
+    is_blank = texts.is_null().to_numpy(zero_copy_only=False)
+    is_plain = pc.match_substring_regex(texts, _PLAIN_NUMBER).fill_null(False)
+    is_code = pc.match_substring_regex(texts, "^0[0-9]+$").fill_null(False)
+    is_plain = pc.and_not(is_plain, is_code)
+    values = pc.if_else(is_plain, texts, pa.scalar(None, texts.type)).cast(pa.float64())
+    return _to_numpy(values), is_plain.to_numpy(zero_copy_only=False), is_blank
+
+
+def _parse_each(column):
+    """Slow path, taken only where some cell is no number."""
+    values = np.full(len(column), np.nan)
+    bad = []
+    for position, cell in enumerate(column.to_pylist()):
+        if cell is None:
+            continue
+        try:
+            # Python reads 1_000, which no other program would.
+            values[position] = float(cell if "_" not in cell else "no")
+        except ValueError:
+            bad.append(position)
+    return values, np.array(bad, dtype=np.intp)
+
+
+def are_dates(cells, mixed=False):
+    """Whether a column holds dates: typed ones, or texts that are written as such.
+
+    ``mixed``: some with the year first and others with the year last are dates, too.
+    """
+    kind = cells.type
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return True
+    if not is_text(kind):
+        return False
+    values = trimmed(cells).drop_null()
+    patterns = [f"{_YEAR_FIRST}|{_YEAR_LAST}"] if mixed else [_YEAR_FIRST, _YEAR_LAST]
+    return bool(len(values)) and any(
+        pc.all(pc.match_substring_regex(values, pattern)).as_py() for pattern in patterns
+    )
+
+
+def not_dates(texts):
+    """The texts that aren't written as dates."""
+    found = pc.match_substring_regex(trimmed(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
+    return texts.filter(pc.invert(found.fill_null(False)))
+
+
+def days(cells, name="", source=""):
+    """Days since 1970 as float64, missing ones as NaN; names are for messages.
+
+    The cells are typed dates and times, or texts in the order year-month-day with leading zeros.
+    """
+    cells = plain(cells)
+    if is_text(cells.type):
+        cells = _stamps(cells, name, source)
+    if pt.is_date(cells.type):
+        return _to_numpy(cells.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()))
+    if pt.is_timestamp(cells.type):
+        times = cells.cast(pa.timestamp("us", cells.type.tz), safe=False).cast(pa.int64())
+        return _to_numpy(times.cast(pa.float64(), safe=False)) / (1e6 * _DAY_SECONDS)
+    raise UserError(
+        f"Column {quoted(name)} holds dates in the model but {cells.type} values in {source}; "
+        "write them as 2026-11-22."
+    )
+
+
+def day_text(value):
+    """A day since 1970 as text."""
+    return (_EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
+
+
+def _stamps(cells, name, source):
+    texts = trimmed(cells)
+    # Points stand between day, month and year, in this order.
+    texts = pc.replace_substring_regex(texts, r"^(\d)\.", r"0\1.")
+    texts = pc.replace_substring_regex(texts, r"^(\d\d)\.(\d)\.", r"\1.0\2.")
+    texts = pc.replace_substring_regex(texts, r"^(\d\d)\.(\d\d)\.(\d{4})", r"\3-\2-\1")
+    good = pc.fill_null(pc.match_substring_regex(texts, _ISO), True)
+    if not pc.all(good).as_py():
+        place = good.index(False).as_py()
+        raise UserError(
+            f"Column {quoted(name)} of {source} is declared as dates, but has "
+            f"{quoted(cells[place].as_py())}; write them as 2026-11-22 or 2026-11-22 13:45:00, "
+            f"or drop the column with {ref('drop', [name])}."
+        )
+    # Time zones are converted, times without one are taken as they are.
+    import pandas as pd
+
+    texts = texts.to_pandas()
+    stamps = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+    wrong = stamps.isna() & texts.notna()
+    if wrong.any():
+        raise UserError(
+            f"Column {quoted(name)} of {source} has {quoted(texts[wrong].iloc[0])}, which isn't "
+            "a date; correct it or leave it blank."
+        )
+    return pa.array(stamps)
+
+
+def days_of(name):
+    """Name of the column with the days of a column of dates."""
+    return f"{name}: {_DAYS}"
+
+
+def with_dates(table, names, source):
+    """The table with some columns of dates replaced by what they say.
+
+    Days since 1970, the weekday as a category, the month and the hour.
+    """
+    for name in names:
+        cells = table.column(name)
+        if is_supported(cells.type) and not is_text(cells.type):
+            raise UserError(
+                f"Column {quoted(name)} of {source} holds {cells.type} values, not dates; omit "
+                f"{ref('dates', [name])}."
+            )
+        table = table.drop_columns([name])
+        for part, values in _parts(days(cells, name, source)).items():
+            table = table.append_column(f"{name}: {part}", values)
+    return table
+
+
+def _parts(values):
+    known = ~np.isnan(values)
+    whole = np.floor(np.where(known, values, 0.0)).astype(np.int64)
+    month = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1
+    # Fractions of a day are rounded, so that an hour may be a trifle early.
+    hour = np.floor(24.0 * (np.where(known, values, 0.0) - whole) + 1e-6)
+    return {
+        _DAYS: pa.array(values, from_pandas=True),
+        "weekday": pa.array(_WEEKDAYS[whole % 7], mask=~known),
+        "month": pa.array(month.astype(float), mask=~known),
+        "hour": pa.array(hour, mask=~known),
+    }

@@ -1,0 +1,265 @@
+"""From a table to the columns a model needs, checked cell by cell."""
+
+import numpy as np
+
+from ..._util.messages import UserError, listing, meant, plural, quoted, ref
+from ..encoding.truth import are_truth_values
+from .column import are_dates, blank, days, is_number, is_supported, is_text, numbers, text
+from .notation import read_numbers
+from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
+from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
+from .tally import usable
+
+# Ways to write a value that a note shows.
+_SHOWN = 3
+
+
+def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE, merge=False):
+    """Find out what kind each column of the training rows is.
+
+    ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
+    the user wants although they look like names or dates. ``row_numbers`` count rows of the file,
+    from 1. ``merge``: whether categories that differ in capital letters or blanks only are one.
+    """
+    asked = asked or {}
+    columns = []
+    for name, cells in zip(table.column_names, table.columns, strict=True):
+        if not name.strip():
+            raise UserError(
+                f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
+                f"drop it with {ref('drop', [name])}."
+            )
+        as_asked = asked.get(name)
+        if name in kept and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
+            kind = "date"
+        else:
+            _check_type(cells.type, name, source)
+            kind = asked.get(name) or _kind(cells, name, source, row_numbers, name in kept)
+            if kind == "text" and not see(cells).filled:
+                raise _blank(name, source)
+        spellings = {}
+        if merge and kind == "category" and is_text(cells.type):
+            seen = see(cells)
+            if seen.kind in ("text", "mixed"):
+                spellings = spellings_of(seen.values, seen.counts)
+        columns.append(Column(name, kind, spellings=spellings))
+    return Schema("table", len(columns), tuple(columns), missing=missing)
+
+
+def table_features(table, schema, *, tally, row_numbers, notations=None):
+    """Pick the columns of the model, in its order, whatever else the table holds.
+
+    Gives a data frame of the complete rows (numbers as float64, dates as days, others as text),
+    which rows these are (those that the tally does not want left out), and which have no value in
+    any column, and are left out for that reason. ``notations`` are those
+    of columns whose numbers are not written plainly, by name.
+    """
+    import pandas as pd
+
+    data, read = {}, {}
+    for column in schema.columns:
+        name, kind, cells = column.name, column.kind, table.column(column.name)
+        if kind == "date":
+            read[name] = days(cells, name, tally.source)
+        else:
+            _check_type(cells.type, name, tally.source)
+            if kind in ("category", "boolean", "text"):
+                data[name] = text(cells)
+                if column.spellings:
+                    data[name] = np.array(respelled(data[name], column.spellings), dtype=object)
+                continue
+            notation = (notations or {}).get(name)
+            if notation is not None and is_text(cells.type):
+                values, bad = read_numbers(cells, notation)
+            else:
+                values, bad = numbers(cells)
+            if bad.size:
+                skip = "" if schema.missing == IMPUTE else f" and pass {ref('skip_missing', True)}"
+                unit = f" in {notation.unit}" if notation and notation.unit else ""
+                raise UserError(
+                    f"Column {quoted(name)} holds numbers{unit} in the model but row "
+                    f"{row_numbers[bad[0]]} of {tally.source} has {_told(cells, bad)}; "
+                    f"correct it or leave it blank{skip}."
+                )
+            read[name] = values
+        data[name] = read[name]
+    empty = _empty_rows(schema, list(read.values()), data, table.num_rows)
+    complete = ~empty
+    tally.empty += int(empty.sum())
+    for name, values in read.items():
+        fill = schema.missing == IMPUTE
+        complete[~empty] &= ~tally.add(name, values[~empty], row_numbers[~empty], fill=fill)
+    frame = pd.DataFrame({n: pd.Series(values, dtype=values.dtype) for n, values in data.items()})
+    return (frame if complete.all() else frame[complete]), complete, empty
+
+
+def _empty_rows(schema, number_columns, texts, n_rows):
+    """Find rows without a value in any column, if models of this schema set these apart.
+
+    Where missing numbers are refused, rows of them are as well.
+    """
+    empty = np.full(n_rows, bool(schema.empty_rows) and schema.missing == IMPUTE)
+    for values in number_columns:
+        if empty.any():
+            empty &= np.isnan(values)
+    for column in schema.columns:
+        if column.kind in ("category", "boolean", "text") and empty.any():
+            empty[empty] = blank(texts[column.name][empty])
+    return empty
+
+
+def check_columns(names, schema, source):
+    """Refuse a table that lacks a column of the model."""
+    wanted, given = (sum(map(is_beside, n)) for n in (schema.names(), names))
+    if wanted != given:
+        fitted = (
+            f"with {ref('features')} of {plural(wanted, 'column')}"
+            if wanted
+            else f"without {ref('features')}"
+        )
+        if not given:
+            made = f", made as {quoted(schema.features)} was" if schema.features else ""
+            raise UserError(
+                f"The model was fitted {fitted}, but {source} comes without them; pass "
+                f"{ref('features', some='FILE')}, an .npy file with {plural(wanted, 'number')} "
+                f"for each row of {source}{made}."
+            )
+        todo = "give as many" if wanted else "omit them"
+        raise UserError(
+            f"The model was fitted {fitted}, but {source} comes with {given} of these; {todo}."
+        )
+    lacking = [name for name in schema.sources() if name not in set(names)]
+    if not lacking:
+        return
+    noun = "column" if len(lacking) == 1 else "columns"
+    raise UserError(
+        f"{source} lacks the {noun} {listing(lacking)} that the model was fitted to"
+        f"{meant(lacking[0], names)}; it has {listing(names)}."
+    )
+
+
+def array_features(X, schema, *, tally, row_numbers):
+    """Return rows of a matrix as floats, like :func:`table_features` for a table.
+
+    Missing numbers stored in a sparse matrix are never filled in.
+    """
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    dense = isinstance(X, np.ndarray)
+    X = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype)
+    complete = np.ones(X.shape[0], dtype=bool)
+    empty, values = ~complete, X if dense else X.data
+    if usable(values):
+        return X, complete, empty
+    if dense:
+        empty = _empty_rows(schema, X.T, {}, X.shape[0])
+        tally.empty += int(empty.sum())
+        complete, fill = ~empty, schema.missing == IMPUTE
+        for j in range(X.shape[1]):
+            if not usable(X[:, j]):
+                found = X[~empty, j]
+                complete[~empty] &= ~tally.add(str(j), found, row_numbers[~empty], fill=fill)
+    else:
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        for j in np.unique(X.indices):
+            stored = X.indices == j
+            gaps = tally.add(str(j), X.data[stored], row_numbers[rows[stored]])
+            complete[rows[stored][gaps]] = False
+    return (X if complete.all() else X[complete]), complete, empty
+
+
+def _kind(cells, name, source, row_numbers, kept):
+    if is_number(cells.type):
+        return "number"
+    seen = see(cells)
+    if not seen.filled:
+        raise _blank(name, source)
+    if seen.kind == "mixed":
+        bad = numbers(cells)[1]
+        correct = "correct the cells"
+        if written_for_people([str(cells[int(bad[0])])]):
+            correct += " (numbers with units are read where all cells have the same)"
+        raise UserError(
+            f"Column {quoted(name)} of {source} mixes numbers and text: "
+            f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
+            f"{_told(cells, bad)}; {correct}, pass {ref('categorical', [name])}, or drop the "
+            f"column with {ref('drop', [name])}."
+        )
+    if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
+        return "boolean"
+    many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
+    if many and not kept and 2 * len(seen.values) > seen.filled:
+        if are_sentences(seen.values):
+            return "text"
+        raise UserError(
+            f"Column {quoted(name)} of {source} has {len(seen.values)} different texts in "
+            f"{plural(seen.filled, 'row')}, so it looks like a name, not a category; drop it "
+            f"with {ref('drop', [name])}, or keep it with {ref('categorical', [name])} or "
+            f"{ref('text', [name])}."
+        )
+    return "number" if seen.kind == "number" else "category"
+
+
+def _blank(name, source):
+    return UserError(
+        f"Column {quoted(name)} of {source} is blank; leave it out with {ref('drop')}."
+    )
+
+
+def _check_type(kind, name, source):
+    if not is_supported(kind):
+        raise UserError(
+            f"Column {quoted(name)} of {source} holds {kind} values, which are neither numbers "
+            f"nor categories; convert it, or drop it with {ref('drop', [name])}."
+        )
+
+
+def _told(cells, bad):
+    """The first wrong cell, and how many more there are."""
+    more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
+    return f"{quoted(cells[int(bad[0])], 40)}{more}"
+
+
+def key_of(value):
+    """The same for all ways to write one value."""
+    return " ".join(value.split()).casefold()
+
+
+def spellings_of(values, counts):
+    """How each value is written that occurs in several ways: the most frequent one, by key.
+
+    All values of the column are in it, so that new rows may write each of them in any way; it is
+    empty if every value is written in one way.
+    """
+    found, n_values = {}, 0
+    for _, value in sorted(zip(counts, values, strict=True), key=lambda pair: (-pair[0], pair[1])):
+        if value.strip():
+            n_values += 1
+            found.setdefault(key_of(value), value.strip())
+    return found if len(found) < n_values else {}
+
+
+def respelled(values, spellings):
+    """Texts in the spelling that the model knows; others stay as they are."""
+    known = {value: spellings.get(key_of(value), value) for value in set(values)}
+    return [known[value] for value in values]
+
+
+def spelling_notes(table_values, schema):
+    """A sentence on the columns whose values were merged; ``table_values``: values by name."""
+    shown = []
+    for column in schema.columns:
+        if not column.spellings:
+            continue
+        groups = {}
+        for value in sorted(table_values[column.name]):
+            groups.setdefault(key_of(value), []).append(value)
+        alike = [listing(group, _SHOWN) for key, group in groups.items() if key and len(group) > 1]
+        some = "; ".join(alike[:_SHOWN])
+        more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
+        shown.append(f"{quoted(column.name)} ({some}{more})")
+    if not shown:
+        return []
+    return [
+        f"merged values that differ only in case or spaces: {', '.join(shown)}; "
+        f"{ref('merge_case', False)} keeps them separate"
+    ]

@@ -1,0 +1,56 @@
+"""The files of a folder, or of a pattern, that are read as one table."""
+
+import glob
+from itertools import takewhile
+from pathlib import Path
+
+from .._util.messages import UserError
+from .paths import resolved
+
+_PARQUET = frozenset({".parquet"})
+
+
+def holds_parquet(folder):
+    """Whether there is a Parquet file below a folder."""
+    return any(path.suffix.lower() in _PARQUET for path in Path(folder).rglob("*"))
+
+
+def parquet_files(folder):
+    """The Parquet files below a folder, without those that are hidden."""
+    return files_below(folder, _PARQUET)
+
+
+def files_below(folder, suffixes):
+    """The files below a folder that have one of the extensions, without those that are hidden.
+
+    A folder may come from somebody else. A link in it that leads out of it is refused, as it
+    would put a file of the reader into the answers.
+    """
+    folder, found = Path(folder), []
+    for path in folder.rglob("*"):
+        if path.suffix.lower() not in suffixes or not path.is_file():
+            continue
+        if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
+            continue
+        _check_inside(path, folder)
+        found.append(path)
+    return found
+
+
+def files_of_pattern(pattern):
+    """The files that match a pattern, under the same rule for links."""
+    parts = Path(pattern).parts
+    folder = Path(*takewhile(lambda part: not glob.has_magic(part), parts))
+    found = [Path(name) for name in glob.glob(str(pattern), recursive=True)]
+    for path in found:
+        _check_inside(path, folder)
+    return found
+
+
+def _check_inside(path, folder):
+    target = resolved(path)
+    if not target.is_relative_to(resolved(folder)):
+        raise UserError(
+            f"{path} links to {target}, which is outside the folder; move the file into the "
+            "folder, or read it directly."
+        )

@@ -1,0 +1,83 @@
+"""Files of text in blocks of whole rows, so that memory does not grow with them."""
+
+import codecs
+import contextlib
+import gzip
+import os
+
+from ..._util.messages import UserError
+from .registry import is_compressed
+
+# Smaller files take several times as long.
+_LEVEL = 6
+# Text is read in blocks of this size; a longer row makes its block longer.
+BLOCK_BYTES = 1 << 24
+# A row that is longer has no end: a quote was left open, or it is no table.
+_LONGEST_ROW = 1 << 28
+
+
+def blocks(path, encoding, row_end, part=None):
+    """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
+
+    ``row_end`` says how many bytes of a block are whole rows; a ``part`` is from one byte of a
+    file of UTF-8 to before another.
+    """
+    found = located_blocks(path, encoding, row_end, part)
+    return ((block, share) for block, _, share in found if not block.isspace())
+
+
+def located_blocks(path, encoding, row_end, part=None):
+    """The same with where each begins, also lines of nothing but blanks."""
+    decode = None
+    if codecs.lookup(encoding).name != "utf-8":
+        decode = codecs.getincrementaldecoder(encoding)().decode
+    with contextlib.ExitStack() as stack:
+        stored = stack.enter_context(open(path, "rb"))
+        size = os.fstat(stored.fileno()).st_size
+        file = stored
+        if is_compressed(path):
+            file = stack.enter_context(gzip.GzipFile(fileobj=stored))
+        start, end_of_part = part or (0, size)
+        if part is not None:
+            file.seek(start)
+        rest, at = b"", 0
+        while read := file.read(_next_bytes(file, part)):
+            if decode is not None:
+                read = decode(read).encode()
+            block = rest + read if rest else read
+            end = row_end(block)
+            if not end and len(block) > _LONGEST_ROW:
+                raise UserError(
+                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close an open "
+                    "quote, or shorten the rows."
+                )
+            block, rest = block[:end], block[end:]
+            if block:
+                yield block, at, min(1.0, (stored.tell() - start) / (end_of_part - start))
+            at += end
+        if decode is not None:
+            rest += decode(b"", final=True).encode()
+        if rest:
+            yield rest, at, 1.0
+
+
+def _next_bytes(file, part):
+    return BLOCK_BYTES if part is None else min(BLOCK_BYTES, part[1] - file.tell())
+
+
+def is_cut_anywhere(path, encoding):
+    """Whether places in the file are places in its text as UTF-8."""
+    return codecs.lookup(encoding).name == "utf-8" and not is_compressed(path)
+
+
+@contextlib.contextmanager
+def new_file(path, compressed):
+    """A new file of text, open to be written."""
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(path, "wb"))
+        if compressed:
+            # Neither the time nor the name of a temporary file belongs into the result.
+            file = stack.enter_context(
+                gzip.GzipFile("", "wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
+            )
+        yield file

@@ -1,0 +1,36 @@
+"""What databases of all kinds have in common: tables with names."""
+
+from ..._util.messages import UserError, listing
+
+
+def table_of(source, known):
+    """What means the table that is meant, of those ``known`` by name."""
+    if source.table in known:
+        return known[source.table]
+    if not known:
+        raise UserError(f"{source.path} has no tables; pass a database with at least one.")
+    if source.table:
+        raise UserError(
+            f"{source.path} has no table {listing([source.table])}; it has {listing(known, 20)}."
+        )
+    if len(known) > 1:
+        raise UserError(
+            f"{source.path} has {len(known)} tables, {listing(known, 20)}; choose one, as in "
+            f"{source.path}::{next(iter(known))}."
+        )
+    return next(iter(known.values()))
+
+
+def share_read(source, done, n_rows):
+    """The share of a table that was read; more rows than the table has are refused."""
+    if done > n_rows:
+        raise UserError(
+            f"{source} returns more rows than the {n_rows} that it counts, like a view with "
+            "random numbers; pass a table."
+        )
+    return done / max(1, n_rows)
+
+
+def quoted(name):
+    """A name as SQL takes any."""
+    return '"' + name.replace('"', '""') + '"'

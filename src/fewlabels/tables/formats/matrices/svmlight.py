@@ -1,0 +1,122 @@
+"""Svmlight files, read in pieces of whole lines."""
+
+import contextlib
+import os
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...._util.messages import UserError
+from ...arrays import ArrayData, as_sparse, parts_of
+from ...limits import check_room, writing
+from ...stored import SparseWriter
+
+# Bytes of text that are read at a time.
+_BYTES = 32_000_000
+# What learning takes for a byte of a file, an entry of which has four at least; and what it comes
+# to at most in a file of numbers.
+_PER_BYTE, _MOST_OF_A_BYTE = 8, 3
+
+
+def read(path, place=None):
+    """The rows as ``ArrayData``, mapped from files in the folder ``place`` if one is given.
+
+    How the file counts its columns is found out.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    if place is not None:
+        return mapped(path, place)
+    check_room(path, _PER_BYTE * os.path.getsize(path), "its entries")
+    with _readable(path):
+        # Read as if counted from 0, so that column 0 tells how the file counts; a
+        # guess per file could shift the columns between training and prediction.
+        X, y = load_svmlight_file(str(path), zero_based=True)
+    zero_based = bool((X.indices == 0).any())
+    X = _shifted(sp.csr_array(X), X.shape[1] - int(not zero_based), zero_based, path)
+    return ArrayData(as_sparse(X), {"y": y}, zero_based)
+
+
+def memory(path):
+    """Bytes that learning takes."""
+    return _PER_BYTE * os.path.getsize(path)
+
+
+def pieces(path, rows, schema):
+    """Pieces of at most so many rows, columns counted as a schema says, and the share read."""
+    done = 0
+    for X, y, share in _pieces(path):
+        X = _shifted(X, schema.n_columns, schema.zero_based, path)
+        done += X.shape[0]
+        for part in parts_of(X.shape[0], rows):
+            yield ArrayData(as_sparse(X[part]), {"y": y[part]}, schema.zero_based), share
+    if not done:
+        raise UserError(f"{path} holds no rows; add rows of data.")
+
+
+def mapped(path, place):
+    """Sparse rows of a text as mapped ``ArrayData``; y are its labels."""
+    labels, least, most = [], np.inf, -1
+    size = _MOST_OF_A_BYTE * os.path.getsize(path)
+    with writing(place, size), SparseWriter(place, 0, np.float64) as rows:
+        for X, y, _ in _pieces(path):
+            rows.write(X)
+            labels.append(y)
+            if X.nnz:
+                least, most = min(least, X.indices.min()), max(most, X.indices.max())
+    if not rows.n_rows or most < 0:
+        raise UserError(f"{path} holds no rows of numbers.")
+    first = int(least > 0)  # columns are counted from 1
+    if first:
+        numbers = np.load(place / "indices.npy", mmap_mode="r+")
+        for begin in range(0, len(numbers), 1 << 20):
+            numbers[begin : begin + (1 << 20)] -= 1
+        numbers.flush()
+    rows.n_columns = int(most) + 1 - first
+    return ArrayData(rows.mapped(), {"y": np.concatenate(labels)}, not first)
+
+
+@contextlib.contextmanager
+def _readable(path):
+    """Turn what the reader says into one sentence."""
+    try:
+        yield
+    except (ValueError, OSError, OverflowError) as error:
+        reason = str(error).strip().rstrip(".") or "a line is malformed"
+        raise UserError(
+            f"{path} can't be read as svmlight ({reason}); each line is 'label column:value "
+            "column:value ...', and tables need the extension .csv or .tsv."
+        ) from error
+
+
+def _pieces(path):
+    """Sparse rows with their columns as the file counts them, labels, and the share read so far.
+
+    There may be no piece, and no row in one.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    size = os.path.getsize(path)
+    for start in range(0, size, _BYTES):
+        stop = min(size, start + _BYTES)
+        with _readable(path):
+            X, y = load_svmlight_file(
+                str(path),
+                offset=start,
+                length=stop - start,
+                zero_based=True,
+                n_features=np.iinfo(np.int32).max,
+            )
+        yield X, y, stop / size
+
+
+def _shifted(X, n_columns, zero_based, path):
+    """Rows with columns counted from 0, of a file of which it is known how it counts them."""
+    if not zero_based and (X.indices == 0).any():
+        raise UserError(
+            f"{path} counts its columns from 0 but the model was fitted to a file that counts "
+            "from 1; write both files the same way."
+        )
+    indices = X.indices - int(not zero_based)
+    width = max(int(indices.max(initial=-1)) + 1, n_columns)
+    return sp.csr_array((X.data, indices, X.indptr), shape=(X.shape[0], width))

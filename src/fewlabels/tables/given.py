@@ -1,0 +1,105 @@
+"""Data as a user gives them: files, data frames and matrices, and what stands next to them."""
+
+import os
+
+from .._util.messages import UserError, ref
+from .answers.rows import LabelColumn
+from .reading.beside import Beside
+from .sources import InMemory, Reading, as_source
+
+
+def source_of(data, **reading):
+    """What the readers take: a file and how it is read, or rows in memory."""
+    asked = Reading(**reading).checked()
+    if isinstance(data, str | os.PathLike):
+        return as_source(data, asked)
+    if asked.given:
+        raise UserError(
+            f"{', '.join(asked.given)}: these options are for reading text files, but the rows "
+            "are in memory; omit them."
+        )
+    if asked.labels is not None:
+        data = _beside(source_of(data), LabelColumn(asked.labels, "the data frame"))
+    if asked.features is not None:
+        data = source_of(data)
+        return _beside(data, Beside(asked.features, data))
+    if isinstance(data, InMemory):
+        return data
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import scipy.sparse as sp
+
+    if isinstance(data, np.ndarray) or sp.issparse(data):
+        return InMemory("matrix", data)
+    if isinstance(data, pd.DataFrame):
+        names = [str(name) for name in data.columns]
+        columns = [_column(data.iloc[:, k]) for k in range(len(names))]
+        return InMemory("frame", pa.Table.from_arrays(columns, names=names))
+    if hasattr(data, "collect"):  # polars' lazy frames
+        data = data.collect()
+    if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
+        try:
+            table = pa.table(data)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise UserError(
+                f"The {type(data).__name__} can't be used as a table ({error}); pass a data "
+                "frame with columns of numbers, texts, truth values or dates."
+            ) from error
+        columns = [_without_views(column) for column in table.columns]
+        return InMemory("frame", pa.Table.from_arrays(columns, names=table.column_names))
+    raise UserError(
+        f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
+        "pandas.DataFrame(...) makes a data frame."
+    )
+
+
+def _beside(data, beside):
+    """A data frame with what stands next to it."""
+    if data.form != "frame":
+        raise UserError(
+            f"{ref('features')} and {ref('labels')} need a table; a matrix must contain all "
+            "numbers itself."
+        )
+    table = beside.add(data.content)
+    beside.check()
+    return InMemory("frame", table)
+
+
+def _without_views(column):
+    """Texts as Arrow can filter and decode them, which it cannot where they are views."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
+        parts = [(part.indices, _texts(part.dictionary, pa.string())) for part in column.chunks]
+        parts = [pa.DictionaryArray.from_arrays(*part) for part in parts]
+        return pa.chunked_array(parts, pa.dictionary(kind.index_type, pa.string()))
+    if kind != pa.string_view():
+        return column
+    return pa.chunked_array(
+        [_texts(p, pa.large_string()) for p in column.chunks], pa.large_string()
+    )
+
+
+def _texts(array, kind):
+    import pyarrow as pa
+
+    try:
+        return array.cast(kind)
+    except pa.ArrowNotImplementedError:  # before Arrow 18
+        return pa.array(array.to_pylist(), kind)
+
+
+def _column(series):
+    """A column of pandas as Arrow data; mixed values become text, as in a file."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.sparse.to_dense()
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        texts = [None if value is None or value != value else str(value) for value in series]
+        return pa.array(texts, pa.large_string())

@@ -1,0 +1,369 @@
+"""Model files.
+
+A model file is a zip archive that skops writes: a fitted scikit-learn Pipeline without any pickle.
+The pipeline is an encoder of columns, where there is one, and a model. A model is its parameters
+and what its fit found: values of ``fewlabels.fitted`` (the function with its kernel, calibration,
+curve), and the stream of its rows if these are kept, so that rows can be added.
+
+One more member, ``fewlabels.json``, describes the model:
+
+- ``format`` and ``format_version``: "fewlabels-model" and 1;
+- ``created`` and ``versions``: the time, and the versions of the libraries;
+- ``machine`` and ``parameters``: the method's name on the command line, and its parameters;
+- ``schema``: the input columns, see ``Schema``;
+- ``training``: data, counts, figures of the fit and notes. ``rows_held`` says whether the model
+  keeps its rows;
+- ``digest``: of names, sizes and checksums of the other members, so that parts of two models
+  don't pass for one.
+
+The description is read first. Reading it needs no scikit-learn, and a file of another format is
+refused before anything else in it is interpreted. Keys that aren't known are passed over, so a
+new one needs no new format.
+"""
+
+import copy
+import hashlib
+import io
+import json
+import platform
+import sys
+import warnings
+import zipfile
+import zlib
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from ..._util.extras import require
+from ..._util.messages import UserError, listing
+from ...tasks import MACHINES, machine_class
+from ..atomic import replacing
+from ..columns.schema import Schema
+from ..limits import check_room
+from ..sources import existing_file
+from ..steady import Identity, changed, identity_of, read_whole
+
+FORMAT, FORMAT_VERSION = "fewlabels-model", 1
+MEMBER = "fewlabels.json"
+# A file may fill so many bytes, or be packed by so much; others are made to fill memory.
+_ANY_MODEL, _MOST_PACKED = 1e9, 100
+_TRIED = 7  # rows that a model must score before it is taken
+# Plain data that skops can hold but does not know to be harmless.
+_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
+# Parts of this package whose classes are what machines and their values are made of.
+_PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
+_LIBRARIES = ("fewlabels", "scikit-learn", "skops")
+
+
+def describe(machine, parameters, schema, training):
+    """Metadata of a model about to be saved, plain values only."""
+    # skops comes with an extra, which saving asks for.
+    there = [name for name in (*_LIBRARIES, "numpy") if name != "skops" or find_spec(name)]
+    versions = {name: version(name) for name in there}
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {**versions, "python": platform.python_version()},
+        "machine": machine,
+        "parameters": parameters,
+        "schema": schema.to_dict(),
+        "training": training,
+    }
+
+
+def save_model(path, pipeline, metadata, in_place_of=None):
+    """Write a fitted encoder and model; the file appears whole or not at all.
+
+    The model's rows are held where ``metadata``, from :func:`describe`, says so. If the file has
+    been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and it is refused to
+    replace another one. Returns the bytes written.
+    """
+    content = model_bytes(pipeline, metadata)
+    with replacing(path, in_place_of) as temporary:
+        temporary.write_bytes(content)
+    return len(content)
+
+
+def model_bytes(pipeline, metadata):
+    """The content of a model file."""
+    require("saving a model file", "skops")
+    import skops.io
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(pipeline, Pipeline):
+        *before, (name, machine) = pipeline.steps
+        keep_rows = bool(metadata["training"].get("rows_held"))
+        pipeline = Pipeline([*before, (name, _to_save(machine, keep_rows))])
+    buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        metadata = {**metadata, "digest": _digest(archive)}
+        archive.writestr(MEMBER, json.dumps(metadata, allow_nan=False))
+    return buffer.getvalue()
+
+
+def _digest(archive):
+    """What the members of a model are, by name: parts of two models are not one."""
+    found = sorted((i.filename, i.file_size, i.CRC) for i in archive.infolist())
+    found = [member for member in found if member[0] != MEMBER]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+
+def _to_save(machine, keep_rows):
+    machine = copy.copy(machine)  # which no other thread updates
+    if not getattr(machine, "is_caught_up_", True):
+        raise ValueError("a model with an unfinished update can't be saved; call resume() first.")
+    if not keep_rows and getattr(machine, "holds_rows_", False):
+        machine.release_rows()
+    if hasattr(machine, "tuning_"):  # files hold what their metadata says of a search
+        del machine.tuning_
+    return machine
+
+
+class ModelFile(NamedTuple):
+    """A model file, read once: its bytes, what it says of itself, and which file it was."""
+
+    path: Any
+    content: bytes
+    metadata: dict[str, Any]
+    identity: Identity
+
+    @property
+    def digest(self):
+        """Digest of its bytes, 16 letters."""
+        return hashlib.sha256(self.content).hexdigest()[:16]
+
+    def load(self):
+        """The ``LoadedModel`` of the file."""
+        return _loaded(self.path, self.content, self.metadata)
+
+
+def read_model(path):
+    """The ``ModelFile`` of a path, which nobody changes who replaces the file later."""
+    existing_file(path, "model")
+    try:
+        with open(path, "rb") as file:
+            _metadata(path, file, whole=False)  # whether it is a model, before memory is filled
+        content, identity = read_whole(path)
+    except OSError as error:
+        raise damaged_model(path) from error
+    return ModelFile(path, content, _metadata(path, io.BytesIO(content)), identity)
+
+
+def read_metadata(path):
+    """Read what a model file says about itself, without loading the model."""
+    return read_header(path)[0]
+
+
+def read_header(path):
+    """Return the description in a model file, and the size of the file."""
+    existing_file(path, "model")
+    try:
+        with open(path, "rb") as file:
+            before = identity_of(file.fileno())
+            try:
+                metadata = _metadata(path, file)
+            finally:
+                if identity_of(file.fileno()) != before:
+                    raise changed(path)
+    except OSError as error:
+        raise damaged_model(path) from error
+    return metadata, before.size
+
+
+def _metadata(path, file, whole=True):
+    """Return the description in an open model file; if ``whole``, check its parts too."""
+    damaged = damaged_model(path)
+    if not zipfile.is_zipfile(file):
+        # Every zip archive starts with these letters; what identifies it stands at its end.
+        file.seek(0)
+        raise damaged if file.read(2) == b"PK" else _no_model(path)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if MEMBER not in archive.namelist():
+                raise _no_model(path)
+            # Values of JSON are larger than their text.
+            members = [(i.filename, i.file_size) for i in archive.infolist()]
+            unpacked = sum(n * (20 if name.endswith(".json") else 1) for name, n in members)
+            most = max(_ANY_MODEL, _MOST_PACKED * file.seek(0, io.SEEK_END))
+            check_room(f"The model file {path}", unpacked, "unpacked", most)
+            metadata = json.loads(archive.read(MEMBER))
+            if metadata["format"] != FORMAT:
+                raise _no_model(path)
+            _check_version(path, metadata)
+            if not whole:
+                return metadata
+            if archive.testzip() or metadata["digest"] != _digest(archive):
+                raise damaged
+            if metadata["machine"] not in MACHINES:
+                raise _no_model(path)
+            _check_description(metadata)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ) as error:
+        raise damaged from error
+    return metadata
+
+
+def _check_version(path, metadata):
+    """Refuse a file of another format than the one that is read."""
+    number = metadata["format_version"]
+    if type(number) is int and number == FORMAT_VERSION:  # True equals 1
+        return
+    is_newer = type(number) is int and number > FORMAT_VERSION
+    advice = "update fewlabels" if is_newer else "fit the model again"
+    raise UserError(
+        f"{path} was written by fewlabels {_writer(metadata)} in model format "
+        f"{number!s:.20}, but this is fewlabels {version('fewlabels')}, which reads "
+        f"format {FORMAT_VERSION} only; {advice}."
+    )
+
+
+def _check_description(metadata):
+    """Raise where what a model says of itself is not what models say."""
+    metadata["created"]
+    for part in ("versions", "parameters", "schema", "training"):
+        if not isinstance(metadata[part], dict):
+            raise TypeError(part)
+    schema = Schema.from_dict(metadata["schema"])
+    if not isinstance(schema.n_columns, int) or schema.layout not in ("table", "dense", "sparse"):
+        raise ValueError("schema")
+    if not all(
+        isinstance(c.name, str) and c.kind in ("number", "category", "boolean", "date", "text")
+        for c in schema.columns
+    ):
+        raise TypeError("columns")
+
+
+class LoadedModel(NamedTuple):
+    """What a model file holds: the fitted pipeline, what it takes, and what it says of itself."""
+
+    pipeline: Any
+    schema: Schema
+    metadata: dict[str, Any]
+
+
+def load_model(path):
+    """The ``LoadedModel`` of a file."""
+    return read_model(path).load()
+
+
+def model_of(content, name="the model"):
+    """The ``LoadedModel`` of the bytes of a file."""
+    return _loaded(name, content, _metadata(name, io.BytesIO(content)))
+
+
+def _loaded(path, data, metadata):
+    require("loading a model file", "skops")
+    import skops.io
+    from numpy.exceptions import ComplexWarning
+    from sklearn.pipeline import Pipeline
+
+    try:
+        trusted = trusted_types()
+        foreign = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))
+        if foreign:
+            raise UserError(
+                f"{path} contains types that no fewlabels model has ({listing(foreign)}), so it "
+                "was not loaded; don't trust this file."
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ComplexWarning)
+            pipeline = skops.io.loads(data, trusted=trusted)
+        schema = Schema.from_dict(metadata["schema"])
+        kind = machine_class(metadata["machine"])
+        if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
+            raise _no_model(path)
+        # What another version left out or named otherwise shows here and not midway.
+        _check_scoring(pipeline, schema)
+    except UserError:
+        raise
+    except Exception as error:
+        written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
+        here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+        if written == here:
+            raise damaged_model(path) from error
+        raise UserError(
+            f"{path} can't be loaded with these versions: it was written with {written}, and "
+            f"this is {here}; fit the model again."
+        ) from error
+    return LoadedModel(pipeline, schema, metadata)
+
+
+def trusted_types():
+    """Types that a model file may hold besides those skops trusts; made without being called."""
+    from .. import encoding
+
+    for part in (".blanks", ".rare", ".texts", ".truth"):
+        import_module(part, encoding.__name__)
+    package = __name__.partition(".")[0]
+    for name in MACHINES:
+        machine_class(name)  # and with it what it is made of
+    parts = tuple(f"{package}.{part}." for part in _PARTS)
+    return _DATA + [
+        f"{name}.{value.__qualname__}"
+        for name, module in list(sys.modules.items())
+        if name.startswith(parts)
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name
+    ]
+
+
+def _check_scoring(pipeline, schema):
+    """Raise where parts of a model do not fit together, by scoring rows and one of its own."""
+    import numpy as np
+
+    from ..encoding.fit import known_categories, text_encoders  # slow to import
+
+    machine = pipeline[-1]
+    known_categories(pipeline[0], schema)
+    text_encoders(pipeline[0], schema)
+    rows = np.zeros((_TRIED, machine.n_features_in_))
+    if len(pipeline) > 1:
+        rows = pipeline[:-1].transform(schema.blank_rows(_TRIED))
+    if rows.shape != (_TRIED, machine.n_features_in_):
+        raise ValueError("columns")
+    own = getattr(machine, "support_vectors_", rows[:0])[:1]
+    for X in (rows, own) if own.shape[0] else (rows,):
+        scores = machine.decision_function(X)
+        if getattr(machine, "has_curve_", False):
+            machine.curve_(scores)
+        if getattr(machine, "target_fpr", None) is not None:
+            machine.p_values(X)
+        if X is own and np.isnan(scores).any():
+            raise ValueError("scores")
+
+
+def is_model(path):
+    """Whether a file is a model, of whatever format."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return MEMBER in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def damaged_model(path):
+    """What to raise where a model file does not hold what it should."""
+    return UserError(
+        f"The model file {path} is damaged or truncated; fit the model again, or copy the file "
+        "again."
+    )
+
+
+def _no_model(path):
+    return UserError(f"{path} is not a fewlabels model; pass a file that 'fewlabels fit' wrote.")
+
+
+def _writer(metadata, name="fewlabels"):
+    versions = metadata.get("versions")
+    return versions.get(name, "?") if isinstance(versions, dict) else "?"

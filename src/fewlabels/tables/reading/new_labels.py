@@ -1,0 +1,78 @@
+"""Labels of rows that are added to a model, in the coding of the rows it was fitted to."""
+
+from collections import Counter
+
+import numpy as np
+
+from ..._util.messages import UserError, listing, quoted, ref
+from ...tasks import task_of
+from ..columns.column import blank
+from ..columns.target import key_of_target
+
+
+class NewLabels:
+    """Reads the target of further rows as the training target was read.
+
+    ``metadata`` is what the model says about itself; the names of the file and the column are for
+    messages. ``more`` are classes that it does not have yet. Counts rows by class, rows of
+    unknown class, and rows of classes not learned from.
+    """
+
+    def __init__(self, metadata, source, column, more=()):
+        self.source, self.column = source, column
+        training = metadata["training"]
+        task = task_of(metadata["machine"])
+        self._takes_labels = task.takes_labels
+        self._unlabeled = task.unlabelled
+        self._names = task.class_names(training)
+        self._names |= dict(enumerate(more, start=len(self._names)))
+        named = {label: name for label, name in self._names.items() if name is not None}
+        self._key = key_of_target(training)
+        self._label_of = {self._key(name): label for label, name in named.items()}
+        if training.get("unlabeled"):
+            self._label_of.setdefault(self._key(training["unlabeled"]), self._unlabeled)
+        self.n_labeled = Counter()
+        self.n_unlabeled = self.n_left_out = 0
+
+    def read(self, values, complete, first_row):
+        """Which of the ``complete`` rows are learned from, and their labels (None for one class).
+
+        Without ``values`` rows are of unknown class, for models of one class of that class.
+        """
+        if values is not None:
+            label = self._coded(values, first_row)
+        else:
+            label = np.full(len(complete), self._unlabeled if self._takes_labels else 0)
+        keep = complete if self._takes_labels else complete & (label >= 0)
+        y = label[keep].astype(np.int8 if len(self._names) < 100 else np.int64)
+        for one, name in self._names.items():
+            self.n_labeled[name] += int(np.count_nonzero(y == one))
+        self.n_unlabeled += int(np.count_nonzero(~np.isin(y, list(self._names))))
+        self.n_left_out += int(np.count_nonzero(complete & ~keep))
+        return keep, y if self._takes_labels else None
+
+    def _coded(self, values, first_row):
+        import pandas as pd
+
+        codes, texts = pd.factorize(np.asarray(values, dtype=object))
+        labels = []
+        for k, (text, is_blank) in enumerate(zip(texts, blank(texts), strict=True)):
+            label = self._unlabeled if is_blank else self._label_of.get(self._key(text))
+            if label is None and self._takes_labels:
+                self._refuse(text, first_row + int(np.argmax(codes == k)))
+            labels.append(self._unlabeled if label is None else label)
+        return np.array(labels)[codes]
+
+    def _refuse(self, text, row):
+        names = " and ".join(quoted(name) for name in self._names.values())
+        if len(self._names) > 2:
+            names = listing(self._names.values())
+        noun = "class of the model is" if len(self._names) == 1 else "classes of the model are"
+        new = ""
+        if self._unlabeled == -1:
+            new = f"pass {ref('new_class', text=text)} if it is another class, "
+        raise UserError(
+            f"Row {row} of {self.source} has {quoted(text)} in the target column "
+            f"{quoted(self.column)}, but the {noun} {names}; correct it, leave it blank, {new}or "
+            f"pass {ref('no_labels', True)} to add all rows as unlabelled."
+        )

@@ -1,0 +1,75 @@
+"""Options that say how a file is read, and by whom."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..._util.option import CLUSTER, READING, ROWS, Range, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How a file is read, as far as somebody says so; the rest is found by looking."""
+
+    sep: str | None = option(
+        None,
+        "Separator between cells; 'tab' for tabs.",
+        READING,
+        metavar="CHARACTER",
+        unset="detected",
+    )
+    decimal: str | None = option(
+        None, "Decimal separator.", READING, metavar=".|,", unset="detected"
+    )
+    encoding: str | None = option(
+        None,
+        "Text encoding, such as utf-8, cp1252 or utf-16.",
+        READING,
+        metavar="NAME",
+        unset="detected",
+    )
+    header: bool | None = option(
+        None,
+        "Whether the first row holds column names; otherwise columns are column_1, column_2 and "
+        "so on.",
+        READING,
+        unset="yes, or as in training",
+    )
+    features: Any = option(
+        None,
+        "More numbers for each row, such as embeddings; one row per row of the table.",
+        READING,
+        metavar="FILE.npy",
+        accepts="path-like or ndarray",
+    )
+    labels: Any = option(
+        None,
+        "Labels given with 'fewlabels label', for the rows of DATA.",
+        ROWS,
+        metavar="FILE",
+        accepts="path-like",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ClusterOptions:
+    """Who reads the files of DATA."""
+
+    scheduler: str | None = option(
+        None,
+        "Address of a Dask scheduler, such as tcp://10.0.0.1:8786. Its workers read DATA, which "
+        "may be a quoted pattern, such as 'data/part-?.parquet'.",
+        CLUSTER,
+        metavar="ADDRESS",
+    )
+    workers: int | None = option(
+        None,
+        "Start a local Dask cluster of N worker processes instead.",
+        CLUSTER,
+        metavar="N",
+        range=Range("1 or more", lambda value: value >= 1),
+    )
+
+    @property
+    def on_cluster(self):
+        """Whether a cluster reads the files."""
+        return self.scheduler is not None or self.workers is not None

@@ -1,0 +1,181 @@
+"""Reading tables of any format, whole or in pieces."""
+
+import contextlib
+import csv
+import zlib
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from ..._util.extras import require
+from ..._util.messages import UserError, listing, ref
+from ..answers.file import read_answers
+from ..answers.rows import LabelColumn
+from ..formats.registry import matrices, usual_extensions
+from ..limits import check_room
+from ..sources import InMemory, Source, as_source
+from .beside import Beside
+
+# What Arrow and pandas take for a column, whatever it holds.
+_PER_COLUMN = 20_000
+# What learning takes besides a table as it was read: numbers, encoded and prepared for kernels.
+_COPIES = 4
+# From here on what was read tells how much is to come.
+_TELLING = 1 << 24
+
+
+def _reader(path):
+    source = as_source(path)
+    if source.format.needs:
+        require(f"reading {source.path}", *source.format.needs)
+    return source.format.load(), source
+
+
+def column_names(path):
+    """Names of the columns; duplicates are refused."""
+    reader, source = _reader(path)
+    return _checked_names(source, _own_names(reader, source), _beside(source))
+
+
+def _own_names(reader, source):
+    with readable(source):
+        found = reader.names(source)
+    source.check_unchanged()
+    return found
+
+
+def _checked_names(path, names, besides):
+    """Names of the columns of a table, and of what stands next to it."""
+    for beside in besides:
+        names = beside.names_after(names)
+    what = f"{len(names)} columns; a {usual_extensions(matrices())} matrix needs less"
+    check_room(path, _PER_COLUMN * len(names), what)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"Columns of {path} share a name ({listing(twice)}); rename them so that each name "
+            "occurs once."
+        )
+    return names
+
+
+def remark_on(path):
+    """What to say of how a file was read, "" for nothing."""
+    reader, source = _reader(path)
+    with readable(path):
+        found = reader.remark(source) if hasattr(reader, "remark") else ""
+    source.check_unchanged()
+    return found
+
+
+def cut_into_parts(files, n_parts):
+    """Files of one format as parts of them, about so many in all, where it has parts."""
+    reader = _reader(files[0])[0]
+    if not hasattr(reader, "parts"):
+        return files
+    least, most = reader.PART
+    sizes, found = 0, []
+    for file in files:
+        with readable(file):
+            sizes += reader.size(file)
+    size = min(max(-(-sizes // n_parts), least), most)
+    for file in files:
+        with readable(file):
+            found += [replace(file, part=part) for part in reader.parts(file, size)]
+    return found
+
+
+def read_table(path):
+    """Read the whole table; cells of delimited text stay text."""
+    path = as_source(path)
+    tables, total = [], 0
+    for table, _, share in iterate_tables(path, None if isinstance(path, InMemory) else 1 << 20):
+        total += table.nbytes
+        # What is to come is guessed from what was read, once that is enough to tell.
+        expected = total / max(share, 1e-3) if total > _TELLING else total
+        check_room(path, _COPIES * expected, "the whole table and the memory for training")
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def iterate_tables(path, rows=None, types=None):
+    """Pieces of at most ``rows`` rows, their lines, and how much of the file was read (0 to 1).
+
+    Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
+    requested, lines are the rows as they are in the file, each behind the line break before it;
+    None (and all columns text) where it takes a parser to say where a row ends. All columns are
+    text, too, where a cell does not fit its type.
+    """
+    reader, path = _reader(path)
+    names, besides = _own_names(reader, path), _beside(path)
+    _checked_names(path, names, besides)
+    if besides:
+        own = set(names)
+        types = types and {name: kind for name, kind in types.items() if name in own}
+    if _labels(path) is not None:
+        types = None  # rows are known by their cells as they are written
+    empty = True
+    with readable(path), contextlib.closing(reader.pieces(path, names, rows, types)) as found:
+        for table, lines, share in found:
+            path.check_unchanged()
+            empty &= not table.num_rows
+            for beside in besides:
+                table = beside.add(table)
+            n_pieces = -(-table.num_rows // rows) if rows else 1
+            size = -(-table.num_rows // max(1, n_pieces))
+            for start in range(0, table.num_rows, max(1, size)):
+                piece = None if lines is None else lines.slice(start, size)
+                yield table.slice(start, size), piece, share
+    path.check_unchanged()
+    if empty:
+        raise UserError(f"{path} has column names but no rows; add rows of data.")
+    for beside in besides:
+        beside.check()
+
+
+def _beside(source):
+    """What stands next to the rows of a file: labels first, as they know rows by their cells."""
+    if not isinstance(source, Source):
+        return []
+    labels, features = _labels(source), source.reading.features
+    found = []
+    if labels is not None:  # all steps get the labels that the first one read
+        answers = source.look.kept("labels", lambda: read_answers(labels))
+        found.append(LabelColumn(answers, source))
+    if features is not None:
+        if not isinstance(features, np.ndarray):
+            features = source.look.kept("features", lambda: as_source(features))
+        found.append(Beside(features, source))
+    return found
+
+
+def _labels(source):
+    """The file of labels that people gave to the rows of a file; None without any."""
+    return source.reading.labels if isinstance(source, Source) else None
+
+
+@contextlib.contextmanager
+def readable(path):
+    """Turn what the readers say into one sentence."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeDecodeError) as error:
+        message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
+        encoding = getattr(error, "encoding", "utf-8" if "UTF8" in message else None)
+        if encoding is not None:
+            advice = f"save it as UTF-8, or pass {ref('encoding')}"
+            message = f"its text is not {encoding.upper()}; {advice}"
+        elif "magic bytes" in message or "Parquet" in message:
+            message = "it isn't a Parquet file, or it is truncated"
+        elif "Expected" in message:
+            cut = message[:160].replace("\n", " ")
+            message = f"{cut}; every row needs as many cells as there are column names"
+        raise UserError(f"{path} can't be read: {message}.") from error
+    except csv.Error as error:
+        raise UserError(f"{path} can't be read: in its first row, {error}.") from error
+    except (EOFError, zlib.error) as error:
+        raise UserError(f"{path} can't be read: it is truncated or damaged.") from error
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {error.strerror or error}.") from error

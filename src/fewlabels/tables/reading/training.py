@@ -1,0 +1,437 @@
+"""From a file to the rows a model is fitted to."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..._util.messages import UserError, listing, meant, plural, quoted, ref
+from ..arrays import ArrayData, read_arrays
+from ..columns.column import blank, days_of, text, with_dates, without
+from ..columns.features import array_features, spelling_notes, table_features, table_schema
+from ..columns.leaks import LabelledRows, leaks_of_matrix
+from ..columns.notation import Notation, as_numbers, count_written, find_notations, notation_words
+from ..columns.profile import (
+    OF_GROUPS,
+    UNHELPFUL,
+    ColumnProfile,
+    describe_columns,
+    judge_columns,
+    notes_on,
+    see,
+)
+from ..columns.schema import IMPUTE, REFUSE, Schema, is_beside
+from ..columns.tally import Tally, filled_words
+from ..columns.target import count_labels, target_text
+from ..formats.registry import tables, usual_extensions
+from ..limits import check_room
+from ..names import value_key
+from ..sources import InMemory, Source, as_source
+from .read import read_table, remark_on
+
+SKIP = "skip"
+# Cells that columns are compared by before all of them are.
+_COMPARED = 20
+
+
+class TableRows(NamedTuple):
+    """What the encoder gets and its columns, and labels for models that take any.
+
+    ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
+    file hold and how they were taken (empty for matrices); ``aside`` are numbers of a column that
+    is no feature.
+    """
+
+    rows: Any
+    y: np.ndarray | None
+    schema: Schema
+    notes: list[str]
+    numbers: np.ndarray
+    profile: list[ColumnProfile]
+    aside: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class TrainingFile:
+    """A file as it was read, before rows are chosen.
+
+    ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
+    value that counts as blank, ``categorical``, ``keep`` and ``texts`` columns as
+    :func:`fewlabels.fit_table` has them. ``notations`` say how numbers were written that are not
+    plain, by column; ``unhelpful`` are columns without which labels are predicted better, and
+    ``groups`` is the column whose values say which rows are held out together.
+    """
+
+    path: Source | InMemory
+    content: pa.Table | ArrayData
+    values: np.ndarray | None
+    target: str | None
+    categorical: tuple[str, ...] = ()
+    unlabeled: str | None = None
+    keep: tuple[str, ...] = ()
+    notations: dict[str, Notation] = field(default_factory=dict)
+    merge_case: bool | None = None
+    texts: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    unhelpful: tuple[str, ...] = ()
+    sample: np.ndarray | None = None
+    aside: np.ndarray | None = None
+    groups: str | None = None
+
+    @property
+    def name(self):
+        return Path(str(self.path)).name
+
+    @property
+    def n_rows(self):
+        table = isinstance(self.content, pa.Table)
+        return self.content.num_rows if table else self.content.X.shape[0]
+
+    @property
+    def asked(self):
+        """Columns that the user wants."""
+        beside = [name for name in self.content.column_names if is_beside(name)]
+        return {*self.keep, *self.categorical, *self.texts, *beside}
+
+    @property
+    def trusted(self):
+        """Columns that the user wants even if they came with the labels."""
+        of_dates = {days_of(name) for name in self.dates}
+        wanted = {name for name in self.keep if name not in of_dates}
+        names = self.content.column_names
+        parts = (n for date in wanted & {*self.dates} for n in names if n.startswith(f"{date}: "))
+        return {*wanted, *parts, *filter(is_beside, names)}
+
+    @property
+    def remarks(self):
+        """What a look at the file found of how it is written."""
+        read = remark_on(self.path) if self.path.format.is_table else ""
+        return [text for text in (read, notation_words(self.notations)) if text]
+
+    @cached_property
+    def labels(self):
+        """The target, counted; None without one."""
+        if self.values is None:
+            return None
+        labels = count_labels(
+            self.values, column=self.target, source=self.path, merge_case=self.merge_case
+        )
+        return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
+
+    def choose(self, roles, missing=IMPUTE, empty_rows="blank", known=None):
+        """Rows to learn from, given their roles; ``known`` are codes of labels that they lack.
+
+        Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
+        out ("skip"), or refused. Without labels rows without any value are left out, and
+        ``empty_rows`` says what becomes of those to score.
+        """
+        tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
+        known = roles.known(self.labels) if known is None else known
+        choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
+        numbers = np.flatnonzero(roles.keep) + 1
+        fills = IMPUTE if missing == IMPUTE else REFUSE
+        empty_rows = empty_rows if roles.y is None else ""
+        how = roles.keep, known, numbers, tally, fills, empty_rows
+        rows, complete, schema, notes, profile = choose(self, *how)
+        tally.check()
+        n_skipped = int((~complete).sum()) - tally.empty
+        if tally.empty:
+            notes = [f"{plural(tally.empty, 'row')} without any value not used", *notes]
+        if n_skipped:
+            notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
+        if tally.filled:
+            what = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
+            notes = [f"{filled_words(tally.filled)}, {what}", *notes]
+        notes = [*self.remarks, *notes]
+        names = self.content.column_names if isinstance(self.content, pa.Table) else []
+        headless = isinstance(self.path, Source) and self.path.reading.header is False
+        if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
+            what = (
+                "is used as column names but looks like data; if it is data, pass "
+                f"{ref('header', False)}"
+            )
+            notes = [f"the first row ({listing(names, 3)}) {what}", *notes]
+        y = None if roles.y is None else roles.y[roles.keep][complete]
+        _check_enough(self.path, rows.shape[0], y, roles.needed)
+        numbers = numbers[complete]
+        aside = None if self.aside is None else self.aside[numbers - 1]
+        return TableRows(rows, y, schema, roles.notes + notes, numbers, profile, aside)
+
+
+def read_training(
+    path,
+    *,
+    target=None,
+    drop=(),
+    categorical=(),
+    keep=(),
+    text=(),
+    unlabeled=None,
+    merge_case=None,
+    dates=(),
+    aside=None,
+    groups=None,
+):
+    """Read a file, or rows in memory, to learn from.
+
+    The target is a column, an array in an npz file, or "y" in an svmlight file; the other
+    arguments are as in :func:`fewlabels.fit_table`.
+    """
+    path = as_source(path)
+    notations, numbers = {}, None
+    if path.format.is_table:
+        asked = {"drop": drop, "categorical": categorical, "text": text}
+        _check_asked(asked, target)
+        others = [*categorical, *keep, *text, *dates]
+        if groups is not None:
+            _check_groups(groups, {"target": [target], "keep": keep, "dates": dates, **asked})
+            others.append(groups)
+        content, values, numbers = _read_table(path, target, drop, others, aside)
+        content = with_dates(content, dates, path)
+        keep = [*keep, *map(days_of, dates)]
+        names = set(content.column_names) - {*categorical, *text}
+        notations = table_notations(path, content, names)
+        content = as_numbers(content, notations)
+    elif drop or categorical or keep or text or dates or aside or groups:
+        raise UserError(
+            f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
+            f"{ref('categorical')} need column names, and {path} has none; use a table "
+            f"({usual_extensions(tables())})."
+        )
+    else:
+        content, values = _read_arrays(path, target)
+    return TrainingFile(
+        path,
+        content,
+        values,
+        target,
+        tuple(categorical),
+        unlabeled,
+        tuple(keep),
+        notations,
+        merge_case,
+        tuple(text),
+        tuple(dates),
+        aside=numbers,
+        groups=groups,
+    )
+
+
+def table_notations(path, table, names, known=None):
+    """How the numbers of some columns of a table are written, where not plainly, by name."""
+    decimal, likely = None, "."
+    if isinstance(path, Source):
+        decimal = path.reading.decimal
+        likely = "," if path.format.separator is not None and path.dialect.sep == ";" else "."
+    return find_notations(
+        table, [n for n in table.column_names if n in names], decimal, known, likely
+    )
+
+
+def rows_for(file, schema, rows):
+    """Rows of a file (positions from 0) that a model's encoder takes, and their numbers."""
+    tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
+    numbers = rows + 1
+    if isinstance(file.content, pa.Table):
+        table = file.content.take(rows)
+        found, complete, _ = table_features(table, schema, tally=tally, row_numbers=numbers)
+    else:
+        X = file.content.X[rows]
+        found, complete, _ = array_features(X, schema, tally=tally, row_numbers=numbers)
+    tally.check()
+    return found, numbers[complete]
+
+
+def _check_asked(asked, target):
+    """Refuse what is asked of one column in two ways."""
+    asked = {**asked, "target": () if target is None else (target,)}
+    for one, other in combinations(asked, 2):
+        both = [name for name in asked["text"] if name in asked[one] and name in asked[other]]
+        if both:
+            raise UserError(
+                f"{ref(one)} and {ref(other)} both name the column {listing(both)}; pass one of "
+                "them."
+            )
+
+
+def _check_groups(groups, asked) -> None:
+    """Refuse a column of groups that is to be something else too."""
+    for name, columns in asked.items():
+        if groups in columns:
+            raise UserError(
+                f"{ref('groups')} and {ref(name)} both name the column {quoted(groups)}; pass one "
+                "of them."
+            )
+
+
+def _read_table(path, target, drop, others, aside=None):
+    table = read_table(path)
+    asked = [*drop, *others, *(name for name in (target, aside) if name is not None)]
+    known = set(table.column_names)
+    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    if unknown:
+        raise UserError(
+            f"{path} has no column {listing(unknown)}{meant(unknown[0], table.column_names)}; it "
+            f"has {listing(table.column_names)}."
+        )
+    left_out = {target, aside, *drop}
+    left = [name for name in table.column_names if name not in left_out]
+    if not left:
+        raise UserError(f"{path} has no columns left to learn from.")
+    numbers = None if aside is None else _numbers(table, aside, path)
+    return table.select(left), None if target is None else text(table.column(target)), numbers
+
+
+def _numbers(table, name, path):
+    """The numbers of a column that is no feature, NaN where there is none."""
+    cells = text(table.column(name))
+    cells[blank(cells)] = "nan"
+    try:
+        return cells.astype(np.float64)
+    except ValueError:
+        raise UserError(
+            f"The column {quoted(name)} of {path} has cells that aren't numbers."
+        ) from None
+
+
+def _read_arrays(path, target):
+    from ...rows.mapped import held  # slow to import
+
+    # Steps of a fit read the rows again and again, so mapped ones are taken into memory.
+    data = read_arrays(path)
+    data = replace(data, X=held(data.X))
+    path.check_unchanged()
+    if target is None:
+        return data, None
+    if target not in data.labels:
+        known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
+        raise UserError(
+            f"{path} has no target {quoted(target)} with one value per row"
+            f"{meant(target, data.labels)}; {known}."
+        )
+    return data, target_text(data.labels[target])
+
+
+def _look_like_data(names):
+    """Whether most names are numbers, and these are none that count or name years."""
+    values = [key for name in names if isinstance(key := value_key(name), float)]
+    counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
+    written = count_written(names)
+    return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
+
+
+def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
+    _check_enough(file.path, int(keep.sum()), None, {})
+    table = file.content
+    beside = [name for name in table.column_names if is_beside(name)]
+    wanted = file.asked
+    seen = table if file.sample is None else table.filter(file.sample)
+    training = keep
+    if file.sample is not None:
+        training, known = (rows if rows is None else rows[file.sample] for rows in (keep, known))
+    labelled = None if known is None else LabelledRows(known)
+    verdicts, summaries = judge_columns(seen, training, wanted, labelled, file.trusted)
+    verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
+    for name in (*file.categorical, *file.texts):
+        if name in verdicts and not verdicts[name].leaks:
+            del verdicts[name]
+    if file.groups is not None:
+        verdicts[file.groups] = OF_GROUPS
+    out, as_category, as_text = (
+        [name for name, verdict in verdicts.items() if verdict.kind == kind]
+        for kind in ("left out", "category", "text")
+    )
+    if len(out) == table.num_columns:
+        words = ", ".join(f"{quoted(name)} ({verdicts[name].why})" for name in out[:8])
+        raise UserError(
+            f"{file.path} has no column to learn from: {words}; keep one with "
+            f"{ref('keep', some=['COLUMN'])}, or add columns of measurements."
+        )
+    used = without(table, out)
+    if not keep.all():
+        used = used.filter(keep)
+    asked = dict.fromkeys([*file.categorical, *as_category], "category")
+    asked |= dict.fromkeys([*file.texts, *as_text], "text")
+    asked = {name: kind for name, kind in asked.items() if name not in out}
+    merge = file.merge_case is not False
+    schema = table_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
+    schema = replace(schema, empty_rows=empty_rows)
+    rows, complete, _ = table_features(used, schema, tally=tally, row_numbers=row_numbers)
+    schema = replace(schema.written(file.notations), dates=file.dates)
+    if isinstance(file.path, Source):
+        reading = file.path.reading
+        schema = replace(schema, header=reading.header is not False)
+        if isinstance(reading.features, str | PathLike):
+            schema = replace(schema, features=Path(reading.features).name)
+    profile = describe_columns(
+        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, verdicts
+    )
+    if beside:
+        shown = f"{len(beside)} columns of numbers"
+        note = "in addition to the table"
+        profile.append(ColumnProfile("features", "number", 0, len(beside), shown, note))
+    values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
+    notes = notes_on(verdicts) + spelling_notes(values, schema)
+    repeated = _repeated(without(used, beside))
+    if repeated:
+        pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
+        more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
+        notes.append(f"duplicate columns: {pairs}{more}; {ref('drop', some=['COLUMN'])} drops one")
+    return rows, complete, schema, notes, profile
+
+
+def _repeated(table):
+    """Columns that equal an earlier one in every row, with that one."""
+    alike, found = {}, []
+    for name, cells in zip(table.column_names, table.columns, strict=True):
+        start = (str(cells.type), *map(str, cells.slice(0, _COMPARED).to_pylist()))
+        earlier = alike.setdefault(start, [])
+        same = next((other for other in earlier if table.column(other).equals(cells)), None)
+        if same is None:
+            earlier.append(name)
+        else:
+            found.append((name, same))
+    return found
+
+
+def _choose_array(file, keep, known, row_numbers, tally, missing, empty_rows):
+    data = file.content
+    if not data.is_sparse:
+        check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
+    X = data.X if keep.all() else data.X[keep]
+    layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
+    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
+    schema = replace(schema, empty_rows=empty_rows)
+    rows, complete, _ = array_features(X, schema, tally=tally, row_numbers=row_numbers)
+    notes = []
+    if file.target is None and data.labels:
+        notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
+    notes += [
+        f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
+        for k, why in _leaks(data, known).items()
+    ]
+    return rows, complete, schema, notes, []
+
+
+def _leaks(data, known):
+    """Find columns of a dense matrix that came with the labels."""
+    return {} if known is None or data.is_sparse else leaks_of_matrix(data.X, known)
+
+
+def _check_enough(path, n_rows, y, needed):
+    if n_rows < 2:
+        raise UserError(
+            f"{path} gives {plural(n_rows, 'training row')} after filtering; at least 2 are "
+            "needed."
+        )
+    for label, words in needed.items():
+        if not np.any(y == label):
+            raise UserError(
+                f"No row of {path} without missing numbers is {words}; fill in the missing "
+                "numbers of those that are."
+            )

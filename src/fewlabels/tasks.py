@@ -1,0 +1,72 @@
+"""The methods of all tasks, by their names on the command line."""
+
+from importlib import import_module
+from inspect import signature
+
+from .base.task import Method
+from .one_class.task import ONE_CLASS
+from .positive_unlabelled.task import POSITIVE_UNLABELLED
+from .semi_supervised.task import CLASSIFICATION
+
+TASKS = (ONE_CLASS, POSITIVE_UNLABELLED, CLASSIFICATION)
+
+
+def _methods(are_baselines):
+    return {
+        name: method
+        for task in TASKS
+        for name, method in task.methods.items()
+        if method.is_baseline == are_baselines
+    }
+
+
+# Ours first.
+MACHINES: dict[str, Method] = _methods(False) | _methods(True)
+_TASK_OF = {name: task for task in TASKS for name in task.methods}
+
+
+def task_of(name):
+    """The task that a method learns."""
+    return _TASK_OF[name]
+
+
+def machines_for(*tasks):
+    """The names of our methods for some tasks."""
+    return [name for name in own_machines() if task_of(name) in tasks]
+
+
+def own_machines():
+    """Methods that are no simple ones."""
+    return [name for name, machine in MACHINES.items() if not machine.is_baseline]
+
+
+def estimators_of(*tasks):
+    """The estimators of some tasks, without the simple ones, in words."""
+    names = [name for task in tasks for name in task.estimators]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def baselines():
+    """Simple methods, to compare with."""
+    return [name for name, machine in MACHINES.items() if machine.is_baseline]
+
+
+def machines_with(parameter):
+    """Methods whose estimators have a parameter."""
+    return [
+        name
+        for name in MACHINES
+        if parameter in signature(machine_class(name).__init__).parameters
+    ]
+
+
+def machine_class(name):
+    machine = MACHINES[name]
+    part = "baselines" if machine.is_baseline else "estimators"
+    package = __name__.partition(".")[0]
+    return getattr(import_module(f"{package}.{part}"), machine.estimator)
+
+
+def added_columns(name):
+    """Names of the columns that may be added to a table that is scored."""
+    return ["score", "label", *task_of(name).columns]

@@ -1,1 +1,0 @@
-"""Loops over problems: what a model does besides solving one."""

@@ -1,1 +1,0 @@
-"""Training of positive-unlabelled models: from rows and settings to functions."""
