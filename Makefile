@@ -11,10 +11,10 @@ CORE := setup.py $(wildcard core/*.py core/src/*) src/fewlabels/_core/fewlabels.
 OLDEST_TESTS ?= tests/tables tests/cli tests/portability tests/one_class/test_ecosystem.py tests/one_class/test_scikit_learn.py
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 # What meets the version of Python: imports, docstrings, files, processes, threads, the commands.
-VERSIONS_TESTS ?= tests/options tests/tables tests/labelling tests/hostile/test_sample.py \
+VERSIONS_TESTS ?= tests/_util tests/pipeline/test_schema.py tests/tables tests/labelling tests/hostile/test_sample.py \
   tests/meta --ignore tests/meta/test_shown_code.py tests/cluster/test_machines.py \
   $(addprefix tests/cli/test_,errors.py fit.py predict.py process.py reading.py) \
-  $(addprefix tests/estimators/test_,ecosystem.py scikit_learn.py two_threads.py)
+  $(addprefix tests/one_class/test_,ecosystem.py scikit_learn.py) tests/base/test_two_threads.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-_IMPORTED = ["fewlabels.estimators", "fewlabels.model_selection", "sklearn.ensemble"]
+_IMPORTED = ["fewlabels.one_class.svdd_ensemble", "fewlabels.positive_unlabelled.pu_ensemble"]
+_IMPORTED += ["fewlabels.model_selection", "sklearn.ensemble"]
 
 
 class Done(NamedTuple):

@@ -1,6 +1,6 @@
 """Run tests with several versions of Python, each in a fresh environment: `make versions`.
 
-    python tests/versions.py python3.12 /opt/python3.13/bin/python3 -- tests/tables --numprocesses 2
+    python tests/versions.py python3.12 /opt/python3.13/bin/python -- tests/tables --numprocesses 2
 
 Not a test that pytest collects. Pythons that aren't found are left out, with a line, and with
 ``--others`` those of the version that runs this script. The wheel is built once; the tests use it,

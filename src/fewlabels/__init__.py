@@ -21,9 +21,13 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Imported on first use, so that the command line answers
 # --help without loading scikit-learn.
-_ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble")
 _HOMES = {
-    **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
+    "PUSVM": "fewlabels.positive_unlabelled.pusvm",
+    "S3VM": "fewlabels.semi_supervised.s3vm",
+    "SVDD": "fewlabels.one_class.svdd",
+    "OneClassSVM": "fewlabels.one_class.one_class_svm",
+    "PUEnsemble": "fewlabels.positive_unlabelled.pu_ensemble",
+    "SVDDEnsemble": "fewlabels.one_class.svdd_ensemble",
     "TableEncoder": "fewlabels.pipeline",
     "fit_table": "fewlabels.pipeline",
     "label": "fewlabels.labelling",

@@ -62,9 +62,8 @@ def machines_with(parameter):
 
 def machine_class(name):
     machine = MACHINES[name]
-    part = "baselines" if machine.is_baseline else "estimators"
-    package = __name__.partition(".")[0]
-    return getattr(import_module(f"{package}.{part}"), machine.estimator)
+    part = "fewlabels.baselines" if machine.is_baseline else "fewlabels"
+    return getattr(import_module(part), machine.estimator)
 
 
 def added_columns(name):

@@ -279,7 +279,7 @@ def test_inspect(run, data, tmp_path):
 
 def test_a_stored_model(run, tmp_path):
     """It fills gaps in, takes dates and texts, and has probabilities."""
-    folder = Path(__file__).parents[1] / "io" / "models"
+    folder = Path(__file__).parents[1] / "tables" / "models"
     result = run("inspect", folder / "table.skops")
     assert result.code == 0, result.err
     for words in ("pusvm, created", "format", "category, 3 values", "text, 23 terms", "boolean"):

@@ -26,7 +26,6 @@ PARTS = [
     "fewlabels.class_prior",
     "fewlabels.metrics",
     "fewlabels.model_selection",
-    "fewlabels.datasets",
     "fewlabels.inspection",
     "fewlabels.onnx",
     "fewlabels.report",

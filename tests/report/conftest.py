@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fewlabels.pipeline.options.fit import FitOptions
-from fewlabels.pipeline.tasks import steps_of
+from fewlabels.pipeline.tasks.steps import steps_of
 from fewlabels.pipeline.training.choice import choose_machine
 from fewlabels.pipeline.training.figures import count_labels, figures_of
 from fewlabels.report import collect

@@ -2,9 +2,9 @@
 
 An option is a flag on the command line and an argument in Python. Whoever writes a message names
 it with :func:`ref`, and doesn't know where the message will be read. Whoever shows it renders it,
-with :func:`as_arguments` or with ``as_flags`` (``pipeline/options/flags.py``). Until then the option stands
-in the text between two characters that no other text has. A :class:`UserError` carries such a
-message.
+with :func:`as_arguments` or with ``as_flags`` (``pipeline/options/flags.py``). Until then the
+option stands in the text between two characters that no other text has. A :class:`UserError`
+carries such a message.
 """
 
 import dataclasses
@@ -211,8 +211,8 @@ def template(message):
 class UserError(Exception):
     """Input that can't be used; the message says what is wrong and what to do.
 
-    As text, it names options as arguments. ``fewlabels.pipeline.options.flags.as_flags(error)`` is the
-    message for the command line, and ``options`` are the names of the options in it.
+    As text, it names options as arguments. ``fewlabels.pipeline.options.flags.as_flags(error)``
+    is the message for the command line, and ``options`` are the names of the options in it.
     """
 
     def __init__(self, message=""):

@@ -11,7 +11,7 @@ import sklearn.base
 from .messages import Message
 
 # Files between the user's call and ours: this library, and what checks parameters for it.
-_OURS = (str(Path(__file__).parent), sklearn.base.__file__)
+_OURS = (str(Path(__file__).parents[1]), sklearn.base.__file__)
 
 
 _thread = threading.local()

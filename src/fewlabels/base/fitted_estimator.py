@@ -39,7 +39,7 @@ class FittedEstimator(BaseEstimator):
     Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
     Threads may use one model together: what that takes is in ``locking.py``.
 
-    One that can be updated also hands a stream of its rows to ``_hold`` (``fewlabels.streams``),
+    One that can be updated also hands a stream of its rows to ``_hold`` (``base/stream.py``),
     which does nothing until the first operation. A ``_read_new`` gives the arguments of
     ``stream.add`` for rows that users pass, and ``_describe`` the ``Solution`` where the stream
     stands.

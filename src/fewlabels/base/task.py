@@ -1,7 +1,6 @@
 """What a task is: which rows and labels it has, and the methods that learn it."""
 
 from abc import ABC, abstractmethod
-from importlib import import_module
 from typing import ClassVar, NamedTuple
 
 
@@ -53,7 +52,7 @@ class Task(ABC):
     Attributes
     ----------
     name : str
-        The name of its modules, see :meth:`part`.
+        The name of its package, and of its modules in other packages.
     key : str
         Its name in model files and reports, and the option that selects its class, if it has one.
     rows : str
@@ -106,10 +105,6 @@ class Task(ABC):
     def estimators(self):
         """Names of its estimators that are no simple methods."""
         return [one.estimator for one in self.methods.values() if not one.is_baseline]
-
-    def part(self, package):
-        """Its module in a package that has one for each task, such as ``fewlabels.report``."""
-        return import_module(f"{package}.{self.name}")
 
     @abstractmethod
     def suits(self, counts, n_blank):

@@ -48,7 +48,7 @@ class Kernel(ABC):
     learns: ClassVar[str | None] = None
     #: Whether values are given, as a matrix, and there are no rows.
     is_matrix: ClassVar[bool] = False
-    #: Whether values are computed on tiles of prepared rows (``fewlabels.kernels.operators.RowMap``).
+    #: Whether values are computed on tiles of prepared rows (``kernels/operators/row_map.py``).
     is_mapped: ClassVar[bool] = False
     #: Whether it is an inner product of ``features`` (see ``FeatureKernel``).
     has_features: ClassVar[bool] = False

@@ -16,7 +16,7 @@ from ..tables.models.files import damaged_model, load_model
 from ..tasks import task_of
 from .answers import ClassAnswer
 from .options.fit import check
-from .tasks import steps_of
+from .tasks.steps import steps_of
 
 
 def answer_of(metadata, more=None):

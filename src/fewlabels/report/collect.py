@@ -47,7 +47,7 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
     task = task_of(metadata["machine"])
-    findings = _with_cautions(_without_signal(fit) or task.part(__package__).find(fit), training)
+    findings = _with_cautions(_without_signal(fit) or _finder(task).find(fit), training)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
         notes.append(_without(write.listing(fit.deadline.cut), training))
@@ -190,6 +190,18 @@ def _usage(metadata, model_path, file, findings):
         code.append((title, f"fewlabels update {quoted} more{suffix}"))
     code.append(("Show what the model contains", f"fewlabels inspect {quoted}"))
     # A file is read as the model was fitted: pandas would guess other types.
-    python = f'answers = jobs.score({model!r}, {new!r})\nscores = answers["score"]'
-    code.append(("From Python", f"from fewlabels import pipeline as jobs\n\n{python}"))
+    python = f'answers = pipeline.score({model!r}, {new!r})\nscores = answers["score"]'
+    code.append(("From Python", f"from fewlabels import pipeline\n\n{python}"))
     return code
+
+
+def _finder(task):
+    """The module that says what was found for a task, imported when it is first needed."""
+    match task.name:
+        case "one_class":
+            from . import one_class as finder
+        case "positive_unlabelled":
+            from . import positive_unlabelled as finder
+        case _:
+            from . import semi_supervised as finder
+    return finder

@@ -12,7 +12,7 @@ def _simple(title):
 class Classification(Task):
     """Classifying rows from a few labels of several classes."""
 
-    name = "classification"
+    name = "semi_supervised"
     key = "classes"
     rows = "two or more classes and other rows"
     methods: ClassVar[dict[str, Method]] = {

@@ -118,7 +118,7 @@ def compare_with_baselines(
     rows = ComparedRows(X, y, steps, None if groups is None else groups_of(X, groups=groups))
     if known_other is not None:
         known_other = _as_rows(known_other, steps, "known_other")
-    compare = model.task.part(__package__).compare
+    compare = _comparison(model.task).compare
     measured = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
     return measured.result(search)
 
@@ -152,3 +152,15 @@ def _as_rows(X, steps, what):
     if steps is not None:
         return canonical(X) if hasattr(X, "shape") else np.asarray(X)
     return checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
+
+
+def _comparison(task):
+    """The module that compares models of a task, imported when it is first needed."""
+    match task.name:
+        case "one_class":
+            from ..one_class import comparison
+        case "positive_unlabelled":
+            from ..positive_unlabelled import comparison
+        case _:
+            from ..semi_supervised import comparison
+    return comparison

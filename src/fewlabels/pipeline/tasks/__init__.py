@@ -19,11 +19,6 @@ from typing import NamedTuple
 ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
 
 
-def steps_of(task):
-    """The module of a task."""
-    return task.part(__name__)
-
-
 class Choice(NamedTuple):
     """A machine and why it is this one."""
 

@@ -14,8 +14,9 @@ from ...tables.answers.file import read_answers
 from ...tables.columns.target import greater_value, refuse_misspelt
 from ...tasks import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
 from ..options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
-from ..tasks import Choice, steps_of
+from ..tasks import Choice
 from ..tasks.one_class import FEWEST
+from ..tasks.steps import steps_of
 
 # What a search would choose, and what is shown of the settings, in this order.
 CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")

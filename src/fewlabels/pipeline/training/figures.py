@@ -11,8 +11,9 @@ from ...class_prior.uncertainty import is_determined
 from ...tables.models.contents import no_signal
 from ...tables.models.files import describe
 from ...tasks import task_of
-from ..tasks import finite, scored, steps_of
+from ..tasks import finite, scored
 from ..tasks.one_class import of_every_bag
+from ..tasks.steps import steps_of
 from .choice import CHOSEN
 from .encoding import text_facts
 from .testing import tests_facts, unlike_facts

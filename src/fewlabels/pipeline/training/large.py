@@ -30,7 +30,7 @@ from ...tables.sources import InMemory
 from ...tables.stored import ArrayWriter, SparseWriter
 from ...tasks import MACHINES, machine_class, task_of
 from ..observer import interruptible
-from ..tasks import steps_of
+from ..tasks.steps import steps_of
 from .choice import SearchPlan
 from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of, odd_rows

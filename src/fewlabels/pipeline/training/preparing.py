@@ -13,8 +13,9 @@ from ...tables.reading.training import TableRows, TrainingFile, read_training
 from ...tasks import added_columns, machine_class, task_of
 from ..options.fit import TARGET_FPR
 from ..rows.grouping import find_groups, one_of_each, with_identifier
-from ..tasks import Choice, steps_of
+from ..tasks import Choice
 from ..tasks.one_class import OF_BAGS
+from ..tasks.steps import steps_of
 from .choice import (
     SearchPlan,
     choose_machine,

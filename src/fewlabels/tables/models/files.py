@@ -2,8 +2,8 @@
 
 A model file is a zip archive that skops writes: a fitted scikit-learn Pipeline without any pickle.
 The pipeline is an encoder of columns, where there is one, and a model. A model is its parameters
-and what its fit found: values of ``fewlabels.fitted`` (the function with its kernel, calibration,
-curve), and the stream of its rows if these are kept, so that rows can be added.
+and what its fit found: immutable values (the function with its kernel, calibration, curve), and
+the stream of its rows if these are kept, so that rows can be added.
 
 One more member, ``fewlabels.json``, describes the model:
 
@@ -53,7 +53,18 @@ _TRIED = 7  # rows that a model must score before it is taken
 # Plain data that skops can hold but does not know to be harmless.
 _DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
 # Parts of this package whose classes are what machines and their values are made of.
-_PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
+_PARTS = (
+    "base",
+    "baselines",
+    "calibration",
+    "kernels",
+    "one_class",
+    "positive_unlabelled",
+    "problem",
+    "rows.row_store",
+    "semi_supervised",
+    "tables.encoding",
+)
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
@@ -309,10 +320,11 @@ def trusted_types():
     for name in MACHINES:
         machine_class(name)  # and with it what it is made of
     parts = tuple(f"{package}.{part}." for part in _PARTS)
+    operators = f"{package}.kernels.operators."
     return _DATA + [
         f"{name}.{value.__qualname__}"
         for name, module in list(sys.modules.items())
-        if name.startswith(parts)
+        if f"{name}.".startswith(parts) and not f"{name}.".startswith(operators)
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == name
     ]
