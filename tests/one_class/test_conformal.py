@@ -18,8 +18,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import SVDD, OneClassSVM
-from fewlabels.base.function import continued
 from fewlabels.calibration.conformal import Conformal
+from fewlabels.kernels.operators.expansion import continued
 from fewlabels.metrics import benjamini_hochberg
 
 MACHINES = {

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from fewlabels import SVDD, OneClassSVM
-from fewlabels.base.function import TAIL, continued
+from fewlabels.base.function import TAIL
 from fewlabels.inspection import explain
+from fewlabels.kernels.operators.expansion import continued
 
 MACHINES = [
     SVDD(gamma=4.0),

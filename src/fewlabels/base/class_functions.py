@@ -1,18 +1,13 @@
-"""What models of several classes find: a function and a curve for each."""
+"""The functions that a model of several classes has learned."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import softmax
 
 from .._util.threads import resolve_n_jobs
-from ..calibration.curve import agreeing, class_of
 from ..kernels import centered
 from ..kernels.operators import Expansion, RowMap
 from .function import Function
-
-# What is divided by where nothing is to be divided.
-_LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,31 +101,3 @@ class ClassFunctions:
 
     def _moved(self, X):
         return centered(X, self.shift)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCurves:
-    """``softmax(slope * decisions + intercept)``, or its mean with increasing functions."""
-
-    slope: float
-    intercept: np.ndarray  # of shape (n_classes,)
-    # Of each class the knots and values of a function that is linear between, constant outside.
-    steps: tuple | None = None
-    kind: str = "sigmoid"  # what was asked for
-    agrees: bool = False  # as of Curve
-
-    def __call__(self, decision):
-        """Probabilities of the classes, from decisions of shape (n, n_classes)."""
-        p = self._fitted(decision)
-        return agreeing(p, class_of(decision)) if self.agrees else p
-
-    def _fitted(self, decision):
-        p = softmax(self.slope * decision + self.intercept, axis=1)
-        if self.steps is None:
-            return p
-        other = np.column_stack(
-            [np.interp(f, *of) for f, of in zip(decision.T, self.steps, strict=True)]
-        )
-        total = other.sum(axis=1, keepdims=True)
-        other = np.where(total > 0.0, other / np.maximum(total, _LEAST), p)
-        return 0.5 * (p + other)

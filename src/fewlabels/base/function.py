@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from .._util.threads import resolve_n_jobs
 from ..kernels import center_of, centered
 from ..kernels.operators import Expansion, RowMap
+from ..kernels.operators.expansion import continued
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -19,19 +20,6 @@ _VALUES_AT_A_TIME = 4_000_000
 
 # Sums in units of the coefficients' that float32 may have cut off: it ends at 1e-38.
 _FAR_FLOAT32 = 1e-30
-
-
-def continued(sums, tail, logs=None):
-    """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
-
-    Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.
-    """
-    sums = np.asarray(sums, dtype=float)
-    if not tail:
-        return sums
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(sums, 0.0)) if logs is None else logs
-    return np.where(sums < tail, tail * (1.0 + logs - np.log(tail)), sums)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

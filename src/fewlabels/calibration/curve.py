@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 # How much more probable than any other class the class of a row is at least, where a curve has
 # another class ahead.
 AHEAD = 1e-3
+# What is divided by where nothing is to be divided.
+_LEAST = 1e-300
 
 
 def class_of(decision):
@@ -97,3 +99,31 @@ class TwoSidedCurve:
         logit = self.level + self.sides(decision) @ self.slopes
         p = np.column_stack([expit(-logit), expit(logit)])
         return agreeing(p, class_of(decision)) if self.agrees else p
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """``softmax(slope * decisions + intercept)``, or its mean with increasing functions."""
+
+    slope: float
+    intercept: np.ndarray  # of shape (n_classes,)
+    # Of each class the knots and values of a function that is linear between, constant outside.
+    steps: tuple | None = None
+    kind: str = "sigmoid"  # what was asked for
+    agrees: bool = False  # as of Curve
+
+    def __call__(self, decision):
+        """Probabilities of the classes, from decisions of shape (n, n_classes)."""
+        p = self._fitted(decision)
+        return agreeing(p, class_of(decision)) if self.agrees else p
+
+    def _fitted(self, decision):
+        p = softmax(self.slope * decision + self.intercept, axis=1)
+        if self.steps is None:
+            return p
+        other = np.column_stack(
+            [np.interp(f, *of) for f, of in zip(decision.T, self.steps, strict=True)]
+        )
+        total = other.sum(axis=1, keepdims=True)
+        other = np.where(total > 0.0, other / np.maximum(total, _LEAST), p)
+        return 0.5 * (p + other)

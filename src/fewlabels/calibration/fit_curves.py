@@ -9,8 +9,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
-from ..base.class_functions import ClassCurves
-from .curve import Curve
+from .curve import ClassCurves, Curve
 
 Floats = npt.NDArray[np.float64]
 # Scores and their weights.

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from .._util.deadline import ENDLESS
 from .._util.messages import ref
-from ..base.function import continued
+from ..kernels.operators.expansion import continued
 from .conformal import DECIMALS
 from .leave_one_out import loo_decisions, loo_sums
 

@@ -5,7 +5,7 @@ from scipy.special import expit
 from sklearn.utils import check_consistent_length
 
 from ..calibration.area import area_of
-from ..positive_unlabelled.problem import double_hinge, ramp
+from ..problem.losses import double_hinge, ramp
 from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
 
 # Losses of z = label * decision.

@@ -6,13 +6,14 @@ import numpy as np
 
 from ..one_class.problem import one_class
 from ..problem import DualProblem, Penalty
+from ..problem.losses import double_hinge, ramp
 from ..solvers import REFERENCE_SOLVERS, solve_decomposition
 from ..solvers.cccp import Steps, solve_cccp
 from ..solvers.decomposition import warm_start
 from ..solvers.papers.usmo import solve_usmo
 from ..solvers.papers.usmo_start import usmo_start
 from .data import PUSolution
-from .problem import DoubleHinge, DoubleHingeOverAll, double_hinge, pu_ramp_step, ramp
+from .problem import DoubleHinge, DoubleHingeOverAll, pu_ramp_step
 
 # Rounding of the value of (4) from its dual's value, relative to the terms that cancel; as a
 # share of the prior, which (4) is of the size of, it is small.

@@ -13,16 +13,6 @@ from ..problem.penalty import Penalty
 _COST = 0.15
 
 
-def double_hinge(z):
-    """The double hinge loss (du Plessis et al. 2015) of z = label times f."""
-    return np.maximum(-z, np.maximum(0.0, 0.5 - 0.5 * z))
-
-
-def ramp(z):
-    """The ramp loss (du Plessis et al. 2014) of z = label times f."""
-    return np.clip(0.5 * (1.0 - z), 0.0, 1.0)
-
-
 def weight_of_norm(lam, weight_positive):
     """The number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
     return _COST / weight_positive if lam == "auto" else float(lam)

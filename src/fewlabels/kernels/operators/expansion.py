@@ -128,3 +128,16 @@ class Expansion:
         if sp.issparse(vectors) == sp.issparse(X):
             return vectors
         return vectors.toarray() if sp.issparse(vectors) else sp.csr_array(vectors)
+
+
+def continued(sums, tail, logs=None):
+    """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
+
+    Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.
+    """
+    sums = np.asarray(sums, dtype=float)
+    if not tail:
+        return sums
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(sums, 0.0)) if logs is None else logs
+    return np.where(sums < tail, tail * (1.0 + logs - np.log(tail)), sums)

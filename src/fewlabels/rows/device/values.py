@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ...base.class_functions import ClassFunctions
 from ...kernels import MAPPED, Map, one_of
 from ...kernels.operators import RowMap
 from ...kernels.operators.far_rows import far_places
@@ -116,7 +115,8 @@ def values_at(backend, name, function, X, n_features):
         (kernel.is_mapped or kernel.is_linear) and kernel.map in set(Map)
         for kernel in function.kernels
     )
-    if isinstance(function, ClassFunctions) or not is_known:
+    has_several = np.ndim(function.bias) > 0  # functions, one for each class
+    if has_several or not is_known:
         raise ValueError(
             f"this {name} scores NumPy rows only; array API rows need {one_of(MAPPED)} and at "
             "most two classes."
