@@ -16,7 +16,7 @@ import pytest
 import fewlabels.cli
 from fewlabels import fit_table
 from fewlabels._util.messages import UserError, printable
-from fewlabels.cli.terminal.show import guard
+from fewlabels.cli.show import guard
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 NAMES = [f"wi{ESCAPE}dth", "he\u202eight", "a\r\nError: b", "c\x9b2J"]
@@ -102,7 +102,7 @@ def test_a_progress_line_shows_names_as_they_are(files, tmp_path):
     """Neither control characters nor what looks like markup, on a terminal of its own."""
     ours, theirs = pty.openpty()
     code = (
-        "from fewlabels.cli.terminal.progress import observing\n"
+        "from fewlabels.cli.progress import observing\n"
         "with observing('reading [bold]a\\x1b]0;owned\\x07') as observer:\n"
         "    observer.step('[red]b\\x1b]0;owned\\x07')\n"
         "    observer.rows(5, 0.5, what='of \\x1b]0;owned\\x07')\n"

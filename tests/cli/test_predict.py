@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from fewlabels.cli.terminal import progress
+from fewlabels.cli import progress
 from fewlabels.pipeline import Observer, score_file
 from fewlabels.tables.formats import blocks as tables
 from fewlabels.tables.models.files import load_model

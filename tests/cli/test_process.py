@@ -58,7 +58,7 @@ def test_ctrl_c_while_fitting(tmp_path, model_bytes):
     code = """
 import sys, time
 from fewlabels.cli import main
-from fewlabels.cli.terminal import progress
+from fewlabels.cli import progress
 def describe(entry):
     print("in the fit", file=sys.stderr, flush=True)
     time.sleep(1000)

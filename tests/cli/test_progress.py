@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from fewlabels import SVDD
-from fewlabels.cli.terminal import progress
+from fewlabels.cli import progress
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from fewlabels import pipeline as jobs
 from fewlabels.cli import app
 from fewlabels.model_selection.tuning.search import Search
-from fewlabels.pipeline.cluster import training
-from fewlabels.pipeline.training import large
+from fewlabels.pipeline.training import large, on_cluster
 from fewlabels.tables.formats.registry import FORMATS
 from fewlabels.tables.models.files import load_model
 
@@ -132,13 +131,13 @@ def test_large_files_are_cut(address, files, frame, tmp_path, monkeypatch):
     more = {"row_group_size": 350} if form == "parquet" else {}
     frame = frame.assign(site=frame["site"] + '\n"quoted, in two lines"')
     getattr(frame, f"to_{form}")(table, index=False, **more)
-    encode = training.encoded
+    encode = on_cluster.encoded
 
     def noting(file, *arguments):
         (tmp_path / f"{file.part[0]}.part").write_text(get_worker().address)
         return encode(file, *arguments)
 
-    monkeypatch.setattr(training, "encoded", noting)
+    monkeypatch.setattr(on_cluster, "encoded", noting)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--tol", 1e-6]
     options += ["--target-fpr", "none"]
     told = fit(table, tmp_path / "model", *options, "--scheduler", address)

@@ -14,12 +14,12 @@ from .explain import explain
 from .export import export
 from .fit import fit
 from .inspect import inspect
+from .interrupts import end_at_the_second
 from .label import label
 from .options import Command
 from .predict import predict
 from .prior import prior
-from .terminal.interrupts import end_at_the_second
-from .terminal.show import say
+from .show import say
 from .update import update
 from .watch import watch
 

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from .._util.extras import MissingExtra
 from .._util.messages import UserError, template
-from .terminal.show import guard, say
+from .show import guard, say
 
 OK = 0
 FAILED = 1

@@ -9,6 +9,7 @@ from .. import pipeline as jobs
 from .._util.messages import UserError, quoted
 from .._util.option import LIMITS
 from ..pipeline.words import number
+from . import progress, show
 from .options import (
     READING,
     Model,
@@ -18,8 +19,7 @@ from .options import (
     grouped,
     plain_option,
 )
-from .terminal import progress, show
-from .terminal.show import say
+from .show import say
 
 
 @grouped

@@ -8,9 +8,9 @@ import typer
 
 from .. import pipeline as jobs
 from ..pipeline.words import size
+from . import progress, show
 from .options import Model, Quiet, SummaryAsJson, plain_option
-from .terminal import progress, show
-from .terminal.show import say
+from .show import say
 
 Dtype = StrEnum("Dtype", ["float64", "float32"])
 

@@ -10,6 +10,7 @@ from .._util.messages import UserError
 from .._util.option import OUTPUT, PYTHON, TIME
 from ..pipeline.options.fit import FIT
 from ..pipeline.summary import answer, details
+from . import progress, show
 from .errors import NOT_CONVERGED
 from .options import (
     FILES,
@@ -21,8 +22,7 @@ from .options import (
     grouped,
     plain_option,
 )
-from .terminal import progress, show
-from .terminal.show import say
+from .show import say
 
 _ASKED = OptionGroup(
     *(name for name, option in FIT.items() if option.shown != PYTHON),

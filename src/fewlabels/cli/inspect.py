@@ -6,9 +6,9 @@ import typer
 
 from ..pipeline import summary
 from ..pipeline.words import size
+from . import show
 from .options import Model
-from .terminal import show
-from .terminal.show import say
+from .show import say
 
 
 def inspect(

@@ -10,7 +10,7 @@ from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
 from ..labelling.asking import DEFAULT, Ask, help_of_ask
 from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
-from .terminal.show import say
+from .show import say
 
 
 class AskingOptions(NamedTuple):

@@ -15,7 +15,7 @@ from .._util.option import DETAILED, LIMITS, explained
 from ..pipeline.options.fit import FIT, FitOptions
 from ..pipeline.options.flags import as_flags, flags
 from ..tables.formats.registry import matrices, tables, usual_extensions
-from .terminal.show import say
+from .show import say
 
 # Arguments and options without a default that could be shown.
 argument = partial(typer.Argument, show_default=False)

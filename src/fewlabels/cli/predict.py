@@ -11,6 +11,7 @@ from .._util.messages import quoted
 from .._util.option import OUTPUT
 from ..pipeline.words import number, percent, share
 from ..tables.formats.registry import every_extension, writable
+from . import progress, show
 from .options import (
     CLUSTER,
     READING,
@@ -23,9 +24,8 @@ from .options import (
     grouped,
     plain_option,
 )
+from .show import say
 from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
-from .terminal import progress, show
-from .terminal.show import say
 
 _detail = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
 

@@ -12,6 +12,7 @@ from .._util.option import LIMITS
 from ..pipeline.options.fit import ENCODING
 from ..pipeline.words import interval, mark, number, percent
 from ..tables.models.contents import RANDOM_SAMPLE
+from . import progress, show
 from .options import (
     FILES,
     READING,
@@ -22,8 +23,7 @@ from .options import (
     plain_option,
     values_of,
 )
-from .terminal import progress, show
-from .terminal.show import say
+from .show import say
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 PriorQuiet = Annotated[

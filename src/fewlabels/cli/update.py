@@ -8,6 +8,7 @@ import typer
 from .. import pipeline as jobs
 from .._util.option import OUTPUT
 from ..pipeline.words import counted, gap, number, size
+from . import progress, show
 from .errors import NOT_CONVERGED
 from .options import (
     READING,
@@ -19,8 +20,7 @@ from .options import (
     plain_option,
     values_of,
 )
-from .terminal import progress, show
-from .terminal.show import say
+from .show import say
 
 
 class UpdateOptions(NamedTuple):

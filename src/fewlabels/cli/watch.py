@@ -8,10 +8,10 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import pipeline as jobs
+from . import progress, show
 from .errors import ALARM
 from .options import READING, Model, OptionGroup, Quiet, argument, grouped, plain_option, values_of
-from .terminal import progress, show
-from .terminal.show import say
+from .show import say
 
 StreamFormat = StrEnum("StreamFormat", ["csv", "jsonl"])
 

@@ -395,7 +395,7 @@ def _products_around_mean(graph, vectors, scale, x, dtype):
 
 
 def _continued(graph, total, logs, tail):
-    """``continued`` of ``kernels/operators/expansion.py``, from logarithms of the parts of a sum."""
+    """``continued`` of ``kernels/operators/expansion.py``, from logarithms of a sum's parts."""
     largest = graph.add("Max", *logs)
     shares = [graph.add("Exp", graph.add("Sub", log, largest)) for log in logs]
     log = graph.add("Add", largest, graph.add("Log", graph.add("Sum", *shares)))

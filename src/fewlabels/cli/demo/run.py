@@ -15,8 +15,8 @@ from ...pipeline.words import gap, number
 from ...tables.atomic import replacing
 from ...tables.models.files import load_model
 from ...tasks import machine_class
-from ..terminal.progress import Quiet
-from ..terminal.show import say
+from ..progress import Quiet
+from ..show import say
 from .data import split_data, write_split
 from .picture import save_picture
 

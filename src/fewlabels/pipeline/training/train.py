@@ -13,7 +13,6 @@ from ...tables.models.files import save_model
 from ...tables.sources import input_format
 from ...tasks import machine_class
 from ..cluster.files import files_of
-from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
 from .budget import Budget
 from .choice import (
@@ -33,6 +32,7 @@ from .comparison import (
 from .figures import described
 from .fitting import Fitted, Run, fit_machine
 from .large import does_not_fit, train_large
+from .on_cluster import train_on_cluster
 from .outputs import check_model_output, check_report_output, expected_of, write_report_of
 from .preparing import Prepared, prepare
 from .propensities import propensities_of, weight_notes

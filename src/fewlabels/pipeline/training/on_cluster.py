@@ -15,12 +15,12 @@ from ...tables.columns.column import text
 from ...tables.columns.tally import Tally
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
+from ..cluster.files import cluster_of, files_of, parts_of, told_by_workers
 from ..observer import interruptible
-from ..training.choice import SearchPlan
-from ..training.figures import count_answers
-from ..training.fitting import fit_machine
-from ..training.large import Drawn, roles_of, train_on_all
-from .files import cluster_of, files_of, parts_of, told_by_workers
+from .choice import SearchPlan
+from .figures import count_answers
+from .fitting import fit_machine
+from .large import Drawn, roles_of, train_on_all
 
 _ROWS = 1 << 16
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from ..errors import INTERRUPTED
+from .errors import INTERRUPTED
 
 _SHOW_CURSOR = b"\x1b[?25h"
 

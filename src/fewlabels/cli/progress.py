@@ -8,9 +8,9 @@ import math
 import sys
 import time
 
-from ..._util.messages import printable
-from ...pipeline.observer import Observer
-from ...pipeline.options.flags import as_flags
+from .._util.messages import printable
+from ..pipeline.observer import Observer
+from ..pipeline.options.flags import as_flags
 from .interrupts import going_on
 from .show import say
 

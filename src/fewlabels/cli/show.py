@@ -8,8 +8,8 @@ import warnings
 
 import typer
 
-from ..._util.messages import printable
-from ...pipeline.options.flags import as_flags
+from .._util.messages import printable
+from ..pipeline.options.flags import as_flags
 
 
 def say(*lines, err=False):

@@ -1,1 +1,0 @@
-"""What people see of a command: figures, summaries and progress."""
