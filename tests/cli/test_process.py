@@ -126,7 +126,8 @@ def test_a_name_that_is_no_text(tmp_path, model_bytes):
 _TWICE = """
 import os, signal, sys, time
 from fewlabels.cli import main
-from fewlabels.model_selection.tuning import tune
+import fewlabels.model_selection
+tune = sys.modules["fewlabels.model_selection.tune"]
 def press():
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(1000)

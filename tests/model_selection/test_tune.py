@@ -32,8 +32,8 @@ from fewlabels.model_selection import (
 from fewlabels.model_selection.one_class import tuning as tuning_one_class
 from fewlabels.model_selection.positive_unlabelled import tuning as tuning_pu
 from fewlabels.model_selection.semi_supervised import tuning as tuning_s3vm
+from fewlabels.model_selection.tune import tune_within
 from fewlabels.model_selection.tuning import search as tuning_search
-from fewlabels.model_selection.tuning.tune import tune_within
 from fewlabels.rows import neighbors as tuning_neighbors
 
 pytestmark = pytest.mark.usefixtures("few_trees")

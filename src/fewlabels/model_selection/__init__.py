@@ -5,7 +5,7 @@ from ..rows.neighbors import far_from_neighbors, neighbor_gamma
 
 require("fewlabels.model_selection", "pandas")
 
-from .comparison.baselines import compare_with_baselines
+from .compare import compare_with_baselines
 from .comparison.result import BaselineComparison
 from .one_class.tuning import shuffled_columns_score
 from .positive_unlabelled.bias import BiasSensitivity, bias_sensitivity
@@ -14,8 +14,8 @@ from .positive_unlabelled.random_labels import LabelledAtRandomTest, labelled_at
 from .positive_unlabelled.search import PUSVMCV
 from .positive_unlabelled.sensitivity import prior_sensitivity
 from .splitters import LabeledKFold, PUKFold
+from .tune import tune
 from .tuning.result import TuningResult
-from .tuning.tune import tune
 
 __all__ = [
     "PUSVMCV",

@@ -101,7 +101,7 @@ def _is_only_noted(estimator, given):
 
 
 def _tuned(estimator, X, y, search, seed, observer, groups):
-    from ...model_selection.tuning.tune import tune_within  # slow to import
+    from ...model_selection.tune import tune_within  # slow to import
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
     with observer.handed_over(title) as bar:

@@ -5,13 +5,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from ...base.task import Task
-from ...kernels.sparse import canonical, checked_rows
-from ...one_class.task import ONE_CLASS
-from ...rows.grouped_folds import groups_of
-from ...tasks import TASKS, estimators_of
-from ..tuning.search import Search
-from .run import ComparedRows
+from ..base.task import Task
+from ..kernels.sparse import canonical, checked_rows
+from ..one_class.task import ONE_CLASS
+from ..rows.grouped_folds import groups_of
+from ..tasks import TASKS, estimators_of
+from .comparison.run import ComparedRows
+from .tuning.search import Search
 
 
 def compare_with_baselines(
@@ -158,9 +158,9 @@ def _comparison(task):
     """The module that compares models of a task, imported when it is first needed."""
     match task.name:
         case "one_class":
-            from ..one_class import comparison
+            from .one_class import comparison
         case "positive_unlabelled":
-            from ..positive_unlabelled import comparison
+            from .positive_unlabelled import comparison
         case _:
-            from ..semi_supervised import comparison
+            from .semi_supervised import comparison
     return comparison

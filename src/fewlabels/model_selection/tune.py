@@ -7,18 +7,18 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
-from ...base.kernel_estimator import KernelMachine
-from ...kernels.sparse import canonical, checked_rows
-from ...one_class.task import ONE_CLASS
-from ...rows.validation import check_parameters, check_weight
-from ...tasks import TASKS, estimators_of
-from ..one_class.tuning import tune_one_class
-from ..positive_unlabelled.tuning import tune_pu
-from ..semi_supervised.graph import tune_with_graph
-from ..semi_supervised.tables import is_for_tables, tune_table
-from ..semi_supervised.tuning import tune_s3vm
-from .result import TuningResult
-from .search import Search
+from ..base.kernel_estimator import KernelMachine
+from ..kernels.sparse import canonical, checked_rows
+from ..one_class.task import ONE_CLASS
+from ..rows.validation import check_parameters, check_weight
+from ..tasks import TASKS, estimators_of
+from .one_class.tuning import tune_one_class
+from .positive_unlabelled.tuning import tune_pu
+from .semi_supervised.graph import tune_with_graph
+from .semi_supervised.tables import is_for_tables, tune_table
+from .semi_supervised.tuning import tune_s3vm
+from .tuning.result import TuningResult
+from .tuning.search import Search
 
 
 def tune(
