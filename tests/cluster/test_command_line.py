@@ -9,7 +9,7 @@ import pytest
 from distributed import LocalCluster, get_worker
 from typer.testing import CliRunner
 
-from fewlabels import pipeline as jobs
+from fewlabels import pipeline
 from fewlabels.cli import app
 from fewlabels.model_selection.tuning.search import Search
 from fewlabels.pipeline.training import large, on_cluster
@@ -186,5 +186,7 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
 
 
 def test_no_workers_are_refused_in_python(tmp_path):
-    with pytest.raises(jobs.UserError, match="workers=0 is out of range; it must be 1 or more"):
-        jobs.score_file(tmp_path / "m", tmp_path / "a.csv", tmp_path / "b.csv", workers=0)
+    with pytest.raises(
+        pipeline.UserError, match="workers=0 is out of range; it must be 1 or more"
+    ):
+        pipeline.score_file(tmp_path / "m", tmp_path / "a.csv", tmp_path / "b.csv", workers=0)

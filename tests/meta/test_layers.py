@@ -19,7 +19,8 @@ def test_every_part_has_its_layer(repository, trees):
     # A new folder or file at the top must be given a place in the order.
     with open(repository / "pyproject.toml", "rb") as file:
         tool = tomllib.load(file)["tool"]["importlinter"]
-    (layers,) = [c["layers"] for c in tool["contracts"] if c["type"] == "layers"]
+    name = "Layers import downward only"
+    (layers,) = [c["layers"] for c in tool["contracts"] if c["name"] == name]
     ordered = {name.removeprefix("fewlabels.") for layer in layers for name in layer.split(" | ")}
     parts = {path.split("/")[0].removesuffix(".py") for path in trees} - {"__init__"}
     assert parts == ordered

@@ -612,16 +612,16 @@ def test_a_limit_on_steps_is_for_the_path(rng):
 
 
 def test_ctrl_c_in_a_solution_afresh_leaves_a_model(rng, monkeypatch):
-    from fewlabels.base import retrain as afresh
+    from fewlabels.base import retrain
 
     X = rng.normal(size=(700, 3))
     model = SVDD(C=0.3, C_anomaly=1.1, gamma=0.3).fit(X)
-    deep, real = int(np.argmax(model.score_samples(X))), afresh.solve_decomposition
+    deep, real = int(np.argmax(model.score_samples(X))), retrain.solve_decomposition
 
     def interrupted(*args, **kwargs):
         return replace(real(*args, **kwargs), status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(afresh, "solve_decomposition", interrupted)
+    monkeypatch.setattr(retrain, "solve_decomposition", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.relabel(deep)
     assert not model.is_caught_up_ and np.isfinite(model.decision_function(X)).all()

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels import fit_table
-from fewlabels import pipeline as jobs
+from fewlabels import fit_table, pipeline
 from fewlabels._util.messages import UserError
 from fewlabels.metrics import benjamini_hochberg
 
@@ -31,7 +30,7 @@ def test_discoveries_are_those_of_benjamini_and_hochberg(detector, rows, tmp_pat
     assert answers["discovery"].tolist() == expected.tolist()
     assert expected[450:].all() and expected[:450].mean() < 0.05
     # The list depends on all rows, however few are held at a time.
-    summary = jobs.score_file(detector, rows, tmp_path / "out.csv", fdr=0.1, chunk_rows=7)
+    summary = pipeline.score_file(detector, rows, tmp_path / "out.csv", fdr=0.1, chunk_rows=7)
     assert pd.read_csv(tmp_path / "out.csv")["discovery"].tolist() == expected.tolist()
     assert summary["discoveries"] == expected.sum() and summary["rows"] == 500
 
@@ -49,7 +48,7 @@ def test_rows_without_a_score_are_no_discoveries(rows, tmp_path):
 def test_an_empty_list_says_why(detector, tmp_path):
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(500, 2)), columns=["a", "b"])
-    summary = jobs.score_file(detector, rows, tmp_path / "out.csv", fdr=0.001)
+    summary = pipeline.score_file(detector, rows, tmp_path / "out.csv", fdr=0.001)
     assert summary["discoveries"] == 0
     assert "no p-value is below 0.0013, so a list from 500 rows needs" in summary["too_few"]
     assert not pd.read_csv(tmp_path / "out.csv")["discovery"].any()
@@ -77,12 +76,12 @@ def test_rows_with_a_label_are_counted(form, tmp_path):
     frame.loc[5, "kind"] = "c"  # no class of the model
     path = tmp_path / f"rows.{form}"
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
-    summary = jobs.score_file(found, path, tmp_path / f"out.{form}")
+    summary = pipeline.score_file(found, path, tmp_path / f"out.{form}")
     assert summary["labeled"] == {
         "a": {"rows": 8, "agreeing": 8},
         "b": {"rows": 12, "agreeing": 10},
     }
     read = pd.read_csv if form == "csv" else pd.read_parquet
     assert read(tmp_path / f"out.{form}")["kind"][0] == "b"  # the file's label stays
-    without = jobs.score_file(found, frame.drop(columns="kind"), tmp_path / "without.csv")
+    without = pipeline.score_file(found, frame.drop(columns="kind"), tmp_path / "without.csv")
     assert without["labeled"] == {}

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fewlabels import PUSVM, fit_table
-from fewlabels import pipeline as jobs
+from fewlabels import PUSVM, fit_table, pipeline
 from fewlabels._util.deadline import Deadline
 from fewlabels.cli import app
 from fewlabels.model_selection import LabelledAtRandomTest
@@ -78,7 +77,7 @@ def test_the_headline_and_nothing_else(without):
 
 def test_probabilities_are_blank(without, tmp_path):
     folder, _, table = without
-    found = jobs.score(folder / "m", table)
+    found = pipeline.score(folder / "m", table)
     assert found["score"].notna().all() and found["probability"].isna().all()
     arguments = ["predict", folder / "m", folder / "d.csv", "-o", tmp_path / "o.csv"]
     told = CliRunner().invoke(app, list(map(str, arguments)))
@@ -93,7 +92,7 @@ def test_probabilities_are_blank(without, tmp_path):
 def test_an_update_brings_no_figures_back(tmp_path):
     table = noise("classes")
     fit_table(table, "t", report=False, **FAST).save(tmp_path / "m")
-    told = jobs.update(tmp_path / "m", table.iloc[:5])
+    told = pipeline.update(tmp_path / "m", table.iloc[:5])
     assert told["rows_after"] == 505
     assert read_metadata(tmp_path / "m")["training"]["unlabeled_predicted"] is None
 

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import fewlabels
-from fewlabels import fit_table
-from fewlabels import pipeline as jobs
+from fewlabels import fit_table, pipeline
 from fewlabels.cli import app
 from fewlabels.report import is_report
 from fewlabels.tables.models.files import load_model
@@ -160,7 +159,7 @@ def test_the_report_is_a_document_of_its_own(reported, tmp_path):
     reported.report.save(page)
     assert is_report(page) and 'href="#' in page.read_text()
     page.write_text("mine")
-    with pytest.raises(jobs.UserError, match="or force=True to replace it"):
+    with pytest.raises(pipeline.UserError, match="or force=True to replace it"):
         reported.report.save(page)
     reported.report.save(page, force=True)
     assert is_report(page)
@@ -170,12 +169,12 @@ def test_what_is_saved_is_a_model_of_the_command_line(reported, tmp_path, seed):
     path = tmp_path / "m.fewlabels"
     reported.save(path)
     frame = people(seed + 1, None)
-    pd.testing.assert_frame_equal(jobs.score(path, frame), reported.predict(frame))
+    pd.testing.assert_frame_equal(pipeline.score(path, frame), reported.predict(frame))
     more = people(seed + 2, ["ill", "well"])
-    summary = jobs.update(path, more, tmp_path / "more.fewlabels", probability=False)
+    summary = pipeline.update(path, more, tmp_path / "more.fewlabels", probability=False)
     assert summary["rows_after"] == 2 * N and summary["rows_labeled"] == {"ill": 20, "well": 20}
     (tmp_path / "other").write_text("old")
-    with pytest.raises(jobs.UserError, match=r"not a fewlabels model.*force=True"):
+    with pytest.raises(pipeline.UserError, match=r"not a fewlabels model.*force=True"):
         reported.save(tmp_path / "other")
 
 
@@ -183,7 +182,7 @@ def test_other_jobs_take_frames_too(reported, seed, tmp_path):
     frame = people(seed + 1, None)
     frame.to_csv(tmp_path / "people.csv", index=False)
     told, of_file = (
-        jobs.explain(reported, data, [2]) for data in (frame, tmp_path / "people.csv")
+        pipeline.explain(reported, data, [2]) for data in (frame, tmp_path / "people.csv")
     )
     assert told["rows"][0]["score"] == pytest.approx(reported.predict(frame)["score"].iloc[1])
     one, two = (
@@ -191,11 +190,11 @@ def test_other_jobs_take_frames_too(reported, seed, tmp_path):
         for found in (told, of_file)
     )
     assert one == pytest.approx(two, rel=1e-9)
-    summary = jobs.score_file(reported, frame, tmp_path / "scored.csv")
+    summary = pipeline.score_file(reported, frame, tmp_path / "scored.csv")
     assert (summary["data"], summary["rows"]) == ("the data frame", N)
     labelled = people(seed, ["ill"])
     labelled.to_csv(tmp_path / "labelled.csv", index=False)
-    one, two = (jobs.prior(data, "state") for data in (labelled, tmp_path / "labelled.csv"))
+    one, two = (pipeline.prior(data, "state") for data in (labelled, tmp_path / "labelled.csv"))
     assert (one["prior"], one["positive"]) == (two["prior"], "ill")
 
 
@@ -207,7 +206,7 @@ def test_a_matrix(form, seed):
     expected = fewlabels.SVDDEnsemble().fit(X).decision_function(X)
     scores = found.predict(form(X))["score"]
     np.testing.assert_allclose(scores, expected, atol=1e-9)
-    with pytest.raises(jobs.UserError, match="The matrix has no target 'y'"):
+    with pytest.raises(pipeline.UserError, match="The matrix has no target 'y'"):
         fit_table(form(X), "y", **QUICK)
 
 
@@ -252,13 +251,13 @@ def test_columns_that_a_file_would_hold_as_text(seed):
     ],
 )
 def test_what_cannot_be_done_is_said_in_arguments(change, options, words, seed):
-    with pytest.raises(jobs.UserError, match=words) as caught:
+    with pytest.raises(pipeline.UserError, match=words) as caught:
         fit_table(change(people(seed, ["ill", "well"])), **{"target": "state", **QUICK, **options})
     assert "--" not in str(caught.value)
 
 
 def test_an_observer_hears_what_is_done(seed):
-    class Told(jobs.Observer):
+    class Told(pipeline.Observer):
         def __init__(self):
             self.heard = []
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewlabels import PUSVM, PUEnsemble
-from fewlabels._util import deadline as _deadline
+from fewlabels._util import deadline
 from fewlabels._util.deadline import Deadline
 from fewlabels.model_selection import bias_sensitivity
 from fewlabels.model_selection.positive_unlabelled import bias
@@ -77,7 +77,7 @@ def test_no_time_no_section(positive_parts):
 def test_larger_bounds_are_left_out_when_the_time_is_over(positive_parts, monkeypatch):
     now, fits = [0.0], bias._fitted
     clock = SimpleNamespace(perf_counter=lambda: now[0])
-    monkeypatch.setattr(_deadline, "time", clock)
+    monkeypatch.setattr(deadline, "time", clock)
 
     def slow(*given):
         now[0] += 1.0

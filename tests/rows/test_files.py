@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.base import kernel_estimator as kernel_machine
+from fewlabels.base import kernel_estimator
 from fewlabels.calibration.left_out_scores import draw_held_out
 from fewlabels.kernels import RBF
 from fewlabels.kernels.operators import make_gram
@@ -51,13 +51,13 @@ def in_parts(monkeypatch, n_parts):
     """Let files have so many parts, read in small pieces; what was made is returned."""
     made = []
 
-    class Parts(kernel_machine.FileSource):
+    class Parts(kernel_estimator.FileSource):
         def __init__(self, file, weight=None, **options):
             super().__init__(file, weight, **{**options, "n_shards": n_parts})
             self.rows_of_a_piece = 256
             made.append(self)
 
-    monkeypatch.setattr(kernel_machine, "FileSource", Parts)
+    monkeypatch.setattr(kernel_estimator, "FileSource", Parts)
     return made
 
 
@@ -85,7 +85,7 @@ def assert_equal(here, there, X, at=1e-9):
 @pytest.fixture(autouse=True)
 def every_file_is_large(monkeypatch):
     """Files of these tests are few bytes: any is more than a machine may hold."""
-    monkeypatch.setattr(kernel_machine.KernelMachine, "_may_hold", lambda model, file: False)
+    monkeypatch.setattr(kernel_estimator.KernelMachine, "_may_hold", lambda model, file: False)
 
 
 @pytest.mark.parametrize("n_parts", [1, 3, 7])

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from .._util.messages import UserError, quoted
 from .._util.option import LIMITS
 from ..pipeline.words import number
@@ -70,7 +70,7 @@ def explain(
     """
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")
-    found = jobs.explain(
+    found = pipeline.explain(
         model,
         data,
         row,

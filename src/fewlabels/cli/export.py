@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from ..pipeline.words import size
 from . import progress, show
 from .options import Model, Quiet, SummaryAsJson, plain_option
@@ -40,7 +40,7 @@ def export(
     The graph's inputs are the table's columns, or a matrix X; its outputs are the score and the
     label of 'fewlabels predict'. Needs onnx: pip install "fewlabels[onnx]".
     """
-    summary = jobs.export(model, out, dtype=dtype.value, observer=progress.Quiet())
+    summary = pipeline.export(model, out, dtype=dtype.value, observer=progress.Quiet())
     if show.told(summary, json, quiet, summary["notes"]):
         say(f"{out}: {summary['machine']} as an ONNX graph, {size(summary['bytes'])}")
         for title in ("inputs", "outputs"):

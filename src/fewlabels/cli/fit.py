@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from .._util.messages import UserError
 from .._util.option import OUTPUT, PYTHON, TIME
 from ..pipeline.options.fit import FIT
@@ -90,7 +90,7 @@ def fit(
     """
     page = page_path(model, of_report.report, not of_report.no_report)
     with progress.observing("reading", quiet, verbose) as observer:
-        summary = jobs.train_file(
+        summary = pipeline.train_file(
             data,
             model,
             report=page,

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from .._util.messages import quoted
 from .._util.option import OUTPUT
 from ..pipeline.words import number, percent, share
@@ -108,7 +108,7 @@ def predict(
         output_file(out, form := of_output.format or form or format_of(data)) as written,
         progress.observing("reading the model", quiet, timed=True) as observer,
     ):
-        summary = jobs.score_file(
+        summary = pipeline.score_file(
             model,
             rows_of,
             written,

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from .._util.messages import quoted
 from .._util.option import LIMITS
 from ..pipeline.options.fit import ENCODING
@@ -94,7 +94,7 @@ def prior(
     the prior that 'fewlabels fit' uses with the same seed.
     """
     asked |= reading | values_of(of_estimate)
-    summary = jobs.prior(data, target, **asked, observer=progress.Quiet())
+    summary = pipeline.prior(data, target, **asked, observer=progress.Quiet())
     show.told(summary, json, quiet, summary["notes"])
     if json:
         return

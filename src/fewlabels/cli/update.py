@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from .._util.option import OUTPUT
 from ..pipeline.words import counted, gap, number, size
 from . import progress, show
@@ -108,7 +108,7 @@ def update(
     already has them.
     """
     with progress.observing("reading the model", quiet) as observer:
-        summary = jobs.update(model, **values_of(options), **reading, observer=observer)
+        summary = pipeline.update(model, **values_of(options), **reading, observer=observer)
     if show.told(summary, json, quiet, summary["notes"]):
         _print(summary)
     if not summary["converged"]:

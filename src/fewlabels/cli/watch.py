@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from .. import pipeline as jobs
+from .. import pipeline
 from . import progress, show
 from .errors import ALARM
 from .options import READING, Model, OptionGroup, Quiet, argument, grouped, plain_option, values_of
@@ -117,7 +117,7 @@ def watch(
     """
     options = values_of(of_alarms) | values_of(of_outputs) | reading
     with progress.observing("reading the model", quiet) as observer:
-        summary = jobs.watch(
+        summary = pipeline.watch(
             model,
             files or [],
             **options,

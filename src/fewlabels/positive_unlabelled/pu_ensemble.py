@@ -34,7 +34,7 @@ from ..kernels.rows import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem.dual import curvature_missing
 from ..solvers import Settings
-from . import base as positive_unlabelled
+from . import base
 from .bags import DistinctPURows
 from .ensemble import (
     EnsembleSettings,
@@ -71,7 +71,7 @@ def _is_far(X):
 
 
 @dataclass(eq=False, repr=False)
-class PUEnsemble(positive_unlabelled.PUMachine):
+class PUEnsemble(base.PUMachine):
     """Ensemble for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too. It is
@@ -225,7 +225,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
             SharedLeaves,
         ],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
-        "sampling": positive_unlabelled.SAMPLING,
+        "sampling": base.SAMPLING,
         "pos_label": "no_validation",
     }
 

@@ -25,7 +25,7 @@ from ..rows.memory import MemorySource
 from ..rows.row_store import HeldRows
 from ..rows.validation import check_weight
 from ..solvers import Status
-from . import base as positive_unlabelled
+from . import base
 from .bounded_stream import BoundedPUStream
 from .data import PUSettings
 from .leave_one_out import unlabeled_left_out
@@ -41,7 +41,7 @@ CONSTRAINTS: dict = {
     "lam": [StrOptions({"auto"}), Interval(Real, 0.0, 1e300, closed="right")],
     "loss": [StrOptions({"double-hinge", "ramp"})],
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
-    "sampling": positive_unlabelled.SAMPLING,
+    "sampling": base.SAMPLING,
     "bias": [Interval(Real, 1.0, None, closed="left")],
     "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
     "pos_label": "no_validation",
@@ -50,7 +50,7 @@ CONSTRAINTS: dict = {
 
 
 @dataclass(eq=False, repr=False)
-class PUSVM(positive_unlabelled.PUMachine):
+class PUSVM(base.PUMachine):
     r"""Support vector machine for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too: known
@@ -286,12 +286,8 @@ class PUSVM(positive_unlabelled.PUMachine):
         list of PUSVM
             One fitted model per setting, in the order given.
         """
-        machines = [
-            clone(self).set_params(**setting) for setting in positive_unlabelled.zipped(lam, prior)
-        ]
-        return positive_unlabelled.fit_settings(
-            machines, X, y, sample_weight, propensity=propensity
-        )
+        machines = [clone(self).set_params(**setting) for setting in base.zipped(lam, prior)]
+        return base.fit_settings(machines, X, y, sample_weight, propensity=propensity)
 
     def _check_settings(self):
         check_prior(self.prior)
@@ -326,7 +322,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         return found
 
     def _describer(self):
-        return positive_unlabelled.PUDescriber(
+        return base.PUDescriber(
             self.threshold, self.probability, self.prior_, self._deadline, self.n_jobs
         )
 
@@ -444,7 +440,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         new = MemorySource(X, *check_weight(sample_weight, X))
         positive = read_more_labels(y, X.shape[0], self.classes_)
         weights = getattr(self, "propensity_weights_", None)
-        factor = positive_unlabelled.factors_of_new(weights, propensity, positive)
+        factor = base.factors_of_new(weights, propensity, positive)
         return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
 
     def _describe(self):

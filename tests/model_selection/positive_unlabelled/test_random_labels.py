@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from fewlabels._util import deadline as _deadline
+from fewlabels._util import deadline
 from fewlabels._util.deadline import ENDLESS, Deadline
 from fewlabels.calibration.area import area_of
 from fewlabels.model_selection import labelled_at_random_test
@@ -122,7 +122,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(_deadline, "time", SimpleNamespace(perf_counter=lambda: self.now))
+        monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
     def draws(self, seconds, *statistics):
         """Draws that take so many seconds each."""
