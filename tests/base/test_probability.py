@@ -27,7 +27,7 @@ from fewlabels.positive_unlabelled.leave_one_out import (
     positives_left_out,
     unlabeled_left_out,
 )
-from fewlabels.positive_unlabelled.losses import solve_double_hinge
+from fewlabels.positive_unlabelled.training import solve_double_hinge
 from fewlabels.tables.columns.schema import Schema
 from fewlabels.tables.models.files import describe, load_model, save_model
 

@@ -8,7 +8,7 @@ from reference import kernel_matrix
 from reference.pu import clouds, regularised_risk, smallest_risk
 
 from fewlabels import PUSVM, PUEnsemble
-from fewlabels.positive_unlabelled.propensity import effective_size
+from fewlabels.positive_unlabelled.propensity_weights import effective_size
 
 
 def biased(rng, n=400, *, distance=1.5, one_sample=False):

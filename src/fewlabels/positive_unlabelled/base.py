@@ -22,7 +22,7 @@ from ..rows.validation import fit_rows
 from .data import PUData
 from .fitted import PUSVMFit
 from .leave_one_out import positives_left_out, unlabeled_left_out
-from .propensity import propensity_weights
+from .propensity_weights import propensity_weights
 from .rows import PURows, ShardedPURows
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.

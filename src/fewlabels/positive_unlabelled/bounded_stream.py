@@ -9,8 +9,8 @@ from ..kernels import centered
 from ..rows.row_store import SavedStream, reached
 from ..solvers import Status
 from .data import PUData
-from .losses import bounded_problem, bounded_solution
 from .rows import PURows
+from .training import bounded_problem, bounded_solution
 
 
 class BoundedPUStream(SavedStream):

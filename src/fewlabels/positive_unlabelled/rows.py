@@ -16,9 +16,9 @@ from ..rows.shards import sampled, weights_of
 from ..rows.spec import ProblemSpec, solve_sharded
 from ..solvers.engine.messages import SpreadOf
 from .data import PUData
-from .losses import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from .scores import quantile_cut
+from .training import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
 
 # Rows of either kind that the prior is estimated from, or checked with.
 _POSITIVE, _UNLABELLED = 5_000, 20_000

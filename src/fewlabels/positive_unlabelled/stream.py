@@ -9,9 +9,9 @@ from ..base.training_rows import TrainingRows
 from ..calibration.leave_one_out import distinct, loo_decisions
 from ..problem import RowPenalties
 from .data import PUData, exact_sum
-from .losses import double_hinge_solution
 from .problem import kinds
 from .rows import PURows
+from .training import double_hinge_solution
 
 # Sums over positive rows are computed afresh once this share of them is left.
 _LEFT = 0.5

@@ -1,4 +1,4 @@
-"""The losses of a positive-unlabelled SVM: double hinge, one convex problem, and ramp."""
+"""Training a positive-unlabelled SVM: double hinge, one convex problem, and ramp, several."""
 
 from dataclasses import replace
 
