@@ -194,7 +194,7 @@ class Case:
     def _make_labels(self, place, k):
         import pyarrow as pa
 
-        from fewlabels.tables.answers.rows import RowKeys, cells_of
+        from fewlabels.tables.answers.row_keys import RowKeys, cells_of
 
         table = self._table(0)[["a", "b"]]
         table.to_csv(place / "d.csv", index=False)

@@ -21,7 +21,7 @@ from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 from fewlabels.querying import Central, Random, Strategy, Uncertain
 from fewlabels.tables.answers.file import read_answers
-from fewlabels.tables.answers.rows import cells_of
+from fewlabels.tables.answers.row_keys import cells_of
 
 from .conftest import Person
 

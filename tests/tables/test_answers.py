@@ -9,7 +9,7 @@ import pytest
 
 from fewlabels._util.messages import UserError
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile, read_answers, undo_of
-from fewlabels.tables.answers.rows import LabelColumn, RowKeys, fingerprint
+from fewlabels.tables.answers.row_keys import LabelColumn, RowKeys, fingerprint
 
 ABOUT = {"target": "kind", "classes": ["a", "b"], "seed": "1", "data": "t.csv"}
 

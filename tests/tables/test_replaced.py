@@ -20,7 +20,7 @@ from fewlabels.rows import files as row_files
 from fewlabels.rows import mapped
 from fewlabels.tables import sources
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
-from fewlabels.tables.answers.rows import RowKeys
+from fewlabels.tables.answers.row_keys import RowKeys
 from fewlabels.tables.models import files
 from fewlabels.tables.steady import FirstLook, identity_of, read_whole
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._util.messages import UserError, listing, ref, template
-from ..tables.answers.rows import RowKeys, cells_of, fingerprint
+from ..tables.answers.row_keys import RowKeys, cells_of, fingerprint
 from ..tables.columns.column import without
 from ..tables.columns.schema import is_beside
 from ..tables.columns.target import count_labels, every_row

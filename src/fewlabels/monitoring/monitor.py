@@ -13,9 +13,9 @@ from .changes import explain
 from .charts import CHARTS, Martingale
 from .class_shift import labelled
 from .false_discovery import LORD, SAFFRON
+from .kept_rows import KeptRows
 from .martingales import bettors
 from .ranks import Ranks, p_values_among
-from .rows import KeptRows
 from .scores import Score, checked, model_of, own_calibration
 
 # Earlier rows that recent ones are compared with, and rows that a chart looks at in one go.

@@ -3,7 +3,7 @@
 import os
 
 from .._util.messages import UserError, ref
-from .answers.rows import LabelColumn
+from .answers.row_keys import LabelColumn
 from .reading.beside import Beside
 from .sources import InMemory, Reading, as_source
 

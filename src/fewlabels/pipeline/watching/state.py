@@ -13,7 +13,7 @@ import numpy as np
 from pandas.util import hash_pandas_object
 
 from ..._util.messages import UserError, ref
-from ...monitoring.rows import Kept
+from ...monitoring.kept_rows import Kept
 from ...tables.steady import identity_if_any
 
 # An odd multiplier (the golden ratio of 2^64), so that no power of it is zero modulo 2^64.

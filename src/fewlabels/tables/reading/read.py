@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
 from ..answers.file import read_answers
-from ..answers.rows import LabelColumn
+from ..answers.row_keys import LabelColumn
 from ..formats.registry import matrices, usual_extensions
 from ..limits import check_room
 from ..sources import InMemory, Source, as_source
