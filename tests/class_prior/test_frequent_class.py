@@ -36,6 +36,12 @@ def test_the_frequent_class_tells_the_ratio(counts):
     assert held >= 4 and np.mean(widths) < 0.5
 
 
+def test_intervals_have_the_confidence_that_was_passed():
+    X, _, y = rows(1, 0.25, (5, 60))
+    wide, narrow = (label_shift(X, y, confidence=level).intervals[1] for level in (0.9, 0.5))
+    assert wide[0] < narrow[0] <= narrow[1] < wide[1]
+
+
 def test_labels_at_random_keep_their_ratio():
     found = [shares_by_frequent_class(*rows(seed, 0.9, (5, 45))[::2]) for seed in range(8)]
     assert sum(one is not None for one in found) <= 1

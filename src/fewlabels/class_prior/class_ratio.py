@@ -116,7 +116,8 @@ def label_shift(
     their class.
 
     Where nearly all labels are of one of two classes, and a forest separates labelled rows from
-    the others, the share of that class is the class prior that :func:`estimate_prior` finds.
+    the others, the share of that class is the class prior that :func:`estimate_prior` finds,
+    with its number of replicates.
 
     References
     ----------
@@ -256,9 +257,10 @@ def estimated_shares(
     rng = np.random.default_rng(seed)
     rows = _sampled(value_order(X, place, weight), place, rng)
     X, place = X[rows], place[rows]
-    of_frequent = shares_by_frequent_class(X, place, seed) if len(classes) == 2 else None
-    if of_frequent is not None:
-        return of_frequent
+    if len(classes) == 2:
+        found = shares_by_frequent_class(X, place, seed, confidence=confidence)
+        if found is not None:
+            return found
     fold = label_folds(X, place, _FOLDS)
     for number, name in enumerate(classes):
         if not np.any(fold[place == number] >= 0):

@@ -137,8 +137,8 @@ def probability_at_random(
     -------
     float
         Against labels of which somebody wanted equally many of each class, and against any other
-        numbers of labels, all of which are equally probable. Rows of a random sample are told
-        apart by a standard normal number of errors, others by one with a half-normal mean. Where
+        numbers of labels, all of which are equally probable. Rows of a random sample differ
+        by a standard normal number of errors, others by one with a half-normal mean. Where
         this favours a random sample nothing is said: classes that look alike do as well.
     """
     n, n_classes = int(counts.sum()), len(counts)

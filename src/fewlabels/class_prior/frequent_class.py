@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._util.deadline import ENDLESS, Deadline
 from ..rows.row_order import value_order
-from .estimate import estimate_within
+from .estimate import estimate_within, interval_of
 from .labelled_rows import errors_apart
 from .uncertainty import is_determined
 
@@ -38,7 +38,7 @@ class SharesOfTwo(NamedTuple):
     shares : ndarray of shape (2,)
         The estimate.
     intervals : ndarray of shape (2, 2)
-        Ends of 90 % intervals.
+        Ends of the intervals.
     replicates : ndarray of shape (n_bootstrap, 2)
         Estimates from bootstrap samples.
     """
@@ -49,7 +49,11 @@ class SharesOfTwo(NamedTuple):
 
 
 def shares_by_frequent_class(
-    X: Any, place: NDArray[np.intp], seed: int = 0, deadline: Deadline = ENDLESS
+    X: Any,
+    place: NDArray[np.intp],
+    seed: int = 0,
+    deadline: Deadline = ENDLESS,
+    confidence: float = 0.9,
 ) -> SharesOfTwo | None:
     """Estimate the class ratio from the class that has nearly all labels.
 
@@ -63,6 +67,8 @@ def shares_by_frequent_class(
         Of the forests and the bootstrap.
     deadline : Deadline
         With little time, rows are sampled.
+    confidence : float, default=0.9
+        Nominal coverage of each interval, in (0, 1).
 
     Returns
     -------
@@ -84,7 +90,8 @@ def shares_by_frequent_class(
     if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
         return None
     replicates = _of_both(found.replicates, frequent)
-    intervals = np.sort(_of_both(np.array([found.low, found.high]), frequent).T, axis=1)
+    ends = interval_of(found.prior, found.replicates, confidence, np.sum(place < 0))
+    intervals = np.sort(_of_both(np.array(ends), frequent).T, axis=1)
     return SharesOfTwo(_of_both(np.array(found.prior), frequent), intervals, replicates)
 
 

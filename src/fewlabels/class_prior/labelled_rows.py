@@ -1,6 +1,6 @@
 """How well a forest tells labelled rows from unlabelled ones.
 
-Labelled rows that are a random sample of all rows can't be told from the others.
+Labelled rows that are a random sample of all rows can't be separated from the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SCATTER = 1.2
 
 
 def errors_apart(X: Any, y: NDArray[np.intp]) -> float:
-    """By how many standard errors labelled rows are told from unlabelled ones (y = -1).
+    """By how many standard errors labelled rows differ from unlabelled ones (y = -1).
 
     Copies count once. 0 with few rows, or with a great many columns.
     """

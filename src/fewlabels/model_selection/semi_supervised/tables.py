@@ -130,8 +130,8 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     )
 
 
-def _ratio_of_skewed(X, y, unlabeled, search):
-    """The same where nearly all labels are of one class, and look unlike the other rows."""
+def _ratio_of_skewed(X, y, unlabeled, search) -> tuple[ClassRatio | None, str]:
+    """Return the ratio and words on it if nearly all labels are of one class and look unlike."""
     label, classes, _ = read_semi_labels(y, unlabeled)
     found = shares_by_frequent_class(X, places_of(label, len(classes)), search.seed)
     if found is None:

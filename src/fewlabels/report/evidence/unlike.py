@@ -94,7 +94,8 @@ def unlike_rest(
     n_labelled = int(np.sum(y_kept >= 0))
     if n_labelled < _FEWEST or len(kept) < 2 * n_labelled:
         return None
-    if _takes_too_long(len(kept), X.shape[1], deadline):
+    seconds = _SECONDS + _SECONDS_PER_NUMBER * len(kept) * float(np.sqrt(X.shape[1]))
+    if deadline.left() < seconds > _ALWAYS or len(kept) * X.shape[1] > _MOST_NUMBERS:
         deadline.cut.append(_NO_TIME)
         return None
     of_forest = _weighted(looks_labelled(X[kept], y_kept), y_kept, draws)
@@ -141,11 +142,6 @@ def unlike_positives(rows: Any, y: NDArray[np.intp], dates: Collection[str] = ()
         if is_block:
             return Unlike(0.5 + outside / 2.0, name, True, True)
     return None
-
-
-def _takes_too_long(n_rows: int, n_columns: int, deadline: Deadline) -> bool:
-    seconds = _SECONDS + _SECONDS_PER_NUMBER * n_rows * float(np.sqrt(n_columns))
-    return deadline.left() < seconds > _ALWAYS or n_rows * n_columns > _MOST_NUMBERS
 
 
 # -- rows ----------------------------------------------------------------------------------------
