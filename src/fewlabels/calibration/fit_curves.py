@@ -316,7 +316,9 @@ def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, 
     return curves
 
 
-def softmax_slopes(scores, place, weights, usual):
+def softmax_slopes(
+    scores: Floats, place: npt.NDArray[np.intp], weights: Floats, usual: float
+) -> tuple[Floats, Floats]:
     """Slopes and intercepts of greatest posterior density for several weightings of the rows.
 
     Newton's method on log slope s and intercepts b of
@@ -348,7 +350,8 @@ def softmax_slopes(scores, place, weights, usual):
     if len(weights) > several:
         parts = np.split(weights, range(several, len(weights), several))
         found = [softmax_slopes(scores, place, part, usual) for part in parts]
-        return tuple(np.concatenate(one) for one in zip(*found, strict=True))
+        slopes, intercepts = (np.concatenate(one) for one in zip(*found, strict=True))
+        return slopes, intercepts
     hit = (np.arange(n_classes) == place[:, None]) * 1.0
     at = np.zeros((len(weights), 1 + n_classes))
     at[:, 0] = usual
