@@ -30,7 +30,11 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, PUEnsemble, tune
 from fewlabels._util.deadline import ENDLESS
-from fewlabels.baselines.methods import decision_of, few_label_methods, pu_methods
+from fewlabels.baselines.methods import (
+    decision_of,
+    positive_unlabelled_methods,
+    semi_supervised_methods,
+)
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.positive_unlabelled import comparison as of_positives
 from fewlabels.model_selection.semi_supervised import comparison as of_classes
@@ -129,11 +133,13 @@ def fitted(kind, k, X, y, seconds):
 
 
 def pu_rivals(seed):
-    return [one for one in pu_methods(seed) if "forest" not in one.name or not QUICK]
+    return [
+        one for one in positive_unlabelled_methods(seed) if "forest" not in one.name or not QUICK
+    ]
 
 
 def few_label_rivals(seed):
-    return [one for one in few_label_methods(seed) if "several" not in one.name or not QUICK]
+    return [one for one in semi_supervised_methods(seed) if "several" not in one.name or not QUICK]
 
 
 def noise(repeats, seconds, kinds):
@@ -274,7 +280,10 @@ if __name__ == "__main__":
         POSITIVES = LABELS = (options.labels,) * 2
     if QUICK:
         options.seconds = 0.0
-        of_positives.pu_methods, of_classes.few_label_methods = pu_rivals, few_label_rivals
+        of_positives.positive_unlabelled_methods, of_classes.semi_supervised_methods = (
+            pu_rivals,
+            few_label_rivals,
+        )
     warnings.simplefilter("ignore")
     if "noise" in options.part:
         noise(options.repeats, options.seconds, options.kinds)

@@ -98,7 +98,7 @@ def few_trees(monkeypatch):
         return known._replace(make=lambda seed: known.make(seed).set_params(n_estimators=20))
 
     tables = methods.ONE_CLASS_METHODS, methods.POSITIVE_UNLABELLED_METHODS
-    for table in (*tables, methods.FEW_LABELS_METHODS):
+    for table in (*tables, methods.SEMI_SUPERVISED_METHODS):
         for name, known in list(table.items()):
             if "n_estimators" in known.make(0).get_params():
                 monkeypatch.setitem(table, name, smaller(known))

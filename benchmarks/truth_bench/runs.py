@@ -13,7 +13,11 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from fewlabels import fit_table
-from fewlabels.baselines.methods import decision_of, few_label_methods, pu_methods
+from fewlabels.baselines.methods import (
+    decision_of,
+    positive_unlabelled_methods,
+    semi_supervised_methods,
+)
 from fewlabels.class_prior import estimate_prior
 from fewlabels.metrics import calibration_error
 
@@ -93,7 +97,7 @@ def run_positives(case: Case, budget: float) -> dict:
                 signal["area"], signal["low"], signal["high"], implied
             )
         own = []
-        for method in pu_methods(0):
+        for method in positive_unlabelled_methods(0):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model = clone(method.estimator).fit(X, (np.arange(len(X)) < n_known).astype(int))
@@ -127,7 +131,7 @@ def run_classes(case: Case, budget: float) -> dict:
     facts = outcome(training, budget) | {"intervals": intervals, "accuracy": right}
     own = []
     labels = np.where(is_known, truth.astype(int), -1)
-    for method in few_label_methods(0):
+    for method in semi_supervised_methods(0):
         rows = is_known if method.trains_on == "labels" else slice(None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

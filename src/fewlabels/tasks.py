@@ -6,9 +6,9 @@ from inspect import signature
 from .base.task import Method
 from .one_class.task import ONE_CLASS
 from .positive_unlabelled.task import POSITIVE_UNLABELLED
-from .semi_supervised.task import CLASSIFICATION
+from .semi_supervised.task import SEMI_SUPERVISED
 
-TASKS = (ONE_CLASS, POSITIVE_UNLABELLED, CLASSIFICATION)
+TASKS = (ONE_CLASS, POSITIVE_UNLABELLED, SEMI_SUPERVISED)
 
 
 def _methods(are_baselines):

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, PUEnsemble
-from fewlabels.baselines import FewLabelsBaseline, PUBaseline
+from fewlabels.baselines import PUBaseline, SemiSupervisedBaseline
 from fewlabels.metrics import pu_auc
 from fewlabels.model_selection import LabeledKFold
 
@@ -54,7 +54,7 @@ def test_cross_validation_of_few_labels(few):
     X, y, _ = few
     assert cross_val_score(S3VM(), X, y, cv=3).min() > 0.9
     assert cross_val_score(S3VM(), X, y, cv=LabeledKFold(3)).min() > 0.9
-    model = make_pipeline(StandardScaler(), FewLabelsBaseline("logistic"))
+    model = make_pipeline(StandardScaler(), SemiSupervisedBaseline("logistic"))
     assert cross_val_score(model, X, y, cv=3).min() > 0.9
     search = GridSearchCV(S3VM(), {"gamma": [1e-2, 1e3]}, cv=3).fit(X, y)
     assert search.best_params_ == {"gamma": 1e-2} and search.best_score_ > 0.9

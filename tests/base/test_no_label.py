@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from fewlabels import PUSVM, S3VM
-from fewlabels.baselines import FewLabelsBaseline
+from fewlabels.baselines import SemiSupervisedBaseline
 from fewlabels.class_prior import label_shift, split_labels
 from fewlabels.data.labels.semi_supervised import is_labelled, read_known_labels, read_semi_labels
 from fewlabels.model_selection import LabeledKFold
@@ -82,7 +82,7 @@ def test_every_reader_has_one_definition_of_no_label(name, make, classes):
 @pytest.mark.parametrize("make", [TEXTS["empty in an array"], TEXTS["NaN in a list"]])
 def test_estimators_learn_from_rows_without_a_label(make):
     y, truth = make(), np.array(list("abc"))[PLACE]
-    for model in (S3VM(), FewLabelsBaseline("logistic")):
+    for model in (S3VM(), SemiSupervisedBaseline("logistic")):
         assert model.fit(X, y).classes_.tolist() == list("abc")
         assert set(model.predict(X)) <= set("abc")
         assert model.score(X, y) == np.mean(model.predict(X)[KNOWN] == truth[KNOWN])
@@ -115,7 +115,7 @@ def test_the_usual_mark_next_to_missing_values_is_refused(classes, blank):
     for given in (y, np.array(y, dtype=object)):
         for read in (
             lambda y: S3VM().fit(X, y),
-            lambda y: FewLabelsBaseline("logistic").fit(X, y),
+            lambda y: SemiSupervisedBaseline("logistic").fit(X, y),
             lambda y: S3VM().partial_fit(X, y, classes=[0, 1, 2]),
             lambda y: next(LabeledKFold(2).split(X, y)),
             lambda y: label_shift(X, y),

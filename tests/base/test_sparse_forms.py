@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble, tune
-from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline, PUBaseline
+from fewlabels.baselines import OneClassBaseline, PUBaseline, SemiSupervisedBaseline
 from fewlabels.class_prior import (
     DEDPUL,
     KM2,
@@ -107,7 +107,7 @@ MODELS = [
     (S3VM(kernel="poly", degree=2), "several"),
     (OneClassBaseline(method="neighbours"), None),
     (PUBaseline(method="pu-logistic"), "positive"),
-    (FewLabelsBaseline(method="logistic"), "few"),
+    (SemiSupervisedBaseline(method="logistic"), "few"),
     (PUSVMCV(prior=0.3, lams=[0.01, 0.1], cv=2), "positive"),
 ]
 

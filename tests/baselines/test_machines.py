@@ -9,19 +9,19 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels._util.messages import UserError
-from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline, PUBaseline
+from fewlabels.baselines import OneClassBaseline, PUBaseline, SemiSupervisedBaseline
 from fewlabels.baselines._base import fitted_quietly
 from fewlabels.baselines.methods import (
-    FEW_LABELS_METHODS,
     ONE_CLASS_METHODS,
     POSITIVE_UNLABELLED_METHODS,
+    SEMI_SUPERVISED_METHODS,
     decision_of,
 )
 from fewlabels.inspection import explain
 from fewlabels.one_class.task import ONE_CLASS
 from fewlabels.onnx import to_onnx
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
-from fewlabels.semi_supervised.task import CLASSIFICATION
+from fewlabels.semi_supervised.task import SEMI_SUPERVISED
 from fewlabels.tables.columns.schema import Schema
 from fewlabels.tables.models.files import describe, load_model, save_model, trusted_types
 from fewlabels.tasks import MACHINES, machine_class, task_of
@@ -31,7 +31,7 @@ from fewlabels.tasks import MACHINES, machine_class, task_of
     [
         OneClassBaseline("neighbours"),
         PUBaseline("pu-logistic", prior=0.3),
-        FewLabelsBaseline("logistic"),
+        SemiSupervisedBaseline("logistic"),
     ]
 )
 def test_scikit_learn(estimator, check):
@@ -50,7 +50,7 @@ def labels_of(kind, truth, rng):
     """Labels as a machine takes them: none, forty positives, thirty of two classes."""
     if kind is POSITIVE_UNLABELLED:
         return (np.arange(len(truth)) < 40).astype(int)
-    if kind is CLASSIFICATION:
+    if kind is SEMI_SUPERVISED:
         y = np.full(len(truth), -1)
         some = rng.choice(len(truth), 30, replace=False)
         y[some] = truth[some]
@@ -70,7 +70,7 @@ def fitted(name, rows, sparse=False):
 
 
 def test_every_method_is_a_machine_of_the_same_name_and_title():
-    known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **FEW_LABELS_METHODS}
+    known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **SEMI_SUPERVISED_METHODS}
     assert {name: one.name for name, one in known.items()} == {
         name: MACHINES[name].title for name in BASELINES
     }
@@ -81,7 +81,7 @@ def test_every_method_is_a_machine_of_the_same_name_and_title():
 @pytest.mark.parametrize("name", BASELINES)
 def test_values_are_those_of_scikit_learn(rows, name):
     machine, y, new = fitted(name, rows)
-    known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **FEW_LABELS_METHODS}[name]
+    known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **SEMI_SUPERVISED_METHODS}[name]
     theirs, X = known.make(np.random.RandomState(0).randint(2**31 - 1)), rows[0]
     if known.trains_on == "labels":
         X, y = X[y >= 0], y[y >= 0]
@@ -104,7 +104,7 @@ def test_values_are_those_of_scikit_learn(rows, name):
 @pytest.mark.parametrize("name", BASELINES)
 def test_model_files_hold_plain_arrays_only(rows, name, tmp_path):
     machine, _, new = fitted(name, rows)
-    training = {"classes": ["a", "b"]} if task_of(name) is CLASSIFICATION else {}
+    training = {"classes": ["a", "b"]} if task_of(name) is SEMI_SUPERVISED else {}
     metadata = describe(name, {}, Schema("dense", 4), training)
     assert metadata["format_version"] == 1
     save_model(tmp_path / "m", make_pipeline(StandardScaler().fit(rows[0]), machine), metadata)
@@ -166,7 +166,7 @@ def test_three_classes(name, seed):
     place = np.repeat([0, 1, 2], 40)
     X = rng.normal(size=(120, 2)) + 4.0 * np.column_stack([place == 1, place == 2])
     y = np.where(np.arange(120) % 4 == 0, np.array(["a", "b", "c"], object)[place], None)
-    machine = FewLabelsBaseline(name).fit(X, y)
+    machine = SemiSupervisedBaseline(name).fit(X, y)
     assert machine.decision_function(X).shape == (120, 3)
     assert np.mean(machine.predict(X) == np.array(["a", "b", "c"])[place]) > 0.9
     np.testing.assert_allclose(machine.predict_proba(X).sum(axis=1), 1.0, atol=1e-12)
@@ -176,7 +176,7 @@ def test_three_classes(name, seed):
 def test_one_label_of_a_class_gives_no_probabilities(rows):
     y = np.full(240, -1)
     y[[0, 1, 200]] = 1, 1, 0
-    machine = FewLabelsBaseline().fit(rows[0], y)
+    machine = SemiSupervisedBaseline().fit(rows[0], y)
     assert not machine.has_curve_ and len(machine.predict(rows[2])) == 50
     with pytest.raises(ValueError, match="label a second one"):
         machine.predict_proba(rows[2])
@@ -207,7 +207,7 @@ def test_explained_and_not_exported(rows):
 def test_without_calibration_decisions_are_the_same(rng, method):
     X = rng.normal(size=(60, 3))
     y = np.where(np.arange(60) < 30, (X[:, 0] > 0).astype(int), -1)
-    machine = FewLabelsBaseline(method).fit(X, y)
+    machine = SemiSupervisedBaseline(method).fit(X, y)
     alone = machine.uncalibrated()
     assert not hasattr(alone, "classes_") and alone.get_params() == machine.get_params()
     alone.fit(X, y)

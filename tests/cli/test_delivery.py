@@ -9,13 +9,13 @@ import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, fit_table
 from fewlabels.baselines import PUBaseline
-from fewlabels.baselines.methods import ComparedMethod, pu_methods
+from fewlabels.baselines.methods import ComparedMethod, positive_unlabelled_methods
 from fewlabels.model_selection import BaselineComparison, compare_with_baselines
 from fewlabels.model_selection.comparison.measured import Measured
 from fewlabels.model_selection.comparison.run import Scores
 from fewlabels.model_selection.positive_unlabelled import comparison as positive_unlabelled
 from fewlabels.model_selection.positive_unlabelled.comparison import candidates
-from fewlabels.model_selection.semi_supervised import comparison as classification
+from fewlabels.model_selection.semi_supervised import comparison as semi_supervised
 from fewlabels.pipeline.training import comparison as delivery
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
 from fewlabels.tables.models.files import load_model, read_metadata
@@ -306,7 +306,11 @@ def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, ma
     truth = np.arange(240) < 80
     table = pd.DataFrame(rng.normal(size=(240, 3)) + 2.0 * truth[:, None], columns=list("abc"))
     table["kind"] = np.where(np.arange(240) < 40, "yes", "")
-    monkeypatch.setattr(positive_unlabelled, "pu_methods", lambda seed: pu_methods(seed)[:1])
+    monkeypatch.setattr(
+        positive_unlabelled,
+        "positive_unlabelled_methods",
+        lambda seed: positive_unlabelled_methods(seed)[:1],
+    )
     monkeypatch.setattr(positive_unlabelled, "_FOLDS", 2)
     monkeypatch.setattr(positive_unlabelled, "_REPEATS", 1)
     compare = compare_with_baselines
@@ -354,7 +358,7 @@ def test_a_stored_comparison_holds_no_rows(comparison):
 
 def test_labels_are_held_out_several_times(monkeypatch, table):
     # Five folds alone leave intervals that hold nearly everything.
-    monkeypatch.setattr(classification, "few_label_methods", lambda seed: [])
+    monkeypatch.setattr(semi_supervised, "semi_supervised_methods", lambda seed: [])
     X = table.drop(columns="kind").to_numpy()
     y = np.where(np.arange(400) < 240, np.arange(400) % 2, -1)
     assert compare_with_baselines(S3VM(), X, y, time_budget=60).folds in (10, 15)

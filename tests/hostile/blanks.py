@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from fewlabels import PUSVM, S3VM, fit_table
 from fewlabels._util.messages import UserError
-from fewlabels.baselines import FewLabelsBaseline
+from fewlabels.baselines import SemiSupervisedBaseline
 from fewlabels.class_prior import split_labels
 from fewlabels.data.labels.semi_supervised import is_labelled, read_semi_labels
 from fewlabels.labelling.session import Session
@@ -137,7 +137,7 @@ def _memory(rng):
             require(set(tested) == set(np.flatnonzero(labelled)), "folds hold other rows")
         except ValueError as error:
             require("folds" in str(error), str(error))
-        for model in (S3VM(), FewLabelsBaseline("logistic")):
+        for model in (S3VM(), SemiSupervisedBaseline("logistic")):
             model.fit(X, y)
             require(list(model.classes_) == list(found), f"{model} has {model.classes_}")
         return None

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
-from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline
+from fewlabels.baselines import OneClassBaseline, SemiSupervisedBaseline
 from fewlabels.monitoring import Monitor
 
 from .rows import plain_rows
@@ -38,7 +38,7 @@ MODELS = {
     "SVDDEnsemble": lambda: SVDDEnsemble(n_bags=10, n_jobs=1, random_state=0),
     "PUEnsemble": lambda: PUEnsemble(0.4, n_bags=3, n_jobs=1, random_state=0),
     "OneClassBaseline": lambda: OneClassBaseline("neighbours"),
-    "FewLabelsBaseline": lambda: FewLabelsBaseline("spreading"),
+    "SemiSupervisedBaseline": lambda: SemiSupervisedBaseline("spreading"),
     "Monitor": lambda: None,
 }
 _OF_ROWS = ("partial_fit", "forget", "slowly", "fit")
@@ -60,7 +60,7 @@ class Case:
         drawn = str(rng.choice(list(MODELS)))
         self.name = name or drawn
         self.kind = type(MODELS[self.name]())
-        self.two = self.kind in (PUSVM, PUEnsemble, S3VM, FewLabelsBaseline)
+        self.two = self.kind in (PUSVM, PUEnsemble, S3VM, SemiSupervisedBaseline)
         self.X, self.y = self._rows(rng, _N, first=True)
         self.new = plain_rows(rng, 20, 3)[0]
         usable = changes_of(self.name)
@@ -84,7 +84,7 @@ class Case:
         if not self.two:
             return X, None
         known = rng.random(n) < 0.4
-        if self.kind in (S3VM, FewLabelsBaseline):
+        if self.kind in (S3VM, SemiSupervisedBaseline):
             y = np.where(known, side, -1)
             y[:4] = [0, 1, 0, 1] if first else y[:4]
             return X, y

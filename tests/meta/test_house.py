@@ -6,7 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import fewlabels
 
@@ -150,11 +150,6 @@ def test_no_tricks_with_attributes(trees):
                 assert not isinstance(node.value, ast.Attribute | ast.Name), (
                     f"{path}:{node.lineno}"
                 )
-
-
-def test_folders_are_small(trees):
-    count = Counter(path.rpartition("/")[0] for path in trees)
-    assert {folder: n for folder, n in count.items() if n > 20} == {}
 
 
 def test_files_are_told_apart_by_folders(trees):

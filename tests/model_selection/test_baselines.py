@@ -24,7 +24,7 @@ from fewlabels.model_selection.comparison.measured import _table, why_none
 from fewlabels.model_selection.comparison.run import Scores, folds_in_words
 from fewlabels.model_selection.one_class import comparison as baselines_one_class
 from fewlabels.model_selection.positive_unlabelled import comparison as baselines_pu
-from fewlabels.model_selection.semi_supervised import comparison as baselines_few_labels
+from fewlabels.model_selection.semi_supervised import comparison as semi_supervised_comparison
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -56,8 +56,8 @@ def recorder(monkeypatch):
     """The baselines replaced by one recorder; few repeats."""
     Recorder.seen = []
     for module, name in [
-        (baselines_few_labels, "few_label_methods"),
-        (baselines_pu, "pu_methods"),
+        (semi_supervised_comparison, "semi_supervised_methods"),
+        (baselines_pu, "positive_unlabelled_methods"),
         (baselines_one_class, "one_class_methods"),
     ]:
         monkeypatch.setattr(module, name, lambda seed: [ComparedMethod("recorder", Recorder())])
@@ -66,7 +66,7 @@ def recorder(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _few_repeats(monkeypatch):
-    monkeypatch.setattr(baselines_few_labels, "_MOST_REPEATS", 2)
+    monkeypatch.setattr(semi_supervised_comparison, "_MOST_REPEATS", 2)
     monkeypatch.setattr(baselines_pu, "_REPEATS", 2)
     monkeypatch.setattr(baselines_one_class, "_REPEATS", 1)
 
@@ -275,7 +275,7 @@ def test_verdicts(lines, outcome, worse_than, words):
 def test_a_machine_with_bad_settings_is_called_worse(few, monkeypatch):
     X, y = few
     # Intervals for seven baselines at once need more folds than other tests.
-    monkeypatch.setattr(baselines_few_labels, "_MOST_REPEATS", 5)
+    monkeypatch.setattr(semi_supervised_comparison, "_MOST_REPEATS", 5)
     found = compare_with_baselines(S3VM(gamma=1e4, C_star=1e-6), X, y)
     assert found.outcome == "worse"
     assert all(name in found.verdict for name in found.worse_than)

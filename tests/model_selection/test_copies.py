@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble, tune
-from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline, PUBaseline
+from fewlabels.baselines import OneClassBaseline, PUBaseline, SemiSupervisedBaseline
 from fewlabels.class_prior import estimate_prior
 from fewlabels.model_selection import PUSVMCV, LabeledKFold, compare_with_baselines
 from fewlabels.model_selection.comparison.run import ComparedRows
@@ -69,7 +69,7 @@ def test_estimates_of_the_prior_count_copies_once(rng):
 
 def test_baselines_calibrate_without_copies(copied, rng):
     X, y, _ = copied
-    model = FewLabelsBaseline("svm").fit(X, y)
+    model = SemiSupervisedBaseline("svm").fit(X, y)
     new = model.predict_proba(rng.normal(size=(200, 4)))
     assert np.abs(new[:, 1] - 0.5).mean() < 0.4
     model = OneClassBaseline("mahalanobis", target_fpr=0.1).fit(X)

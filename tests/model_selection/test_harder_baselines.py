@@ -10,9 +10,9 @@ from fewlabels.baselines.methods import (
     RootNeighborDistance,
     TunedForest,
     TunedSpreading,
-    few_label_methods,
     one_class_methods,
-    pu_methods,
+    positive_unlabelled_methods,
+    semi_supervised_methods,
 )
 
 
@@ -51,7 +51,11 @@ def test_the_rank_is_the_root_of_the_rows(rng):
 
 
 def test_they_are_among_the_baselines():
-    names = [m.name for of in (one_class_methods, pu_methods, few_label_methods) for m in of(0)]
+    names = [
+        m.name
+        for of in (one_class_methods, positive_unlabelled_methods, semi_supervised_methods)
+        for m in of(0)
+    ]
     for name in (
         "distance to the root-n-th neighbour",
         "tuned forest, unlabelled as negative",

@@ -19,7 +19,7 @@ from fewlabels.pipeline.training.cost import (
     pace_of,
 )
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
-from fewlabels.semi_supervised.task import CLASSIFICATION
+from fewlabels.semi_supervised.task import SEMI_SUPERVISED
 
 
 def since(seconds):
@@ -131,12 +131,12 @@ def test_rows_that_can_be_encoded():
     assert encodable_rows(200_000, 50, 4.0, 0.0) == 5000
 
 
-@pytest.mark.parametrize("task", [POSITIVE_UNLABELLED, CLASSIFICATION, ONE_CLASS])
+@pytest.mark.parametrize("task", [POSITIVE_UNLABELLED, SEMI_SUPERVISED, ONE_CLASS])
 def test_rows_that_are_drawn(task):
     rng = np.random.default_rng(0)
     y = {
         POSITIVE_UNLABELLED: (np.arange(1000) < 100).astype(int),
-        CLASSIFICATION: np.where(np.arange(1000) < 100, rng.integers(0, 5, 1000), -1),
+        SEMI_SUPERVISED: np.where(np.arange(1000) < 100, rng.integers(0, 5, 1000), -1),
         ONE_CLASS: None,
     }[task]
     rows = drawn(y, 1000, 400, task)
@@ -145,7 +145,7 @@ def test_rows_that_are_drawn(task):
         assert (rows < 100).sum() == 100  # all that have a label
         few = drawn(y, 1000, 40, task)
         assert (few < 100).sum() == 20
-    if task is CLASSIFICATION:
+    if task is SEMI_SUPERVISED:
         assert (np.bincount(y[few[few < 100]], minlength=5) >= 2).all()
     np.testing.assert_array_equal(drawn(y, 1000, 2000, task), np.arange(1000))
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fewlabels import S3VM, fit_table, tune
-from fewlabels import pipeline as jobs
+from fewlabels import S3VM, fit_table, pipeline, tune
 from fewlabels.cli import app
 from fewlabels.inspection import explain
 from fewlabels.model_selection import compare_with_baselines
@@ -84,7 +83,7 @@ def test_from_a_file_to_scores(tmp_path):
     chances = scored[added[2:]]
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     assert np.mean(scored["label"] == truth) > 0.9
-    again = jobs.score(model, frame)
+    again = pipeline.score(model, frame)
     assert again["label"].tolist() == scored["label"].tolist()
     metadata = read_metadata(model)
     assert metadata["format_version"] == 1
@@ -135,13 +134,13 @@ def test_rows_of_a_new_class(tmp_path, before):
     assert training["classes"] == [*QUEUES[:before], "spare, parts"]
     assert training["rows_labeled"]["spare, parts"] == 20
     kept = first | new
-    answers = jobs.score(model, frame[kept])
+    answers = pipeline.score(model, frame[kept])
     assert np.mean(answers["label"] == truth[kept]) > 0.9
     assert "probability spare, parts" in answers
-    pipeline = load_model(model)[0]
-    assert np.all(pipeline[-1].kkt_violation_ < 1e-8)
+    kept_model = load_model(model)[0]
+    assert np.all(kept_model[-1].kkt_violation_ < 1e-8)
     with pytest.raises(Exception, match="already has the class 'billing'"):
-        jobs.update(model, more, new_classes=["billing"])
+        pipeline.update(model, more, new_classes=["billing"])
 
 
 def test_in_a_notebook_with_a_comparison():

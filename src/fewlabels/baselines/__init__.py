@@ -3,8 +3,8 @@
 They are what comparisons compare with. ``fewlabels fit`` delivers one that is clearly better.
 """
 
-from .few_labels import FewLabelsBaseline
 from .one_class import OneClassBaseline
 from .positive_unlabelled import PUBaseline
+from .semi_supervised import SemiSupervisedBaseline
 
-__all__ = ["FewLabelsBaseline", "OneClassBaseline", "PUBaseline"]
+__all__ = ["OneClassBaseline", "PUBaseline", "SemiSupervisedBaseline"]

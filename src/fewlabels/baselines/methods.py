@@ -202,7 +202,7 @@ POSITIVE_UNLABELLED_METHODS = {
     "forest": Known(f"tuned forest, {_AS_NEGATIVE}", _forest(TunedForest)),
 }
 # ... and classifiers of the labels alone, and simple ones that use unlabelled rows.
-FEW_LABELS_METHODS = {
+SEMI_SUPERVISED_METHODS = {
     "logistic": Known(
         "logistic regression, labels only",
         lambda seed: LogisticRegression(max_iter=1000),
@@ -268,15 +268,15 @@ def one_class_methods(seed):
     return [*_methods(ONE_CLASS_METHODS, seed), theirs]
 
 
-def pu_methods(seed):
+def positive_unlabelled_methods(seed):
     """Classifiers that take unlabelled rows for negatives."""
     return _methods(POSITIVE_UNLABELLED_METHODS, seed)
 
 
-def few_label_methods(seed):
+def semi_supervised_methods(seed):
     """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
     majority = ComparedMethod(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
-    return [majority, *_methods(FEW_LABELS_METHODS, seed)]
+    return [majority, *_methods(SEMI_SUPERVISED_METHODS, seed)]
 
 
 def decision_of(estimator, X):

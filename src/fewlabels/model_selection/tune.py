@@ -13,10 +13,10 @@ from ..one_class.task import ONE_CLASS
 from ..rows.validation import check_parameters, check_weight
 from ..tasks import TASKS, estimators_of
 from .one_class.tuning import tune_one_class
-from .positive_unlabelled.tuning import tune_pu
+from .positive_unlabelled.tuning import tune_positive_unlabelled
 from .semi_supervised.graph import tune_with_graph
 from .semi_supervised.tables import is_for_tables, tune_table
-from .semi_supervised.tuning import tune_s3vm
+from .semi_supervised.tuning import tune_semi_supervised
 from .tuning.result import TuningResult
 from .tuning.search import Search
 
@@ -203,10 +203,10 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
 def _choice_of_labels(estimator, X, search):
     """The function that chooses settings by labels."""
     if estimator.task.has_prior:
-        return tune_pu
+        return tune_positive_unlabelled
     if is_for_tables(estimator, X):
         return tune_table
-    return tune_with_graph if search.may_take_graph else tune_s3vm
+    return tune_with_graph if search.may_take_graph else tune_semi_supervised
 
 
 def _check_estimator(estimator, what):

@@ -9,7 +9,7 @@ def _simple(title):
     return Method("OneClassBaseline", title, is_baseline=True)
 
 
-class OneClassClassification(Task):
+class OneClassTask(Task):
     """Learning what rows of one class look like."""
 
     name = "one_class"
@@ -52,4 +52,4 @@ class OneClassClassification(Task):
         return len(counts) == 1 and not n_blank
 
 
-ONE_CLASS = OneClassClassification()
+ONE_CLASS = OneClassTask()

@@ -9,7 +9,7 @@ def _simple(title):
     return Method("PUBaseline", title, is_baseline=True)
 
 
-class PositiveUnlabelled(Task):
+class PositiveUnlabelledTask(Task):
     """Finding more rows of one class among unlabelled ones."""
 
     name = "positive_unlabelled"
@@ -59,4 +59,4 @@ class PositiveUnlabelled(Task):
         return len(counts) == 1 and n_blank > 0
 
 
-POSITIVE_UNLABELLED = PositiveUnlabelled()
+POSITIVE_UNLABELLED = PositiveUnlabelledTask()

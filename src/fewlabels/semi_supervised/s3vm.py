@@ -22,7 +22,7 @@ from . import reading
 from .calibrator import Calibrator
 from .certifier import Certifier
 from .data import S3VMData
-from .task import CLASSIFICATION
+from .task import SEMI_SUPERVISED
 from .trainer import Trainer
 from .updater import TrainingRecord, warn_of_training
 from .updates import UpdatableS3VM
@@ -240,7 +240,7 @@ class S3VM(UpdatableS3VM):
     array([1])
     """
 
-    task = CLASSIFICATION
+    task = SEMI_SUPERVISED
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],

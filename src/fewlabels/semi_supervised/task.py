@@ -6,10 +6,10 @@ from ..base.task import Method, Task
 
 
 def _simple(title):
-    return Method("FewLabelsBaseline", title, is_baseline=True)
+    return Method("SemiSupervisedBaseline", title, is_baseline=True)
 
 
-class Classification(Task):
+class SemiSupervisedTask(Task):
     """Classifying rows from a few labels of several classes."""
 
     name = "semi_supervised"
@@ -63,4 +63,4 @@ class Classification(Task):
         return f"{100.0 * score:.1f} %"
 
 
-CLASSIFICATION = Classification()
+SEMI_SUPERVISED = SemiSupervisedTask()

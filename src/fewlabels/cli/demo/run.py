@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
-from ... import pipeline as jobs
+from ... import pipeline
 from ...pipeline.options.flags import flags
 from ...pipeline.words import gap, number
 from ...tables.atomic import replacing
@@ -83,7 +83,7 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     scale = "" if split.scale else " --no-scale"
     command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
     say(f"$ {command}")
-    summary = jobs.train_file(
+    summary = pipeline.train_file(
         train_file,
         model,
         report=report,
@@ -96,7 +96,7 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
         **chosen,
     )
     say(f"$ fewlabels predict {model} {test_file} -o {scored}")
-    jobs.score_file(model, test_file, scored, observer=Quiet())
+    pipeline.score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]
     kept = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
     quality = _quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal)

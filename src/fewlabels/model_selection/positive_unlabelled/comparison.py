@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ...baselines.methods import ComparedMethod, beside, decision_of, pu_methods
+from ...baselines.methods import ComparedMethod, beside, decision_of, positive_unlabelled_methods
 from ...class_prior import estimate_prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...positive_unlabelled.base import prior_of
@@ -118,7 +118,7 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     enough = 2 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
         method._replace(folds_to_lead=enough) if method.machine == _SMOOTH else method
-        for method in pu_methods(seed)
+        for method in positive_unlabelled_methods(seed)
     )
     options: dict[str, Any] = {"prior": prior, "random_state": seed}
     free: dict[str, Any] = {"fits": _OWN_FITS, "folds_to_lead": enough}

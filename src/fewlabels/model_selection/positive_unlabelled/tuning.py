@@ -40,7 +40,7 @@ _NONE = ("; none is better.", "; none is better by more than a standard error.")
 _AROUND = (1.0, 0.25, 4.0)
 
 
-def tune_pu(estimator, X, y, weight, search):
+def tune_positive_unlabelled(estimator, X, y, weight, search):
     """The best of a grid by the score of held-out positive and unlabelled rows."""
     positive, classes = split_labels(y, estimator.pos_label)
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)

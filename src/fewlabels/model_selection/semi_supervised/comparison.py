@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ...baselines.methods import MAJORITY, beside, few_label_methods
+from ...baselines.methods import MAJORITY, beside, semi_supervised_methods
 from ...data.labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
 from ..comparison.measured import Measured
@@ -66,7 +66,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     ratio = getattr(model, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
         model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
-    methods = beside(model, few_label_methods(rng.randint(2**31 - 1)))
+    methods = beside(model, semi_supervised_methods(rng.randint(2**31 - 1)))
 
     def evaluate(method, fold, train, test):
         known = ~np.isnan(coded[train])

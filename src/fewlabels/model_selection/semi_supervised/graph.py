@@ -16,7 +16,7 @@ from ...kernels.width import resolve_gamma, rule_for
 from ...rows.grouped_folds import WholeGroups, count_once, kinds_of_groups, take_groups
 from ...semi_supervised.reading import follows_labels
 from ..tuning.search import Plan
-from .tuning import CURVE, tune_s3vm
+from .tuning import CURVE, tune_semi_supervised
 
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
@@ -46,7 +46,7 @@ def tune_with_graph(estimator, X, y, weight, search):
     """The plan for an S3VM: its kernel with a graph where that is better, or else as without."""
     chosen, told, table = choose_graph(estimator, X, y, weight, search)
     if chosen is None:
-        plan = tune_s3vm(estimator, X, y, weight, search)
+        plan = tune_semi_supervised(estimator, X, y, weight, search)
         return plan._replace(reason=plan.reason + told)
     told += f" The kernel is deformed by it: {chosen}."
     return Plan({"kernel": chosen}, told.strip() + search.ended_early, table, CURVE)

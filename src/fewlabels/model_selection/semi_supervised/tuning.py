@@ -50,7 +50,7 @@ _ALONE = "SVM, labels only"
 CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
-def tune_s3vm(estimator, X, y, weight, search):
+def tune_semi_supervised(estimator, X, y, weight, search):
     """The best of a grid where it is better than what was given by more than chance."""
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
     coded = places_of(label, len(classes)).astype(float)

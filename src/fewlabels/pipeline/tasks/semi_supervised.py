@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 from ..._util.messages import UserError, listing, quoted, ref
 from ...positive_unlabelled.task import POSITIVE_UNLABELLED
-from ...semi_supervised.task import CLASSIFICATION
+from ...semi_supervised.task import SEMI_SUPERVISED
 from ...tables.columns import target as rows_of
 from ...tables.columns.column import number_text
 from ..answers import Answer, ClassAnswer
@@ -55,7 +55,7 @@ def _name(key):
 
 def choose(why, options, n_known, n_rows, seconds):
     """The method for several classes."""
-    return Choice(CLASSIFICATION.usual, why)
+    return Choice(SEMI_SUPERVISED.usual, why)
 
 
 def why_tuned(tuning):

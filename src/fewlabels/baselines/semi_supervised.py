@@ -14,15 +14,15 @@ from ..calibration.curve import class_of
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes
 from ..data.labels.semi_supervised import places_of, read_semi_labels
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
-from ..semi_supervised.task import CLASSIFICATION
+from ..semi_supervised.task import SEMI_SUPERVISED
 from ._base import Baseline, fitted_quietly
-from .methods import FEW_LABELS_METHODS
+from .methods import SEMI_SUPERVISED_METHODS
 from .values import value_of
 
 _FOLDS = 10
 
 
-class FewLabelsBaseline(ClassifierMixin, Baseline):
+class SemiSupervisedBaseline(ClassifierMixin, Baseline):
     """A simple classifier of a few labels, with or without the unlabelled rows.
 
     Use it to compare :class:`fewlabels.S3VM` with an SVM, trees, self-training or label spreading.
@@ -60,15 +60,15 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
     Examples
     --------
     >>> import numpy as np
-    >>> from fewlabels.baselines import FewLabelsBaseline
+    >>> from fewlabels.baselines import SemiSupervisedBaseline
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [-1.5], [1.5]])
     >>> y = np.array([0, 0, 1, 1, -1, -1])
-    >>> FewLabelsBaseline("logistic").fit(X, y).transduction_
+    >>> SemiSupervisedBaseline("logistic").fit(X, y).transduction_
     array([0, 0, 1, 1, 0, 1])
     """
 
-    task = CLASSIFICATION
-    _known = FEW_LABELS_METHODS
+    task = SEMI_SUPERVISED
+    _known = SEMI_SUPERVISED_METHODS
     probability: str | None = "sigmoid"
 
     def __init__(self, method="logistic", unlabeled=-1, random_state=None, n_jobs=None):
