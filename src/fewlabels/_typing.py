@@ -1,0 +1,25 @@
+"""Names of the types that signatures use most.
+
+Types say what an array holds, and docstrings say its shape. ``...Like`` is what users may pass;
+the others are what is left once it has been checked.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+# Kernel values and rows may have single precision.
+RealArray: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+ObjectArray: TypeAlias = npt.NDArray[np.object_]
+AnyArray: TypeAlias = npt.NDArray[Any]
+# Rows of numbers after they have been checked.
+RowMatrix: TypeAlias = npt.NDArray[Any] | sparse.csr_array
+# Rows, labels and weights as users pass them, data frames and series included.
+MatrixLike: TypeAlias = npt.ArrayLike | sparse.sparray | sparse.spmatrix
+VectorLike: TypeAlias = npt.ArrayLike
+RandomStateLike: TypeAlias = int | np.random.RandomState | np.random.Generator | None
