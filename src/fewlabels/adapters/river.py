@@ -1,7 +1,11 @@
 """A semi-supervised SVM as a classifier of the library river."""
 
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeAlias
+
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .._util.extras import require
 from ..base.locking import consistent
 from ..calibration.curve import class_of
@@ -15,6 +19,7 @@ except ImportError:  # said when a model is created
 
 # Columns kept free for names to come, at least.
 _SPARE = 8
+Features: TypeAlias = Mapping[Hashable, Any]
 
 
 class S3VMClassifier(Classifier or object):  # type: ignore[misc]
@@ -68,17 +73,17 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
 
     def __init__(
         self,
-        C=10.0,
-        C_star=5.0,
-        balance=True,
-        kernel="rbf",
-        gamma="auto",
-        degree=3,
-        coef0=1.0,
-        window=None,
-        window_labeled=None,
-        consolidate=True,
-    ):
+        C: float = 10.0,
+        C_star: float = 5.0,
+        balance: bool | float = True,
+        kernel: str = "rbf",
+        gamma: str | float = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        window: int | None = None,
+        window_labeled: int | None = None,
+        consolidate: bool = True,
+    ) -> None:
         if Classifier is None:
             require("S3VMClassifier", "river", otherwise="use S3VM.partial_fit without it")
         for name, size in (("window", window), ("window_labeled", window_labeled)):
@@ -94,18 +99,18 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         self.window = window
         self.window_labeled = window_labeled
         self.consolidate = consolidate
-        self.model = None
-        self._columns = {}  # by name; column 0 is for names that no row has
-        self._classes = []
+        self.model: S3VM | None = None
+        self._columns: dict[Hashable, int] = {}  # by name; column 0 is for names that no row has
+        self._classes: list[Hashable] = []
 
     @property
-    def _multiclass(self):  # as river asks
+    def _multiclass(self) -> bool:  # as river asks
         return True
 
     # -- learning --------------------------------------------------------------------------
 
     @consistent
-    def learn_one(self, x, y=None):
+    def learn_one(self, x: Features, y: Hashable | None = None) -> None:
         """Add a row, and follow the minimum.
 
         Parameters
@@ -133,14 +138,14 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         if self.consolidate and self.model.consolidation_due_:
             self.model.consolidate(["batch", "C_star"])
 
-    def _code(self, y):
+    def _code(self, y: Hashable | None) -> int | None:
         if is_no_label(y):
             return None
         if y not in self._classes:
             self._classes.append(y)
         return self._classes.index(y)
 
-    def _machine(self, n_features):
+    def _machine(self, n_features: int) -> S3VM:
         gamma = 1.0 / max(1, n_features) if self.gamma == "auto" else self.gamma
         return S3VM(
             C=self.C,
@@ -154,7 +159,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
             n_jobs=1,
         )
 
-    def _with_columns(self, values):
+    def _with_columns(self, values: dict[Hashable, float]) -> int:
         """Width of rows, with columns for all names and room for some more."""
         # In an order that does not depend on the dict's.
         for name in sorted(values.keys() - self._columns.keys(), key=lambda n: (str(n), repr(n))):
@@ -163,7 +168,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         width = 0 if self.model is None else self.model.n_features_in_
         return width if needed <= width else needed + max(_SPARE, needed // 2)
 
-    def _row(self, values, width):
+    def _row(self, values: dict[Hashable, float], width: int) -> FloatArray:
         row, unknown = np.zeros((1, width)), 0.0
         for name, value in values.items():
             column = self._columns.get(name)
@@ -174,8 +179,9 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         row[0, 0] = np.sqrt(unknown)
         return row
 
-    def _forget_oldest(self):
+    def _forget_oldest(self) -> None:
         """Keep to the windows."""
+        assert self.model is not None
         if self.window is not None:
             unlabelled = np.flatnonzero(self.model.training_rows_.label == 0)
             self._forget(unlabelled[: max(0, len(unlabelled) - self.window)])
@@ -185,13 +191,13 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
             may_go = np.setdiff1d(np.flatnonzero(label), np.concatenate(last))
             self._forget(may_go[: max(0, np.count_nonzero(label) - self.window_labeled)])
 
-    def _forget(self, rows):
-        if len(rows):
+    def _forget(self, rows: IntArray) -> None:
+        if self.model is not None and len(rows):
             self.model.forget(rows)
 
     # -- predicting ------------------------------------------------------------------------
 
-    def decision_one(self, x):
+    def decision_one(self, x: Features) -> float | list[float]:
         """f(x) of a dict: positive for the second class that came; 0 before the first row.
 
         Of more classes a list, one of each in the order they came.
@@ -202,7 +208,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         row = self._row(values, self.model.n_features_in_)
         return self.model.decision_function(row)[0].tolist()
 
-    def predict_one(self, x, **kwargs):
+    def predict_one(self, x: Features, **kwargs: object) -> Hashable | None:
         """The class of a dict: the only one while there is one, None before the first label."""
         if len(self._classes) < 2:
             return self._classes[0] if self._classes else None
@@ -210,7 +216,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         return self._classes[int(class_of(decision)[0])]
 
 
-def _number(name, value):
+def _number(name: Hashable, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):

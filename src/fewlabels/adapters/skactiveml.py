@@ -1,10 +1,22 @@
 """Strategies and models between this library and scikit-activeml, in both directions."""
 
-import numpy as np
+from collections.abc import Iterator
+from typing import Self
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    VectorLike,
+)
 from ..data.labels.arrays import with_missing
 from ..querying import Strategy
-from ..querying.base import decisions_of, shares_of
+from ..querying.base import Question, decisions_of, shares_of
 from ..semi_supervised.s3vm import S3VM
 
 try:
@@ -35,17 +47,17 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
 
     def __init__(
         self,
-        machine=None,
-        classes=None,
-        missing_label=np.nan,
-        cost_matrix=None,
-        random_state=None,
-    ):
+        machine: S3VM | None = None,
+        classes: VectorLike | None = None,
+        missing_label: object = np.nan,
+        cost_matrix: FloatArray | None = None,
+        random_state: RandomStateLike = None,
+    ) -> None:
         _check_there()
         super().__init__(classes, missing_label, cost_matrix, random_state)
         self.machine = machine
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -68,7 +80,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
             self.machine_ = S3VM(**parameters).fit(X, codes, sample_weight)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: AnyArray) -> FloatArray:
         """Probabilities of the classes, logistic in the decisions.
 
         Parameters
@@ -96,12 +108,25 @@ class QueryStrategy(SingleAnnotatorPoolQueryStrategy or object):  # type: ignore
         Not used: chance is the strategy's own.
     """
 
-    def __init__(self, strategy, missing_label=np.nan, random_state=None):
+    def __init__(
+        self,
+        strategy: Strategy,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+    ) -> None:
         _check_there()
         super().__init__(missing_label=missing_label, random_state=random_state)
         self.strategy = strategy
 
-    def query(self, X, y, clf=None, candidates=None, batch_size=1, return_utilities=False):
+    def query(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        clf: BaseEstimator | None = None,
+        candidates: VectorLike | None = None,
+        batch_size: int = 1,
+        return_utilities: bool = False,
+    ) -> IntArray | tuple[IntArray, FloatArray]:
         """Choose rows, as :meth:`fewlabels.querying.Strategy.query` does.
 
         Parameters
@@ -136,13 +161,18 @@ class Theirs(Strategy):
 
     needs = "doubts"
 
-    def __init__(self, strategy, missing_label=np.nan, random_state=None):
+    def __init__(
+        self,
+        strategy: SingleAnnotatorPoolQueryStrategy,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+    ) -> None:
         _check_there()
         super().__init__(missing_label, random_state)
         self.strategy = strategy
         self.why = f"chosen by {type(strategy).__name__}"
 
-    def choose(self, question, batch_size):
+    def choose(self, question: Question, batch_size: int) -> Iterator[tuple[int, FloatArray, str]]:
         y = np.full(len(question.y), np.nan)
         names, codes = np.unique(question.y[question.labeled], return_inverse=True)
         y[question.labeled] = codes
@@ -160,26 +190,26 @@ class Theirs(Strategy):
         for row, one in zip(rows, values, strict=True):
             yield int(row), one, self.why
 
-    def utilities(self, question):
+    def utilities(self, question: Question) -> FloatArray:
         return next(iter(self.choose(question, 1)))[1]
 
 
 class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
     """What a fitted model says, as a classifier that scikit-activeml does not fit again."""
 
-    def __init__(self, question, names):
+    def __init__(self, question: Question, names: AnyArray) -> None:
         super().__init__(list(range(len(names))), np.nan, None, None)
         self.question = question
         self.classes_ = np.arange(len(names))
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         return shares_of(decisions_of(self.question.clf, X))
 
 
-def _with_mark(y, mark):
+def _with_mark(y: VectorLike, mark: object) -> VectorLike:
     """Labels of texts with their mark, also where another value is no label."""
     values, missing = with_missing(y, mark)
     if not missing.any() or not (mark is None or isinstance(mark, str)):
@@ -189,6 +219,6 @@ def _with_mark(y, mark):
     return values
 
 
-def _check_there():
+def _check_there() -> None:
     if SkactivemlClassifier is None:
         raise ImportError("This needs scikit-activeml; run pip install scikit-activeml.")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
 
 # Scores nearer than this share of the terms they are summed from are ties, with kernel values
@@ -15,7 +16,7 @@ _LEAST = 1e-290
 DECIMALS = 1e-12
 
 
-def keys_of(X):
+def keys_of(X: RowMatrix) -> FloatArray:
     """A number for every row, the same for equal rows, in single precision or double."""
     return row_keys(X.astype(np.float64))
 
@@ -33,23 +34,22 @@ class Conformal:
     its equals none is special, so they count as ties.
     """
 
-    scores: np.ndarray
+    scores: FloatArray
     shift: float
     scale: float
     tie: float  # scores this near are equal: a share of the score where relative
     relative: bool  # whether scores are sums of positive terms, exact relative to themselves
     tail: float = 0.0  # below, scores are in log scale (``Function``); 0: they end at 0
     rate: float | None = None  # of new normal rows that may be rejected; None: no threshold
-    keys: np.ndarray | None = None  # of the rows that have the scores; None: no row was trained on
-    rows: np.ndarray | None = (
-        None  # numbers of the rows that have the scores, among those of a fit
-    )
+    keys: FloatArray | None = None  # of the rows that have the scores; None: no row was trained on
+    # Numbers of the rows that have the scores, among those of a fit.
+    rows: IntArray | None = None
 
-    def as_scored(self, scores):
+    def as_scored(self, scores: FloatArray) -> FloatArray:
         """Scores such as ``scores``, on the model's scale."""
         return self.scale * scores + self.shift
 
-    def tie_bounds(self, scores=None):
+    def tie_bounds(self, scores: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Least and greatest of the model's scores that count as equal to calibration scores."""
         scores = self.scores if scores is None else scores
         if not self.relative:
@@ -63,23 +63,26 @@ class Conformal:
         return self.scale * low, self.scale * high
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """How many calibration rows a rejected row may be as normal as, itself included."""
-        return int(np.floor(self.rate * (len(self.scores) + 1) * (1.0 + DECIMALS)))
+        rate = 0.0 if self.rate is None else self.rate
+        return int(np.floor(rate * (len(self.scores) + 1) * (1.0 + DECIMALS)))
 
     @property
-    def threshold(self):
+    def threshold(self) -> float:
         """Rows whose score is below this are rejected; -inf where none can be."""
         if not self.rank:
             return -np.inf
         return float(self.tie_bounds(self.scores[self.rank - 1 : self.rank])[0][0])
 
-    def p_values(self, score):
+    def p_values(self, score: FloatArray) -> FloatArray:
         """p-values of scores."""
         at_most = np.searchsorted(self.tie_bounds()[0], score, side="right")
         return (at_most + 1) / (len(self.scores) + 1)
 
-    def smoothed(self, score, uniform, keys=None):
+    def smoothed(
+        self, score: FloatArray, uniform: FloatArray, keys: FloatArray | None = None
+    ) -> FloatArray:
         """The same where ``uniform`` numbers break ties, even the tie of a row with itself.
 
         ``keys`` identify the rows.
@@ -97,13 +100,20 @@ class Conformal:
         return (below + uniform * (at_most - below + 1)) / (len(self.scores) + 1)
 
 
-def _count_of(known, keys):
+def _count_of(known: FloatArray, keys: FloatArray) -> IntArray:
     """How many known keys equal each of some keys."""
     known = np.sort(known)
     return np.searchsorted(known, keys, "right") - np.searchsorted(known, keys, "left")
 
 
-def _count_below(known, values, keys, bounds, *, with_equal):
+def _count_below(
+    known: FloatArray,
+    values: FloatArray,
+    keys: FloatArray,
+    bounds: FloatArray,
+    *,
+    with_equal: bool,
+) -> IntArray:
     """How many known keys equal each key and have a value below its bound, or equal to it."""
     n = len(known)
     is_known = np.r_[np.ones(n, bool), np.zeros(len(keys), bool)]

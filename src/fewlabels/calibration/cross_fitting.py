@@ -1,9 +1,18 @@
 """The loop over folds: models fitted to some rows, and asked about the others."""
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import FloatArray, IntArray, RowMatrix
+
+T = TypeVar("T")
+Fittable = TypeVar("Fittable", bound=BaseEstimator)
+# Rows to train on, and rows to test on.
+Split: TypeAlias = tuple[IntArray, IntArray]
 
 
 class Sample(NamedTuple):
@@ -18,18 +27,24 @@ class Sample(NamedTuple):
     pairwise: bool = False
     groups: np.ndarray | None = None
 
-    def rows(self, which, train):
+    def rows(self, which: IntArray, train: IntArray) -> RowMatrix:
         """Some rows, as a model takes them that was fitted to the rows ``train``."""
         return self.X[np.ix_(which, train)] if self.pairwise else self.X[which]
 
-    def fit(self, estimator, train, **options):
+    def fit(self, estimator: Fittable, train: IntArray, **options: Any) -> Fittable:
         """The estimator, fitted to the rows ``train``."""
         if self.weight is not None:
             options["sample_weight"] = self.weight[train]
         return estimator.fit(self.rows(train, train), self.y[train], **options)
 
 
-def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None):
+def cross_fit(
+    splits: Sequence[Split],
+    evaluate: Callable[..., T],
+    candidates: Sequence[Any] = (None,),
+    *,
+    is_over: Callable[[], bool] | None = None,
+) -> Iterator[tuple[int, int, T]]:
     """Yields place, fold and ``evaluate(candidate, *split)``, until ``is_over``.
 
     All candidates run on a fold before the next one, so that an early end leaves whole folds.
@@ -40,7 +55,14 @@ def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None):
         yield place, fold, evaluate(candidates[place], *splits[fold])
 
 
-def left_out_scores(n, splits, score, *, is_over=None, n_scores=None):
+def left_out_scores(
+    n: int,
+    splits: Sequence[Split],
+    score: Callable[[IntArray, IntArray], FloatArray | None],
+    *,
+    is_over: Callable[[], bool] | None = None,
+    n_scores: int | None = None,
+) -> FloatArray:
     """Scores of ``n`` rows by ``score(train, test)`` on splits; NaN where there is none.
 
     With ``n_scores`` so many of each row, shape (n, n_scores).

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, softmax
 
+from .._typing import FloatArray, IntArray
+
 # How much more probable than any other class the class of a row is at least, where a curve has
 # another class ahead.
 AHEAD = 1e-3
@@ -12,7 +14,7 @@ AHEAD = 1e-3
 _LEAST = 1e-300
 
 
-def class_of(decision):
+def class_of(decision: FloatArray) -> IntArray:
     """Place of the class of each row.
 
     Of two classes it is 1 where the decision is greater than 0, else 0. Of several it is the
@@ -23,7 +25,7 @@ def class_of(decision):
     return chosen.astype(np.intp)
 
 
-def agreeing(p, chosen):
+def agreeing(p: FloatArray, chosen: IntArray) -> FloatArray:
     """Probabilities in which no class is ahead of the ``chosen`` one.
 
     Rows whose chosen class leads by a thousandth stay as they are. In the others just as much is
@@ -64,17 +66,17 @@ class Curve:
     # disagree where the estimate is uncertain.
     agrees: bool = False
 
-    def __call__(self, decision):
+    def __call__(self, decision: FloatArray) -> FloatArray:
         """Probabilities of the two classes, shape (n, 2)."""
         p = self._fitted(decision)
         return agreeing(p, class_of(decision)) if self.agrees else p
 
-    def _fitted(self, decision):
+    def _fitted(self, decision: FloatArray) -> FloatArray:
         z = np.multiply.outer(decision, self.slope) + self.intercept
         p = np.stack([expit(-z), expit(z)], axis=1)
         if p.ndim > 2:
             p = p.mean(axis=2)
-        if self.knots is None:
+        if self.knots is None or self.values is None:
             return p
         step = np.interp(decision, self.knots, self.values)
         return 0.5 * (p + np.column_stack([1.0 - step, step]))
@@ -89,12 +91,12 @@ class TwoSidedCurve:
     agrees: bool = False  # as of Curve
     level: float = 0.0  # log odds at zero
 
-    def sides(self, decision):
+    def sides(self, decision: FloatArray) -> FloatArray:
         """The decision's parts above and below zero in its unit, shape (n, 2)."""
         scaled = decision / self.spread
         return np.column_stack([np.maximum(scaled, 0.0), np.minimum(scaled, 0.0)])
 
-    def __call__(self, decision):
+    def __call__(self, decision: FloatArray) -> FloatArray:
         """Probabilities of the two classes, shape (n, 2)."""
         logit = self.level + self.sides(decision) @ self.slopes
         p = np.column_stack([expit(-logit), expit(logit)])
@@ -112,12 +114,12 @@ class ClassCurves:
     kind: str = "sigmoid"  # what was asked for
     agrees: bool = False  # as of Curve
 
-    def __call__(self, decision):
+    def __call__(self, decision: FloatArray) -> FloatArray:
         """Probabilities of the classes, from decisions of shape (n, n_classes)."""
         p = self._fitted(decision)
         return agreeing(p, class_of(decision)) if self.agrees else p
 
-    def _fitted(self, decision):
+    def _fitted(self, decision: FloatArray) -> FloatArray:
         p = softmax(self.slope * decision + self.intercept, axis=1)
         if self.steps is None:
             return p

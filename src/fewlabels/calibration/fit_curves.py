@@ -1,19 +1,18 @@
 """Curves from scores to probabilities, fitted with a prior or to a few labels; bins of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
+from .._typing import BoolArray, FloatArray, IntArray, VectorLike
 from .curve import ClassCurves, Curve
 
-Floats = npt.NDArray[np.float64]
 # Scores and their weights.
-Weighted = tuple[Floats, Floats]
+Weighted = tuple[FloatArray, FloatArray]
 
 # Logarithms of slopes that are tried.
 _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
@@ -42,7 +41,7 @@ _EXACT_SHARE, _STEPS = 1e-13, 500
 N_PRIORS, _MOST_SCORES = 8, 1000
 
 
-def curve_with_prior(positive, unlabeled, prior, kind):
+def curve_with_prior(positive: Weighted, unlabeled: Weighted, prior: float, kind: str) -> Curve:
     """The Curve of a positive-unlabelled problem.
 
     From scores of positive and of unlabelled rows that were not trained on, each with weights. The
@@ -56,7 +55,7 @@ def curve_with_prior(positive, unlabeled, prior, kind):
     center, spread = mean_and_spread(others, mass)
     s, u = (scores - center) / spread, (others - center) / spread
 
-    def at(log_slope):
+    def at(log_slope: float) -> tuple[float, float]:
         slope = np.exp(log_slope)
         intercept, moved = _intercept(u, mass, slope, prior)
         z = slope * s + intercept
@@ -78,7 +77,7 @@ def curve_with_prior(positive, unlabeled, prior, kind):
 
 
 def curve_with_priors(
-    positive: Weighted, unlabeled: Weighted, quantiles: npt.ArrayLike, kind: str
+    positive: Weighted, unlabeled: Weighted, quantiles: VectorLike, kind: str
 ) -> Curve:
     """The mean of ``curve_with_prior`` over the priors of a distribution, as one Curve.
 
@@ -96,13 +95,13 @@ def curve_with_priors(
     return curve
 
 
-def priors_of(quantiles: npt.ArrayLike) -> Floats:
+def priors_of(quantiles: VectorLike) -> FloatArray:
     """A few priors of equal weight that stand for the quantiles, with the same mean."""
     groups = np.array_split(np.asarray(quantiles, dtype=float), N_PRIORS)
     return np.clip([part.mean() for part in groups], _LEAST, 1.0 - _LEAST)
 
 
-def _binned(scores: Floats, mass: Floats) -> Weighted:
+def _binned(scores: FloatArray, mass: FloatArray) -> Weighted:
     """Means and weights of bins of scores; the scores themselves where they are few."""
     values, _, total, bins = equal_bins(scores, mass, _MOST_SCORES, 1.0)
     if len(values) <= _MOST_SCORES:
@@ -114,15 +113,15 @@ def _binned(scores: Floats, mass: Floats) -> Weighted:
 
 def _steps(
     positive: Weighted, unlabeled: Weighted, priors: Iterable[float]
-) -> tuple[Floats, Floats]:
+) -> tuple[FloatArray, FloatArray]:
     """Knots and values of the best increasing function, averaged over priors."""
     (scores, weight), others = positive, unlabeled[0]
     knots, group = _distinct(others)
-    mass = np.bincount(group, weights=unlabeled[1] / unlabeled[1].sum())
+    mass = np.asarray(np.bincount(group, weights=unlabeled[1] / unlabeled[1].sum()), dtype=float)
     # A positive score counts at the next unlabelled one, or at the last.
     rounding = _SAME * np.abs(knots).max()
     place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
-    found: Floats = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
+    found: FloatArray = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
     centers, ratio = _isotonic(knots, found / mass, mass)
     values = [
         _with_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior) for prior in priors
@@ -130,7 +129,14 @@ def _steps(
     return centers, np.mean(values, axis=0)
 
 
-def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
+def curve_of_labels(
+    scores: FloatArray,
+    positive: BoolArray,
+    weight: FloatArray,
+    kind: str,
+    unlabeled: Weighted | None = None,
+    share: float | None = None,
+) -> Curve:
     """The Curve of labelled rows that were not trained on; weights act as repetitions.
 
     The sigmoid of greatest posterior density: the slope is lognormal around 1, the intercept
@@ -139,15 +145,15 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
     unlabelled rows, whose scores and weights are ``unlabeled``.
     """
     y = positive.astype(float)
-    if share is not None:
+    if share is not None and unlabeled is not None:
         u, mass = unlabeled[0], unlabeled[1] / unlabeled[1].sum()
 
-    def intercept_at(slope):
+    def intercept_at(slope: float) -> tuple[float, float]:
         if share is not None:
             return _intercept(u, mass, slope, share)
         return _free_intercept(slope * scores, y, weight), 0.0
 
-    def at(log_slope):
+    def at(log_slope: float) -> tuple[float, float]:
         slope = np.exp(log_slope)
         intercept, moved = intercept_at(slope)
         z = slope * scores + intercept
@@ -168,7 +174,7 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
     return curve
 
 
-def mean_and_spread(scores, weight):
+def mean_and_spread(scores: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """Weighted mean and standard deviation; 1 for the latter where scores are all alike."""
     mean = float(np.average(scores, weights=weight))
     spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
@@ -176,19 +182,21 @@ def mean_and_spread(scores, weight):
     return mean, 1.0 if alike else spread
 
 
-def equal_bins(values, weight, n_bins, whole=None):
+def equal_bins(
+    values: FloatArray, weight: FloatArray, n_bins: int, whole: float | None = None
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
     """Distinct values, which of them each is, their weights, and the bin of each.
 
     At most ``n_bins`` bins of about equal weight, by the middle; ``whole`` is the weights' exact
     sum.
     """
     distinct, group = np.unique(values, return_inverse=True)
-    total = np.bincount(group, weights=weight)
+    total = np.asarray(np.bincount(group, weights=weight), dtype=float)
     middle = (np.cumsum(total) - 0.5 * total) / (total.sum() if whole is None else whole)
     return distinct, group, total, np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)
 
 
-def _best(at):
+def _best(at: Callable[[float], tuple[float, float]]) -> float:
     """Where ``at`` is smallest; it gives value and derivative."""
     values = [at(x)[0] for x in _LOG_SLOPES]
     k = int(np.argmin(values))
@@ -200,7 +208,7 @@ def _best(at):
     return brentq(lambda x: at(x)[1], low, high, xtol=1e-13, rtol=1e-14)
 
 
-def _intercept(u, mass, slope, mean):
+def _intercept(u: FloatArray, mass: FloatArray, slope: float, mean: float) -> tuple[float, float]:
     """The b for which ``mean of expit(slope u + b) = mean``, and its derivative in slope."""
     z = slope * u
     low, high = logit(mean) - z.max(), logit(mean) - z.min()
@@ -220,10 +228,10 @@ def _intercept(u, mass, slope, mean):
     return b, -float(rate @ u) / max(float(rate.sum()), np.finfo(float).tiny)
 
 
-def _free_intercept(z, y, weight):
+def _free_intercept(z: FloatArray, y: FloatArray, weight: FloatArray) -> float:
     """The b of greatest posterior density."""
 
-    def change(b):
+    def change(b: float) -> float:
         return weight @ (expit(z + b) - y) + b / _INTERCEPT**2
 
     # Residuals are between -1 and 1.
@@ -231,7 +239,7 @@ def _free_intercept(z, y, weight):
     return brentq(change, -far, far, xtol=1e-14, rtol=1e-14) if len(z) else 0.0
 
 
-def _distinct(scores):
+def _distinct(scores: FloatArray) -> tuple[FloatArray, IntArray]:
     """Scores that differ by more than rounding, and which of them each score is."""
     order = np.argsort(scores)
     ascending = scores[order]
@@ -241,14 +249,18 @@ def _distinct(scores):
     return ascending[new], group
 
 
-def isotonic(scores, y, weight):
+def isotonic(
+    scores: FloatArray, y: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The increasing function of scores nearest to ``y``: centres and values of its steps."""
     places, group = np.unique(scores, return_inverse=True)
-    mass = np.bincount(group, weights=weight)
+    mass = np.asarray(np.bincount(group, weights=weight), dtype=float)
     return _isotonic(places, np.bincount(group, weights=weight * y) / mass, mass)
 
 
-def _isotonic(places, targets, mass):
+def _isotonic(
+    places: FloatArray, targets: FloatArray, mass: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The increasing function nearest to ``targets``: centres and values of its steps."""
     fitted = isotonic_regression(targets, sample_weight=mass)
     rises = np.diff(fitted) > _SAME * np.abs(fitted).max(initial=0.0)
@@ -258,10 +270,12 @@ def _isotonic(places, targets, mass):
     return centers, np.bincount(step, weights=mass * fitted) / whole
 
 
-def _with_mean(knots, values, places, mass, mean):
+def _with_mean(
+    knots: FloatArray, values: FloatArray, places: FloatArray, mass: FloatArray, mean: float
+) -> FloatArray:
     """Values scaled and cut at 1 so that the mean over ``places`` is right, zeros last."""
 
-    def off(log_factor):
+    def off(log_factor: float) -> float:
         return mass @ np.interp(places, knots, np.minimum(1.0, np.exp(log_factor) * values)) - mean
 
     some = values > 0.0
@@ -278,7 +292,15 @@ def _with_mean(knots, values, places, mass, mean):
 # -- several classes ------------------------------------------------------------------------------
 
 
-def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, usual=None):
+def curves_of_classes(
+    scores: FloatArray,
+    place: IntArray,
+    weight: FloatArray,
+    kind: str,
+    unlabeled: Weighted | None = None,
+    shares: FloatArray | None = None,
+    usual: float | None = None,
+) -> ClassCurves:
     """The ``ClassCurves`` of labelled rows that were not trained on; weights act as repetitions.
 
     ``scores`` are of shape (n, n_classes), ``place`` the class of each row. The softmax of
@@ -296,9 +318,10 @@ def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, 
         slopes, intercepts = softmax_slopes(scores, place, weight[None], usual)
         slope, intercept = float(slopes[0]), intercepts[0]
     else:
+        assert unlabeled is not None
         free, mass = unlabeled[0], unlabeled[1] / unlabeled[1].sum()
 
-        def value(log_slope):
+        def value(log_slope: float) -> float:
             intercept = _intercepts(np.exp(log_slope) * free, mass, shares)
             z = np.exp(log_slope) * scores + intercept
             loss = -(weight @ np.sum(log_softmax(z, axis=1), axis=1, where=hit))
@@ -317,8 +340,8 @@ def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, 
 
 
 def softmax_slopes(
-    scores: Floats, place: npt.NDArray[np.intp], weights: Floats, usual: float
-) -> tuple[Floats, Floats]:
+    scores: FloatArray, place: IntArray, weights: FloatArray, usual: float
+) -> tuple[FloatArray, FloatArray]:
     """Slopes and intercepts of greatest posterior density for several weightings of the rows.
 
     Newton's method on log slope s and intercepts b of
@@ -357,10 +380,10 @@ def softmax_slopes(
     at[:, 0] = usual
     eye = np.eye(n_classes) / _INTERCEPT**2
 
-    def logs_of(at):
+    def logs_of(at: FloatArray) -> FloatArray:
         return log_softmax(np.exp(at[:, 0])[:, None, None] * scores + at[:, None, 1:], axis=2)
 
-    def value(at, logs):
+    def value(at: FloatArray, logs: FloatArray) -> FloatArray:
         loss = -np.einsum("bn,bnk,nk->b", weights, logs, hit)
         away = (at[:, 0] - usual) ** 2 + np.sum((at[:, 1:] / _INTERCEPT) ** 2, axis=1)
         return loss + 0.5 * away
@@ -401,7 +424,7 @@ def softmax_slopes(
     return np.exp(at[:, 0]), at[:, 1:]
 
 
-def _intercepts(z, mass, shares):
+def _intercepts(z: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
     """The b, of mean 0, for which the mean of softmax(z + b) over rows is ``shares``."""
     b = np.log(shares)
     for _ in range(_STEPS):

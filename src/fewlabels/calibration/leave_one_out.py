@@ -1,39 +1,118 @@
 """What a convex model says of training rows when it has not been trained on them."""
 
 import copy
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels.operators import equal_rows
 from ..problem import Penalty, RowPenalties
+from ..rows.row_store import AnomalyMarks, HeldRows
+from ..solvers.path.follower import PathFollower
 
 # Relative to its interval: a share of a variable this near a breakpoint is on it.
 _ON = 1e-14
 # The penalty of a row that may have no part.
 _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
+# Weights of rows and masks of anomalies, by name.
+RowNumbers: TypeAlias = dict[str, FloatArray]
+# A value at row k, from the rows, k, the variables, the gradient, the multiplier, the mass and
+# sum_j a_j K(x_j, x_k).
+RowEvaluation: TypeAlias = Callable[
+    [RowNumbers, int, FloatArray, FloatArray, float, float, float], float
+]
 
 
-def loo_decisions(stream, places):
+class LeftOutFormulation(Protocol):
+    """A formulation of a convex model, as far as its mass and decisions go."""
+
+    moves_slopes: bool
+    moves_total: bool
+
+    def masses(self, rows: RowNumbers) -> FloatArray: ...
+
+    def total(self, mass: float) -> float: ...
+
+    def unit(self, mass: float) -> float: ...
+
+    def decision(
+        self,
+        rows: RowNumbers,
+        k: int,
+        a: FloatArray,
+        h: FloatArray,
+        multiplier: float,
+        mass: float,
+    ) -> float: ...
+
+
+class LeftOutStream(Protocol):
+    """The rows of a convex model and the path of its solution, for leaving rows out."""
+
+    @property
+    def formulation(self) -> LeftOutFormulation: ...
+
+    rows: HeldRows
+    marks: AnomalyMarks
+    path: PathFollower
+    of: IntArray
+    on_path: IntArray
+    mass: float
+    version: int
+
+    def judging_kernel(self) -> AbstractContextManager[None]: ...
+
+    def move_to(self, path: PathFollower, mass: float) -> None: ...
+
+    def merged(self) -> RowNumbers: ...
+
+    def penalties(self, rows: RowNumbers, mass: float) -> RowPenalties: ...
+
+    def takes(self) -> BoolArray: ...
+
+    def check_one_left_out(self, places: IntArray) -> None: ...
+
+
+def loo_decisions(stream: LeftOutStream, places: IntArray) -> FloatArray:
     """Decisions about rows at places on the path, by the models of all rows but the one."""
 
-    def tell(rows, k, a, h, multiplier, mass, inner):
+    def tell(
+        rows: RowNumbers,
+        k: int,
+        a: FloatArray,
+        h: FloatArray,
+        multiplier: float,
+        mass: float,
+        inner: float,
+    ) -> float:
         return stream.formulation.decision(rows, k, a, h, multiplier, mass)
 
     with stream.judging_kernel():
         return _loo_values(stream, places, tell)
 
 
-def loo_sums(stream, places):
+def loo_sums(stream: LeftOutStream, places: IntArray) -> FloatArray:
     """The same of ``scale * sum_j a_j K(x_j, x)``, with variables a that the model has."""
 
-    def tell(rows, k, a, h, multiplier, mass, inner):
+    def tell(
+        rows: RowNumbers,
+        k: int,
+        a: FloatArray,
+        h: FloatArray,
+        multiplier: float,
+        mass: float,
+        inner: float,
+    ) -> float:
         return inner / stream.formulation.unit(mass)
 
     with stream.judging_kernel():
         return _loo_values(stream, places, tell)
 
 
-def distinct(stream, places):
+def distinct(stream: LeftOutStream, places: IntArray) -> tuple[IntArray, IntArray]:
     """Of equal rows of one weight at some places, one each; which of these every row is.
 
     A normal row and an anomaly are never equal.
@@ -49,13 +128,13 @@ def distinct(stream, places):
     return places[first], of
 
 
-def _kinds_of(stream, places):
+def _kinds_of(stream: LeftOutStream, places: IntArray) -> tuple[FloatArray, FloatArray]:
     """Weights of rows at some places, and how much of it counts towards the mass."""
     rows = stream.marks.at(places)
     return rows["weight"], stream.formulation.masses(rows)
 
 
-def _loo_values(stream, places, tell):
+def _loo_values(stream: LeftOutStream, places: IntArray, tell: RowEvaluation) -> FloatArray:
     """What ``tell`` says about rows, from a path on which they have no part. Exact.
 
     The path has equal rows as one, and without one of them that weighs less. A row with a variable
@@ -95,7 +174,15 @@ class _Without:
     name; ``is_copy`` says which have anything left.
     """
 
-    def __init__(self, stream, path, where, w, mass, tell):
+    def __init__(
+        self,
+        stream: LeftOutStream,
+        path: PathFollower,
+        where: IntArray,
+        w: float,
+        mass: float,
+        tell: RowEvaluation,
+    ) -> None:
         self.stream, self.path, self.where, self.w = stream, path, where, w
         self.mass, self.tell = mass, tell
         self.rows = stream.merged()
@@ -103,10 +190,10 @@ class _Without:
         self.is_copy = self.left["weight"] > 0.0
         self.is_idle = self._find_idle()
 
-    def _rows_at(self, where, weight):
+    def _rows_at(self, where: IntArray, weight: FloatArray) -> RowNumbers:
         return {name: value[where] for name, value in self.rows.items()} | {"weight": weight}
 
-    def _find_idle(self):
+    def _find_idle(self) -> BoolArray:
         """Those without which everything stays as it is."""
         path, where = self.path, self.where
         is_idle = path.a[where] == 0.0
@@ -122,7 +209,7 @@ class _Without:
         is_idle[copies] = others & fits & (after.ridge == 0.0)
         return is_idle
 
-    def idle_values(self):
+    def idle_values(self) -> FloatArray:
         """Values at the rows that are idle."""
         path, where = self.path, self.where[self.is_idle]
         if not len(where):
@@ -143,7 +230,7 @@ class _Without:
         )
         return np.array([self.tell(self.rows, k, *there, own) for k, own in pairs])
 
-    def solved_values(self):
+    def solved_values(self) -> tuple[IntArray, FloatArray]:
         """Rows without which the solution is a linear system's, and values there.
 
         Each of the rows that are not idle stands there as what is left of it and what is not.
@@ -177,7 +264,7 @@ class _Without:
                 values.append(self.tell(rows, k, others[i], *there, self.mass, float(inner[i])))
         return np.array(solved, dtype=np.intp), np.array(values)
 
-    def _split(self, a, parts, split):
+    def _split(self, a: FloatArray, parts: RowPenalties, split: IntArray) -> FloatArray:
         """Variables of the rows and the ``parts`` of those that are split, from their sums."""
         together = a[split]
         if parts.ridge.any():
@@ -189,7 +276,7 @@ class _Without:
         a[split] = together - mine
         return parts.penalty.rounded(a, _ON)
 
-    def followed_value(self, i):
+    def followed_value(self, i: int) -> float:
         """Value at one row, whose penalty changes along the path."""
         path, one = self.path, self.where[[i]]
         is_alone = not self.is_copy[i]
@@ -205,7 +292,7 @@ class _Without:
         path.change(one, before)
         return value
 
-    def _value(self, k, is_alone, rows=None):
+    def _value(self, k: int, is_alone: bool, rows: RowNumbers | None = None) -> float:
         """Value at a row of the path, without which the multiplier is found if it ``is_alone``."""
         path = self.path
         a, h, penalty = path.a, path.h, path.penalty

@@ -1,15 +1,17 @@
 """Scores of rows by models of one class that were not trained on them."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._util.deadline import ENDLESS
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from ..kernels.operators.expansion import continued
 from .conformal import DECIMALS
-from .leave_one_out import loo_decisions, loo_sums
+from .leave_one_out import LeftOutStream, loo_decisions, loo_sums
 
 # "auto" leaves single rows out where that takes seconds: always up to here, ...
 _FEW_ROWS = 1000
@@ -26,7 +28,7 @@ _TIES = 0x7135
 _DECIMALS = 1e-9
 
 
-def is_split(calibration, is_matrix, n, n_support=None):
+def is_split(calibration: str, is_matrix: bool, n: int, n_support: int | None = None) -> bool:
     """Whether rows are to be held out of training; with None, before ``n_support`` is known."""
     if calibration != "auto":
         return calibration == "split"
@@ -35,7 +37,7 @@ def is_split(calibration, is_matrix, n, n_support=None):
     return n > _FEW_ROWS and n_support is not None and n_support > _FEW_SUPPORT
 
 
-def draw_held_out(n, rate, seed, anomaly=None):
+def draw_held_out(n: int, rate: float, seed: int, anomaly: BoolArray | None = None) -> BoolArray:
     """Mask of the rows that are held out; none of those in the mask ``anomaly`` is."""
     held_out, normal = np.zeros(n, bool), None if anomaly is None else np.flatnonzero(~anomaly)
     n = n if normal is None else len(normal)
@@ -45,6 +47,14 @@ def draw_held_out(n, rate, seed, anomaly=None):
     return held_out
 
 
+class Decision(Protocol):
+    """A function that a model has learned, cut at its boundary."""
+
+    boundary: float
+
+    def __call__(self, X: RowMatrix) -> FloatArray: ...
+
+
 class Redraw(NamedTuple):
     """How an update keeps a split: only normal rows calibrate, a ``share`` of them.
 
@@ -52,42 +62,44 @@ class Redraw(NamedTuple):
     before the update.
     """
 
-    marks: np.ndarray
-    anomaly: np.ndarray
+    marks: BoolArray
+    anomaly: BoolArray
     share: float
     rng: np.random.Generator
 
     @classmethod
-    def of(cls, stream, share, seed):
+    def of(cls, stream: LeftOutStream, share: float | None, seed: int) -> Self | None:
         """The seed of a stream's next update; None without a split.
 
         Versions of a stream never repeat.
         """
         marks = held_out_marks(stream)
-        if marks is None:
+        if marks is None or share is None:
             return None
         rng = np.random.default_rng([seed, stream.version])
         return cls(marks, stream.marks.mask[stream.rows.alive], share, rng)
 
-    def among_new(self, n, anomaly=None):
+    def among_new(self, n: int, anomaly: BoolArray | None = None) -> BoolArray:
         """Mask of the rows that calibrate among n that arrive; ``anomaly`` is their mask."""
         normal, chosen = np.ones(n, bool) if anomaly is None else ~anomaly, np.zeros(n, bool)
         marks = self.marks[~self.anomaly]
         chosen[normal] = draw_among_new(marks, self.share, int(normal.sum()), self.rng)
         return chosen
 
-    def without(self, indices):
+    def without(self, indices: IntArray) -> IntArray:
         """Rows that switch between calibration and training when others go."""
         left = np.setdiff1d(np.flatnonzero(~self.anomaly), indices)
         return left[draw_switching(self.marks[left], self.share, self.rng)]
 
-    def after(self, anomaly):
+    def after(self, anomaly: BoolArray) -> IntArray:
         """The same where ``anomaly`` are the marks afterwards; rows that become normal train."""
         normal = np.flatnonzero(~anomaly)
         return normal[draw_switching(self.marks[normal], self.share, self.rng)]
 
 
-def draw_among_new(marks, share, n_new, rng):
+def draw_among_new(
+    marks: BoolArray, share: float, n_new: int, rng: np.random.Generator
+) -> BoolArray:
     """Mask of the rows that calibrate among ``n_new`` that arrive; ``marks`` are those so far.
 
     Their number brings the split back to ``share`` as nearly as it can, rounded up or down at
@@ -102,7 +114,7 @@ def draw_among_new(marks, share, n_new, rng):
     return chosen
 
 
-def draw_switching(marks, share, rng):
+def draw_switching(marks: BoolArray, share: float, rng: np.random.Generator) -> IntArray:
     """Rows that change between calibration and training, after others have gone.
 
     As few as bring the split within one row of ``share``, none if it is there already. They are
@@ -116,31 +128,31 @@ def draw_switching(marks, share, rng):
     return rng.permutation(kind)[: max(0, held - most, least - held)]
 
 
-def numbers_after(used, n, seed):
+def numbers_after(used: int, n: int, seed: int) -> FloatArray:
     """Random numbers in (0, 1] that break ties: n of a sequence, after those ``used`` already."""
     bits = np.random.PCG64([seed, _TIES]).advance(used)
     return 1.0 - np.random.Generator(bits).random(n)
 
 
-def held_out_marks(stream):
+def held_out_marks(stream: LeftOutStream) -> BoolArray | None:
     """Mask of the rows that were held out, None when all were trained on."""
     marks = stream.rows.get("calibrates")
     return None if marks is None else marks[stream.rows.alive]
 
 
-def held_rows(stream, places):
+def held_rows(stream: LeftOutStream, places: IntArray) -> RowMatrix:
     """Rows of a stream as a function takes them."""
     rows = stream.rows.rows(places)
     return sp.csr_array(rows) if sp.issparse(rows) else rows
 
 
-def normal_places(stream):
+def normal_places(stream: LeftOutStream) -> IntArray:
     """Places of the rows of a stream that aren't confirmed anomalies."""
     places = stream.rows.places
     return places[~stream.marks.mask[places]]
 
 
-def left_out_decisions(stream, places, function):
+def left_out_decisions(stream: LeftOutStream, places: IntArray, function: Decision) -> FloatArray:
     """Decisions about rows at places by the models of all other rows.
 
     Rows that have no part in any are decided by ``function``.
@@ -153,7 +165,14 @@ def left_out_decisions(stream, places, function):
     return values
 
 
-def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewest=1):
+def scores_left_out(
+    stream: LeftOutStream,
+    self_weight: float,
+    score: Callable[[RowMatrix], FloatArray],
+    tail: float = 0.0,
+    deadline: Deadline = ENDLESS,
+    fewest: int = 1,
+) -> tuple[IntArray, FloatArray] | None:
     """Places of normal rows of a stream at its end, and scores by the model of all others.
 
     On no model's scale; ``score`` scores rows that have no part, ``self_weight`` is
@@ -166,7 +185,8 @@ def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewe
     stream.check_one_left_out(places)
     if not deadline.is_near:
         return places, _left_out(stream, places, self_weight, score, tail)
-    n, found, size = len(places), [], max(_AT_FIRST, fewest)
+    n, size = len(places), max(_AT_FIRST, fewest)
+    found: list[tuple[IntArray, FloatArray]] = []
     places = np.random.default_rng(n).permutation(places)
     while len(places) and not (found and deadline.is_over()):
         seconds = deadline.left()
@@ -183,7 +203,13 @@ def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewe
     return np.concatenate(parts), np.concatenate(scores)
 
 
-def _left_out(stream, places, self_weight, score, tail):
+def _left_out(
+    stream: LeftOutStream,
+    places: IntArray,
+    self_weight: float,
+    score: Callable[[RowMatrix], FloatArray],
+    tail: float,
+) -> FloatArray:
     """Scores of rows at some places."""
     out = ~stream.takes()[places]
     scores = np.empty(len(places))
@@ -195,7 +221,7 @@ def _left_out(stream, places, self_weight, score, tail):
     return scores
 
 
-def told_of_few_rows(rate, n):
+def told_of_few_rows(rate: float, n: int) -> str:
     """What to say where ``n`` calibration rows are too few for any row to be rejected."""
     fewest = int(np.ceil((1.0 - DECIMALS) / rate)) - 1
     least = 1.0 / (n + 1)

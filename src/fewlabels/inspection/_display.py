@@ -1,16 +1,23 @@
 """What the pictures share."""
 
-from abc import ABC, abstractmethod
+from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Self
+
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from .._util.extras import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Blue and orange are told apart by colour-blind readers, and in grey.
 BLUE, ORANGE, GREY = "#2a6f97", "#e07a1f", "0.6"
 
 
-def axes_of(ax, figsize=None):
+def axes_of(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
     """The axes to draw on; a new figure's where there are none."""
     if ax is not None:
         return ax
@@ -20,12 +27,12 @@ def axes_of(ax, figsize=None):
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def machine_of(estimator):
+def machine_of(estimator: BaseEstimator) -> BaseEstimator:
     """The model itself: the last step of a pipeline."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def name_of(estimator):
+def name_of(estimator: BaseEstimator) -> str:
     """Class name of the model."""
     return type(machine_of(estimator)).__name__
 
@@ -35,7 +42,7 @@ class Display(ABC):
 
     _SIZE: tuple[float, float] | None = None  # inches; None for Matplotlib's own
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -49,5 +56,5 @@ class Display(ABC):
         return self
 
     @abstractmethod
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         """Draw on these axes."""

@@ -1,11 +1,20 @@
 """The plane of two columns: boundary, margin, rows and support vectors."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, VectorLike
 from ..base.locking import snapshot_of
 from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class BoundaryDisplay(Display):
@@ -29,13 +38,32 @@ class BoundaryDisplay(Display):
 
     _SIZE = (6.4, 5.2)
 
-    def __init__(self, first, second, decision, X, kinds, support, margin, title, names=("", "")):
+    def __init__(
+        self,
+        first: FloatArray,
+        second: FloatArray,
+        decision: FloatArray,
+        X: FloatArray,
+        kinds: list[tuple[str, BoolArray]],
+        support: IntArray,
+        margin: float | None,
+        title: str,
+        names: tuple[str, ...] = ("", ""),
+    ) -> None:
         self.first, self.second, self.decision = first, second, decision
         self.X, self.kinds, self.support = X, kinds, support
         self.margin, self.title, self.names = margin, title, names
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, n_grid=150, ax=None):
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        *,
+        n_grid: int = 150,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw a fitted model.
 
         Parameters
@@ -92,7 +120,7 @@ class BoundaryDisplay(Display):
             names,
         ).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         grid = self.first, self.second, self.decision
         size = float(np.abs(self.decision).max()) or 1.0
         ax.contourf(*grid, levels=np.linspace(-size, size, 25), cmap="RdBu", alpha=0.5)
@@ -103,12 +131,14 @@ class BoundaryDisplay(Display):
         # As the areas: the positive class, which comes last, is blue.
         colours = (BLUE, ORANGE)
         for k, (label, chosen) in enumerate(reversed(self.kinds)):
-            style = dict(s=9, color=GREY)
+            style: dict[str, Any] = dict(s=9, color=GREY)
             if label.startswith("labelled"):
                 style = dict(s=55, color=colours[k % 2], edgecolors="white", zorder=3)
             ax.scatter(*self.X[chosen].T, label=label, **style)
+        across, up = self.X[self.support].T
         ax.scatter(
-            *self.X[self.support].T,
+            across,
+            up,
             s=60,
             facecolors="none",
             edgecolors="black",
@@ -119,7 +149,7 @@ class BoundaryDisplay(Display):
         ax.legend(fontsize="small", framealpha=0.9)
 
 
-def _kinds(model, y, n):
+def _kinds(model: BaseEstimator, y: VectorLike | None, n: int) -> list[tuple[str, BoolArray]]:
     """Names and masks of the kinds of rows."""
     if y is None:
         return [("training rows", np.ones(n, bool))]

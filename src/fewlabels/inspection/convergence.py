@@ -1,9 +1,19 @@
 """How a fit came to its end."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import FloatArray
 from ._display import Display, machine_of, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _AGAINST = {"seconds": "seconds", "kernel_values": "kernel values evaluated", "round": "round"}
 
@@ -25,11 +35,22 @@ class ConvergenceDisplay(Display):
     'log'
     """
 
-    def __init__(self, curves, against="seconds", tol=None):
+    def __init__(
+        self,
+        curves: dict[str, tuple[FloatArray, FloatArray]],
+        against: str = "seconds",
+        tol: float | None = None,
+    ) -> None:
         self.curves, self.against, self.tol = curves, against, tol
 
     @classmethod
-    def from_estimator(cls, *estimators, against="seconds", names=None, ax=None):
+    def from_estimator(
+        cls,
+        *estimators: BaseEstimator,
+        against: str = "seconds",
+        names: Sequence[str] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the history of fitted models.
 
         Parameters
@@ -46,7 +67,7 @@ class ConvergenceDisplay(Display):
         if against not in _AGAINST:
             raise ValueError(f"against={against!r} is not valid; pass one of {list(_AGAINST)}.")
         names = [name_of(estimator) for estimator in estimators] if names is None else names
-        curves = {}
+        curves: dict[str, tuple[FloatArray, FloatArray]] = {}
         for name, estimator in zip(names, estimators, strict=True):
             check_is_fitted(machine_of(estimator))
             history = getattr(machine_of(estimator), "history_", [])
@@ -63,7 +84,7 @@ class ConvergenceDisplay(Display):
         tols = {machine_of(estimator).tol for estimator in estimators}
         return cls(curves, against, tols.pop() if len(tols) == 1 else None).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         for name, (cost, violation) in self.curves.items():
             ax.plot(cost, np.where(violation > 0.0, violation, np.nan), marker=".", label=name)
         if self.tol is not None:

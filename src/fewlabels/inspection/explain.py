@@ -1,19 +1,37 @@
 """Which columns drive the score of a row."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
+from ..base.function import Function
 from ..base.locking import snapshot_of
 from ..calibration.curve import class_of
 from ..kernels.sparse import canonical
 from .explanation import Explanation
 from .shapley.encoded import sources
-from .shapley.inputs import as_rows, column_names, dense, drawn, held_rows, players_of, unwrapped
+from .shapley.inputs import (
+    Decide,
+    Groups,
+    Table,
+    as_rows,
+    column_names,
+    dense,
+    drawn,
+    held_rows,
+    players_of,
+    unwrapped,
+)
 from .shapley.sampled import sampled_values
 from .shapley.values import beyond_reach, exact_values, terms_of
 
@@ -22,16 +40,16 @@ _BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000
 
 
 def explain(
-    model,
-    X,
+    model: BaseEstimator,
+    X: MatrixLike,
     *,
-    background=None,
-    columns=None,
-    groups=None,
-    n_samples=100,
-    random_state=None,
-    of=None,
-):
+    background: MatrixLike | None = None,
+    columns: Sequence[str] | None = None,
+    groups: Groups | None = None,
+    n_samples: int = 100,
+    random_state: RandomStateLike = None,
+    of: object = None,
+) -> Explanation:
     r"""Contributions of columns to the decisions of a fitted model.
 
     A column's contribution is its Shapley value: the change of the decision when the column
@@ -171,20 +189,22 @@ def explain(
 class _Game(NamedTuple):
     """What is the same for all decisions that are explained."""
 
-    model: Any
-    machine: Any
-    steps: Any
-    player: np.ndarray
+    model: BaseEstimator
+    machine: BaseEstimator
+    steps: Pipeline | None
+    player: IntArray
     n_players: int
     n_samples: int
-    seed: Any
+    seed: RandomStateLike
 
-    def values(self, function, decide, rows, background):
+    def values(
+        self, function: Function | None, decide: Decide, rows: Table, background: Table
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float, bool, Table]:
         """Contributions, errors, decisions, base, whether they are exact, and the background."""
         player, n, steps = self.player, self.n_players, self.steps
         if n == 1:  # it has all of the credit
-            decision, base = (np.asarray(decide(part), float) for part in (rows, background))
-            base = float(np.mean(base))
+            decision = np.asarray(decide(rows), float)
+            base = float(np.mean(np.asarray(decide(background), float)))
             values = (decision - base)[:, None]
             return values, np.zeros_like(values), decision, base, True, background
         terms = None if function is None else terms_of(function)
@@ -193,14 +213,13 @@ class _Game(NamedTuple):
             source = np.arange(rows.shape[1])
             if steps is not None:
                 source = sources(steps, rows, background)
-        if source is not None:
+        if source is not None and terms is not None and function is not None:
             inner = [X if steps is None else steps.transform(X) for X in (rows, background)]
             encoded, encoded_background = (_plain(X) for X in inner)
             n_jobs = getattr(self.machine, "n_jobs", None)
             values = exact_values(terms, encoded, encoded_background, player[source], n, n_jobs)
             errors = np.zeros_like(values)
-            decision, base = (decide(part) for part in (rows, background))
-            missing = decision - np.mean(base) - values.sum(axis=1)
+            missing = decide(rows) - np.mean(decide(background)) - values.sum(axis=1)
             values += beyond_reach(function, encoded, missing, player[source], n)
         else:
             background = drawn(background, self.n_samples // 2, self.seed)
@@ -212,12 +231,14 @@ class _Game(NamedTuple):
         return values, errors, decision, base, source is not None, background
 
 
-def _column(model, place):
+def _column(model: BaseEstimator, place: int) -> Decide:
     """The decision of one class."""
     return lambda X: np.asarray(model.decision_function(X))[:, place]
 
 
-def _places(model, machine, rows, of):
+def _places(
+    model: BaseEstimator, machine: BaseEstimator, rows: Table, of: object
+) -> IntArray | None:
     """Which class is explained of each row; None where there is one decision."""
     decision = np.asarray(model.decision_function(rows))
     if decision.ndim == 1:
@@ -234,7 +255,13 @@ def _places(model, machine, rows, of):
     return np.full(len(decision), known.index(of))
 
 
-def _background(background, rows, steps, machine, random_state):
+def _background(
+    background: MatrixLike | None,
+    rows: Table,
+    steps: Pipeline | None,
+    machine: BaseEstimator,
+    random_state: RandomStateLike,
+) -> Table:
     if background is None:
         held = held_rows(machine)
         if held is None or steps is not None:
@@ -254,7 +281,7 @@ def _background(background, rows, steps, machine, random_state):
         raise ValueError(
             "X and background must both be tables with named columns, or both be arrays."
         )
-    if isinstance(rows, pd.DataFrame):
+    if isinstance(rows, pd.DataFrame) and isinstance(background, pd.DataFrame):
         lacking = [name for name in rows.columns if name not in background.columns]
         if lacking:
             raise ValueError(f"background lacks the column {lacking[0]!r} of X.")
@@ -267,12 +294,12 @@ def _background(background, rows, steps, machine, random_state):
     return background
 
 
-def _plain(X):
+def _plain(X: Table) -> RowMatrix:
     X = X.to_numpy() if hasattr(X, "to_numpy") else X
     return sp.csr_array(canonical(X)) if sp.issparse(X) else np.asarray(X, dtype=float)
 
 
-def _values(rows, names, player, players):
+def _values(rows: Table, names: list[str], player: IntArray, players: list[str]) -> pd.DataFrame:
     """What the rows have, by player."""
     if not isinstance(rows, pd.DataFrame):
         rows = pd.DataFrame(dense(rows))
@@ -293,11 +320,11 @@ def _values(rows, names, player, players):
     return pd.DataFrame(shown)
 
 
-def _usual(background, player, players):
+def _usual(background: Table, player: IntArray, players: list[str]) -> list[object]:
     """Median or most frequent value of the background, by player."""
     if not isinstance(background, pd.DataFrame):
         background = pd.DataFrame(dense(background))
-    usual = []
+    usual: list[object] = []
     for k in range(len(players)):
         members = np.flatnonzero(player == k)
         column = background.iloc[:, members[0]]

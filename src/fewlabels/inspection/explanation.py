@@ -1,12 +1,19 @@
 """What drives the scores of rows: contributions of columns, as a table and as a picture."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from .._typing import AnyArray, FloatArray
 from ._display import axes_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(eq=False, repr=False)
@@ -38,29 +45,29 @@ class Explanation:
         Of a model of several classes, the class whose decision is explained of each row.
     """
 
-    columns: list
-    contributions: np.ndarray
-    standard_errors: np.ndarray
-    decision: np.ndarray
-    base: float
+    columns: list[str]
+    contributions: FloatArray
+    standard_errors: FloatArray
+    decision: FloatArray
+    base: float | FloatArray
     method: str
     values: pd.DataFrame
-    usual: list
+    usual: list[object]
     n_background: int
-    classes: np.ndarray | None = None
+    classes: AnyArray | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n, d = self.contributions.shape
         return (
             f"Explanation of {n} row{'s' * (n != 1)} by {d} column{'s' * (d != 1)} ({self.method},"
             f" {self.n_background} background rows, base {np.mean(self.base):.3g})"
         )
 
-    def base_of(self, row=0):
+    def base_of(self, row: int = 0) -> float:
         """The base that one row's contributions start from."""
-        return float(self.base if np.ndim(self.base) == 0 else self.base[self._place(row)])
+        return float(np.broadcast_to(self.base, len(self.decision))[self._place(row)])
 
-    def frame(self, row=0):
+    def frame(self, row: int = 0) -> pd.DataFrame:
         """One row's contributions, the largest first.
 
         Parameters
@@ -88,7 +95,7 @@ class Explanation:
         order = np.argsort(-np.abs(self.contributions[row]), kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
-    def reasons(self, row=0, n=3):
+    def reasons(self, row: int = 0, n: int = 3) -> list[str]:
         """The columns that move a row's decision away from the base, in words.
 
         Parameters
@@ -115,7 +122,7 @@ class Explanation:
             for name, value, usual in pushing[["column", "value", "usual"]].head(n).values
         ]
 
-    def plot(self, row=0, ax=None, n=10):
+    def plot(self, row: int = 0, ax: Axes | None = None, n: int = 10) -> Axes:
         """Draw one row's contributions as bars on Matplotlib axes, which are returned.
 
         Parameters
@@ -150,14 +157,14 @@ class Explanation:
         )
         return ax
 
-    def _place(self, row):
+    def _place(self, row: int) -> int:
         n = len(self.decision)
         if not -n <= row < n:
             raise ValueError(f"row={row} is not among the {n} rows explained; pass 0 to {n - 1}.")
         return row % n
 
 
-def _beside(usual):
+def _beside(usual: object) -> str:
     """What is usual, in brackets, and what that means; "" where there is no such value."""
     if usual is None:
         return ""
@@ -165,7 +172,7 @@ def _beside(usual):
     return f" ({word} {_shown(usual)})"
 
 
-def _shown(value):
+def _shown(value: object) -> str:
     """A value for people."""
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"

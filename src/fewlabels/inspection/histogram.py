@@ -1,11 +1,22 @@
 """The histogram of scores: bins that kinds of rows share, with the threshold between two."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 
-def bin_edges(groups, bins, *, threshold=0.0, cut=0.0):
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def bin_edges(
+    groups: Iterable[FloatArray], bins: int, *, threshold: float = 0.0, cut: float = 0.0
+) -> FloatArray:
     """Edges of bins of one width, one of them the threshold.
 
     ``groups`` are the scores of the rows of each kind; those that are not finite do not count. A
@@ -21,12 +32,12 @@ def bin_edges(groups, bins, *, threshold=0.0, cut=0.0):
     return threshold + np.arange(first, last + 1) * width
 
 
-def counts(scores, edges):
+def counts(scores: FloatArray, edges: FloatArray) -> IntArray:
     """How many scores are in each bin, with those beyond in the outer ones."""
     return np.histogram(np.clip(scores, edges[0], edges[-1]), edges)[0]
 
 
-def draw(axes, scores, edges, **style):
+def draw(axes: Axes, scores: FloatArray, edges: FloatArray, **style: Any) -> None:
     """Bars on Matplotlib axes, in percent of the scores."""
     share = np.full(len(scores), 100.0 / max(len(scores), 1))
-    axes.hist(scores, edges, weights=share, **style)
+    axes.hist(scores, edges.tolist(), weights=share, **style)

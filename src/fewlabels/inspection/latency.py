@@ -1,10 +1,18 @@
 """How long updates of a stream take."""
 
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import AnyArray, RowMatrix, VectorLike
 from ._display import BLUE, ORANGE, Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LINES = {"median": 50.0, "99th percentile": 99.0}
 
@@ -28,11 +36,19 @@ class LatencyDisplay(Display):
     140
     """
 
-    def __init__(self, rows, seconds):
+    def __init__(self, rows: VectorLike, seconds: VectorLike) -> None:
         self.rows, self.seconds = np.asarray(rows), np.asarray(seconds)
 
     @classmethod
-    def from_stream(cls, estimator, X, y=None, *, block=1, ax=None):
+    def from_stream(
+        cls,
+        estimator: BaseEstimator,
+        X: RowMatrix,
+        y: AnyArray | None = None,
+        *,
+        block: int = 1,
+        ax: Axes | None = None,
+    ) -> Self:
         """Add rows to a model and draw how long that took.
 
         Parameters
@@ -58,7 +74,7 @@ class LatencyDisplay(Display):
             rows.append(estimator.shape_fit_[0])
         return cls(rows, seconds).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         milliseconds = 1e3 * self.seconds
         ax.plot(self.rows, milliseconds, ".", markersize=3, color=BLUE)
         for (name, level), style in zip(_LINES.items(), ("-", "--"), strict=True):

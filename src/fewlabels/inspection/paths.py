@@ -1,11 +1,20 @@
 """What a setting does: the class prior, and the cost along a path."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from .._typing import MatrixLike, VectorLike
 from ..model_selection import bias_sensitivity, prior_sensitivity
 from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class PriorSensitivityDisplay(Display):
@@ -15,11 +24,19 @@ class PriorSensitivityDisplay(Display):
     :func:`fewlabels.model_selection.prior_sensitivity`, the prior lies in ``interval``.
     """
 
-    def __init__(self, table, interval=None):
+    def __init__(self, table: pd.DataFrame, interval: tuple[float, float] | None = None) -> None:
         self.table, self.interval = table, interval
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, priors, *, ax=None):
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: VectorLike,
+        priors: Sequence[float],
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
         """Refit under each prior and draw.
 
         Parameters
@@ -33,7 +50,7 @@ class PriorSensitivityDisplay(Display):
         interval = getattr(machine_of(estimator), "prior_interval_", None)
         return cls(prior_sensitivity(estimator, X, y, priors), interval).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         table = self.table
         if self.interval is not None:
             ax.axvspan(*self.interval, color=GREY, alpha=0.3, label="interval of the estimate")
@@ -66,11 +83,19 @@ class BiasSensitivityDisplay(Display):
     :func:`fewlabels.model_selection.bias_sensitivity`.
     """
 
-    def __init__(self, table):
+    def __init__(self, table: pd.DataFrame) -> None:
         self.table = table
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, bias, *, ax=None):
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: VectorLike,
+        bias: Sequence[float],
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
         """Refit with each bound and draw.
 
         Parameters
@@ -82,7 +107,7 @@ class BiasSensitivityDisplay(Display):
         """
         return cls(bias_sensitivity(estimator, X, y, bias).table).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         table, n = self.table, float(self.table.iloc[0][["positive", "negative"]].sum())
         positive, negative = table["positive"] / n, table["negative"] / n
         x = table["bias"]
@@ -122,11 +147,20 @@ class RegularizationPathDisplay(Display):
     2
     """
 
-    def __init__(self, table, parameter):
+    def __init__(self, table: pd.DataFrame, parameter: str) -> None:
         self.table, self.parameter = table, parameter
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, parameter, values, ax=None):
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        *,
+        parameter: str,
+        values: Sequence[float],
+        ax: Axes | None = None,
+    ) -> Self:
         """Fit along the values and draw.
 
         Each fit starts from the one before where the model can: ``PUSVM.path`` for "lam",
@@ -161,7 +195,7 @@ class RegularizationPathDisplay(Display):
             )
         return cls(pd.DataFrame(rows), parameter).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         x = self.table[self.parameter]
         ax.plot(x, self.table["support_vectors"], "o-", color=BLUE)
         ax.set_xscale("log")
@@ -173,7 +207,13 @@ class RegularizationPathDisplay(Display):
         other.set_ylim(0.0, 100.0)
 
 
-def _along(estimator, X, y, parameter, values):
+def _along(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: VectorLike | None,
+    parameter: str,
+    values: Sequence[float],
+) -> Iterator[BaseEstimator]:
     """A fitted model at each value."""
     if parameter == "lam" and hasattr(estimator, "path"):
         yield from estimator.path(X, y, lam=values)

@@ -1,9 +1,18 @@
 """Distributions of scores, with the threshold."""
 
-import numpy as np
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import FloatArray, MatrixLike, VectorLike
 from ._display import BLUE, GREY, ORANGE, axes_of, name_of
 from .histogram import bin_edges, draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COLOURS = (BLUE, ORANGE, GREY, "black")
 
@@ -27,11 +36,21 @@ class ScoreDisplay:
     ['normal', 'other']
     """
 
-    def __init__(self, groups, threshold=0.0, title=""):
+    def __init__(
+        self, groups: dict[str, FloatArray], threshold: float = 0.0, title: str = ""
+    ) -> None:
         self.groups, self.threshold, self.title = groups, threshold, title
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, bins=40, ax=None):
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        *,
+        bins: int = 40,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the decision function of rows.
 
         Parameters
@@ -54,7 +73,7 @@ class ScoreDisplay:
             groups = {str(value): scores[y == value] for value in np.unique(y)}
         return cls(groups, title=name_of(estimator)).plot(bins=bins, ax=ax)
 
-    def plot(self, *, bins=40, ax=None):
+    def plot(self, *, bins: int = 40, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters

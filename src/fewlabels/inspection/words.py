@@ -1,13 +1,22 @@
 """Which words of a text drive the score of its row."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import pandas as pd
+
+from .._typing import FloatArray
 
 # Different words of a text that are taken out one by one, and rows scored at a time.
 _MOST_WORDS, _AT_A_TIME = 300, 2000
 
 
-def word_changes(function, rows, column, spans):
+def word_changes(
+    function: Callable[[pd.DataFrame], FloatArray],
+    rows: pd.DataFrame,
+    column: str,
+    spans: Callable[[str], Iterable[tuple[int, int]]],
+) -> list[list[tuple[str, float]]]:
     """What the score of each row loses when a word is taken out of its text, largest first.
 
     Parameters
@@ -30,7 +39,7 @@ def word_changes(function, rows, column, spans):
     groups, texts, owner = [], [], []
     for k, text in enumerate(rows[column]):
         text = text if isinstance(text, str) else ""
-        places = {}
+        places: dict[str, list[tuple[int, int]]] = {}
         for start, end in spans(text):
             places.setdefault(text[start:end].lower(), []).append((start, end))
         words = list(places)[:_MOST_WORDS]
@@ -43,9 +52,9 @@ def word_changes(function, rows, column, spans):
         changed = rows.iloc[owner[part]].reset_index(drop=True)
         changed[column] = pd.Series(texts[part], dtype=rows[column].dtype)
         scores.append(np.asarray(function(changed), dtype=float))
-    scores, place, found = np.concatenate(scores) if scores else np.zeros(0), 0, []
+    every, place, found = np.concatenate(scores) if scores else np.zeros(0), 0, []
     for words in groups:
-        mine = scores[place : place + 1 + len(words)]
+        mine = every[place : place + 1 + len(words)]
         if mine.ndim == 2:
             mine = mine[:, int(np.argmax(mine[0]))]
         changes = mine[0] - mine[1:]
@@ -55,7 +64,7 @@ def word_changes(function, rows, column, spans):
     return found
 
 
-def _without(text, places):
+def _without(text: str, places: list[tuple[int, int]]) -> str:
     """A text without the words at these places."""
     ends = [0, *(end for _, end in places)]
     starts = [*(start for start, _ in places), len(text)]

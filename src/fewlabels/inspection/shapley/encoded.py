@@ -1,16 +1,18 @@
 """Which columns of a pipeline's input each encoded column comes from."""
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
-from .inputs import dense, picked, stacked
+from ..._typing import BoolArray, FloatArray, IntArray
+from .inputs import Table, dense, picked, stacked
 
 # Mixed rows that the finding is tried on.
 _TRIALS = 64
 _SAME = 1e-9
 
 
-def sources(steps, rows, background):
+def sources(steps: Pipeline, rows: Table, background: Table) -> IntArray | None:
     """Input column that each encoded column depends on; None where that is not one.
 
     Found by trial: the input columns are moved between rows, one at a time, and the encoded
@@ -39,7 +41,13 @@ def sources(steps, rows, background):
     return source if _holds(steps, together, encoded, source, rng) else None
 
 
-def _holds(steps, together, encoded, source, rng):
+def _holds(
+    steps: Pipeline,
+    together: Table,
+    encoded: FloatArray,
+    source: IntArray,
+    rng: np.random.RandomState,
+) -> bool:
     n, n_columns = together.shape
     whose = rng.randint(n, size=(_TRIALS, n_columns))
     expected = encoded[whose[:, source], np.arange(encoded.shape[1])]
@@ -47,5 +55,5 @@ def _holds(steps, together, encoded, source, rng):
     return found.shape == expected.shape and not _differs(found, expected).any()
 
 
-def _differs(a, b):
+def _differs(a: FloatArray, b: FloatArray) -> BoolArray:
     return np.abs(a - b) > _SAME * (1.0 + np.abs(b))

@@ -1,15 +1,26 @@
 """Rows, background and columns of an explanation in one form, and rows that are mixed of both."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
+from ..._typing import AnyArray, FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
 from ...kernels.sparse import checked_rows
 
+# Rows to explain, or to compare with: a table with names, or numbers.
+Table: TypeAlias = pd.DataFrame | RowMatrix
+Decide: TypeAlias = Callable[[Table], FloatArray]
+# Columns by name or position, by the name of their group.
+Groups: TypeAlias = Mapping[str, str | Sequence[str | int]]
 
-def as_rows(X, what, missing=False):
+
+def as_rows(X: MatrixLike, what: str, missing: bool = False) -> Table:
     """A DataFrame, a dense array or a CSR array of at least one row.
 
     ``missing`` says whether arrays may have missing numbers.
@@ -25,12 +36,12 @@ def as_rows(X, what, missing=False):
     return sp.csr_array(X) if sp.issparse(X) else X
 
 
-def dense(X):
+def dense(X: Table) -> AnyArray:
     """Rows as an array."""
-    return X.toarray() if sp.issparse(X) else np.asarray(X)
+    return sp.csr_array(X).toarray() if sp.issparse(X) else np.asarray(X)
 
 
-def stacked(rows, background):
+def stacked(rows: Table, background: Table) -> Table:
     """Rows of both, one kind after the other."""
     if isinstance(rows, pd.DataFrame):
         return pd.concat([rows, background], ignore_index=True)
@@ -39,7 +50,7 @@ def stacked(rows, background):
     return np.concatenate([rows, background])
 
 
-def picked(together, whose):
+def picked(together: Table, whose: IntArray) -> Table:
     """Rows whose column k comes from row ``whose[:, k]``."""
     if isinstance(together, pd.DataFrame):
         return pd.DataFrame(
@@ -50,11 +61,11 @@ def picked(together, whose):
         )
     columns = np.arange(together.shape[1])
     if sp.issparse(together):
-        return sp.csr_array(together.toarray()[whose, columns])
+        return sp.csr_array(dense(together)[whose, columns])
     return together[whose, columns]
 
 
-def column_names(X, columns, model):
+def column_names(X: Table, columns: Sequence[str] | None, model: BaseEstimator) -> list[str]:
     """Names of the columns of X."""
     if columns is not None:
         names = [str(name) for name in columns]
@@ -70,7 +81,7 @@ def column_names(X, columns, model):
     return [str(name) for name in known]
 
 
-def players_of(names, groups):
+def players_of(names: list[str], groups: Groups | None) -> tuple[IntArray, list[str]]:
     """What counts as one: the player of every column, and the players' names.
 
     A group stands where its first column does.
@@ -101,7 +112,7 @@ def players_of(names, groups):
     return np.array([place[name] for name in shown]), players
 
 
-def drawn(background, size, random_state):
+def drawn(background: Table, size: int, random_state: RandomStateLike) -> Table:
     """At most ``size`` rows, drawn without replacement, in their order."""
     n = background.shape[0]
     if n <= size:
@@ -111,7 +122,7 @@ def drawn(background, size, random_state):
     return background.iloc[rows] if isinstance(background, pd.DataFrame) else background[rows]
 
 
-def held_rows(model):
+def held_rows(model: BaseEstimator) -> RowMatrix | None:
     """Training rows that count, as the model holds them; None where it holds none."""
     rows = getattr(model, "training_rows_", None)
     if rows is None:
@@ -119,7 +130,7 @@ def held_rows(model):
     return rows.X if rows.weight.all() else rows.X[rows.weight > 0]
 
 
-def unwrapped(model):
+def unwrapped(model: BaseEstimator) -> tuple[Pipeline | None, BaseEstimator]:
     """Steps before the model (None without any), and the model; searches are opened."""
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, Pipeline):

@@ -3,13 +3,22 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .inputs import picked, stacked
+from ..._typing import FloatArray, IntArray, RandomStateLike
+from .inputs import Decide, Table, picked, stacked
 
 # Mixed rows that are evaluated at a time, and numbers that these may hold.
 _ROWS_AT_A_TIME, _NUMBERS = 20_000, 8_000_000
 
 
-def sampled_values(function, rows, background, group, n_groups, n_samples, random_state):
+def sampled_values(
+    function: Decide,
+    rows: Table,
+    background: Table,
+    group: IntArray,
+    n_groups: int,
+    n_samples: int,
+    random_state: RandomStateLike,
+) -> tuple[FloatArray, FloatArray]:
     """Shapley values of a function relative to its mean over background rows, and their errors.
 
     A sample is an order of the players and a background row: players take the explained row's
@@ -39,7 +48,15 @@ def sampled_values(function, rows, background, group, n_groups, n_samples, rando
     return values, errors
 
 
-def _changes(function, rows, i, background, whose, group, rng):
+def _changes(
+    function: Decide,
+    rows: Table,
+    i: int,
+    background: Table,
+    whose: IntArray,
+    group: IntArray,
+    rng: np.random.RandomState,
+) -> FloatArray:
     """Changes of the function by player, the mean of an order and its reverse."""
     n, n_groups = len(whose), int(group.max()) + 1
     orders = np.argsort(rng.uniform(size=(n, n_groups)), axis=1)
@@ -54,6 +71,6 @@ def _changes(function, rows, i, background, whose, group, rng):
     whose = np.where(taken, background.shape[0], np.repeat(whose, n_groups + 1)[:, None])
     mixed = picked(stacked(background, rows[i : i + 1]), whose)
     f = np.asarray(function(mixed), dtype=float).reshape(2 * n, n_groups + 1)
-    steps = np.empty((2 * n, n_groups))
-    np.put_along_axis(steps, both, np.diff(f, axis=1), axis=1)
-    return 0.5 * (steps[:n] + steps[n:])
+    changes = np.empty((2 * n, n_groups))
+    np.put_along_axis(changes, both, np.diff(f, axis=1), axis=1)
+    return np.multiply(0.5, changes[:n] + changes[n:])

@@ -1,6 +1,7 @@
 """Shapley values of kernel expansions, exactly: no sampling of coalitions."""
 
 import itertools
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import games
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..._util.threads import resolve_n_jobs, run_ranges
 from ...base.function import Function
 from ...kernels import centered
@@ -26,19 +28,19 @@ class Gaussians(NamedTuple):
     """``sum_j coef_j exp(-gamma ||v_j - x||^2)``."""
 
     gamma: float
-    vectors: object
-    coef: np.ndarray
+    vectors: RowMatrix
+    coef: FloatArray
 
 
 class Columnwise(NamedTuple):
     """``sum_c weights_c (x_c - shift_c) - square (x_c - shift_c)^2``."""
 
-    weights: np.ndarray
+    weights: FloatArray
     square: float
-    shift: np.ndarray | None
+    shift: FloatArray | None
 
 
-def terms_of(function):
+def terms_of(function: Function | None) -> Sequence[Gaussians | Columnwise] | None:
     """A function that a model has learned as a sum of terms, up to a constant.
 
     None where it has no exact rule here.
@@ -49,7 +51,8 @@ def terms_of(function):
         function = function.in_base()
     rules = {kernel.explanation for kernel in function.kernels}
     if rules == {"columns"}:
-        return [Columnwise(function.weights, function.self_weight, function.shift)]
+        weights = np.asarray(function.weights, dtype=float)
+        return [Columnwise(weights, function.self_weight, function.shift)]
     if rules != {"gaussian"}:
         return None
     return [
@@ -59,7 +62,14 @@ def terms_of(function):
     ]
 
 
-def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
+def exact_values(
+    terms: Sequence[Gaussians | Columnwise],
+    rows: RowMatrix,
+    background: RowMatrix,
+    group: IntArray,
+    n_groups: int,
+    n_jobs: int | None = None,
+) -> FloatArray:
     """Shapley values of a sum of terms relative to its mean over background rows.
 
     ``group`` is the player that each column belongs to. Shape (n_rows, n_groups).
@@ -73,7 +83,9 @@ def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
     return values
 
 
-def _columnwise(term, rows, background, group, n_groups):
+def _columnwise(
+    term: Columnwise, rows: RowMatrix, background: RowMatrix, group: IntArray, n_groups: int
+) -> FloatArray:
     """A column's value is what its own summand is above its mean over the background."""
     rows, background = centered(rows, term.shift), centered(background, term.shift)
     rows, background = (sp.csr_array(X, dtype=float) for X in (rows, background))
@@ -82,14 +94,21 @@ def _columnwise(term, rows, background, group, n_groups):
         (np.ones(len(group)), (np.arange(len(group)), group)), shape=(len(group), n_groups)
     )
 
-    def summed(X):
+    def summed(X: sp.csr_array) -> FloatArray:
         parts = X.multiply(term.weights[None, :]) - term.square * X.multiply(X)
         return (sp.csr_array(parts) @ member).toarray()
 
     return summed(rows) - summed(background).mean(axis=0)
 
 
-def _add_gaussians(term, rows, background, group, values, n_jobs):
+def _add_gaussians(
+    term: Gaussians,
+    rows: RowMatrix,
+    background: RowMatrix,
+    group: IntArray,
+    values: FloatArray,
+    n_jobs: int,
+) -> None:
     coef = term.coef
     size = float(np.abs(coef).sum())
     rows, background, vectors, coef, group = _columns_that_matter(
@@ -115,8 +134,14 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
         found = np.zeros((n, len(players)))
 
         def explain_rows(
-            low, high, part=part, block=block, Q=of_background, unequal=unequal, found=found
-        ):
+            low: int,
+            high: int,
+            part: slice = part,
+            block: FloatArray = block,
+            Q: FloatArray = of_background,
+            unequal: list[BoolArray] = unequal,
+            found: FloatArray = found,
+        ) -> None:
             for i in range(low, high):
                 P = _factors(term.gamma, rows[i : i + 1], block, starts)[0]
                 games.product_values(
@@ -136,7 +161,9 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
         values[:, players] += found / m
 
 
-def beyond_reach(function, rows, missing, group, n_groups):
+def beyond_reach(
+    function: Function, rows: RowMatrix, missing: FloatArray, group: IntArray, n_groups: int
+) -> FloatArray:
     """What decisions of rows in a function's log scale have more than its terms, shared out."""
     shares = np.zeros((len(missing), n_groups))
     for i in np.flatnonzero(function(rows) < function.tail) if function.tail else ():
@@ -147,15 +174,16 @@ def beyond_reach(function, rows, missing, group, n_groups):
     return shares
 
 
-def _columns_that_matter(term, rows, background, group, coef):
+def _columns_that_matter(
+    term: Gaussians, rows: RowMatrix, background: RowMatrix, group: IntArray, coef: FloatArray
+) -> tuple[FloatArray, FloatArray, RowMatrix, FloatArray, IntArray]:
     """Leave out columns that are 0 in all rows, as most of sparse data are.
 
     They are a constant factor of each term.
     """
     vectors = term.vectors
     if not sp.issparse(vectors):
-        both = (dense(X).astype(float) for X in (rows, background))
-        return *both, vectors, coef, group
+        return dense(rows).astype(float), dense(background).astype(float), vectors, coef, group
     rows, background = sp.csr_array(rows), sp.csr_array(background)
     vectors = sp.csr_array(vectors, dtype=float)
     used = np.union1d(rows.indices, background.indices)
@@ -163,11 +191,11 @@ def _columns_that_matter(term, rows, background, group, coef):
     squares = np.where(np.isin(vectors.indices, used), 0.0, np.square(vectors.data))
     outside = sp.csr_array((squares, vectors.indices, vectors.indptr), vectors.shape).sum(axis=1)
     coef = coef * np.exp(-term.gamma * np.maximum(np.asarray(outside).ravel(), 0.0))
-    both = (X[:, used].toarray().astype(float) for X in (rows, background))
-    return *both, inside, coef, group[used]
+    rows, background = (X[:, used].toarray().astype(float) for X in (rows, background))
+    return rows, background, inside, coef, group[used]
 
 
-def _factors(gamma, rows, block, starts):
+def _factors(gamma: float, rows: FloatArray, block: FloatArray, starts: IntArray) -> FloatArray:
     """The kernel's factors by player, shape (n_rows, n_players, n_vectors)."""
     squares = np.square(rows[:, :, None] - block[None, :, :])
     if len(starts) < squares.shape[1]:
@@ -177,7 +205,7 @@ def _factors(gamma, rows, block, starts):
 
 
 @cache
-def _rules(n_most):
+def _rules(n_most: int) -> tuple[FloatArray, FloatArray]:
     """Gauss and Legendre's nodes and weights on [0, 1], with n of them in row n."""
     nodes, weights = np.zeros((2, n_most + 1, max(1, n_most)))
     for n in range(1, n_most + 1):
