@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from .class_shift import class_shift
-from .features import compare, compare_pairs
+from .._typing import FloatArray, IntArray
+from .class_shift import ClassShift, Labelled, class_shift
+from .features import FeatureChange, PairChange, compare, compare_pairs
+from .kept_rows import Kept, KeptRows
 
 _BINS, _PRIOR = 12, 2.0
 # Power of the likelihood. An alarm comes where rows look changed by chance, so that the likelihood
@@ -51,31 +53,35 @@ class Change:
     interval: tuple[int, int]
     n_before: int
     n_after: int
-    features: list = field(repr=False)
-    pairs: list = field(repr=False)
-    rows: list = field(repr=False)
-    class_shift: object = None
+    features: list[FeatureChange] = field(repr=False)
+    pairs: list[PairChange] = field(repr=False)
+    rows: list[Kept] = field(repr=False)
+    class_shift: ClassShift | None = None
 
 
-def explain(kept, alarm, calibration, reference=None):
+def explain(
+    kept: KeptRows, alarm: int, calibration: FloatArray, reference: Labelled | None = None
+) -> Change:
     """A :class:`Change` from the rows kept.
 
     ``calibration`` are the calibration scores, and ``reference`` those by class, if known. Without
     calibration rows their scores say alone what was usual before the stream.
     """
     recent, earlier, *_ = kept.contents
+    numbers = [row.number for row in recent if row.number is not None]
     scores = np.array([row.score for row in recent])
     past = np.array([row.score for row in earlier]) if earlier else calibration
-    latest = max(0, min(len(recent) - _FEWEST, alarm - recent[0].number))
-    until = alarm - recent[0].number + 1 + _AFTER
+    latest = max(0, min(len(recent) - _FEWEST, alarm - numbers[0]))
+    until = alarm - numbers[0] + 1 + _AFTER
     chances, codes = began(past, scores, latest, until)
     mode = int(np.argmax(chances))
     low, high = np.searchsorted(np.cumsum(chances), [_TAIL, 1.0 - _TAIL]).clip(0, latest)
-    first = recent[0].number
+    first = numbers[0]
     old, new = earlier + recent[: min(int(low), mode)], recent[mode:]
     if len(old) < 20:  # the change came with the first rows
         old = earlier + recent[:mode]
-    features = pairs = ()
+    features: list[FeatureChange] = []
+    pairs: list[PairChange] = []
     if len(old) >= 2 and len(new) >= 2:
         before, after = kept.assemble(old), kept.assemble(new)
         features = compare(before, after)
@@ -85,23 +91,25 @@ def explain(kept, alarm, calibration, reference=None):
         shift = class_shift(reference, np.array([row.score for row in new]))
     n_past = len(past)
     gains = _gains(codes[: n_past + mode], codes[n_past + mode :])
-    order = sorted(
-        range(len(new)), key=lambda k: (-gains[k], -abs(new[k].p_value - 0.5), new[k].number)
-    )
+    extremes = [abs((row.p_value or 0.0) - 0.5) for row in new]
+    # Rows of a stream are in the order of their numbers.
+    order = sorted(range(len(new)), key=lambda k: (-gains[k], -extremes[k], k))
     return Change(
         alarm,
         first + mode,
         (first + int(low), first + int(high)),
         len(old),
         len(new),
-        list(features),
-        list(pairs),
+        features,
+        pairs,
         [new[k] for k in order[:_MOST_ROWS]],
         shift,
     )
 
 
-def began(past, scores, latest, until=None):
+def began(
+    past: FloatArray, scores: FloatArray, latest: int, until: int | None = None
+) -> tuple[FloatArray, IntArray]:
     """Probability of each row up to ``latest`` to be the first changed one, and codes of scores.
 
     Scores are counted in bins. Before and after the change they have two unknown distributions
@@ -119,14 +127,14 @@ def began(past, scores, latest, until=None):
     return np.exp(fit - logsumexp(fit)), codes
 
 
-def _evidence(counts):
+def _evidence(counts: FloatArray) -> FloatArray:
     """The logarithm of the probability of counts in a row, under the prior."""
     prior = _PRIOR * counts.shape[1]
     each = gammaln(counts + _PRIOR).sum(axis=1) - counts.shape[1] * gammaln(_PRIOR)
     return each + gammaln(prior) - gammaln(prior + counts.sum(axis=1))
 
 
-def _gains(before, after):
+def _gains(before: IntArray, after: IntArray) -> FloatArray:
     """How much more likely each row after the change is than it was before, as a logarithm."""
     n = max(before.max(initial=0), after.max(initial=0)) + 1
     old, new = (np.bincount(c, minlength=n) + _PRIOR for c in (before, after))

@@ -16,12 +16,15 @@ calibrated by simulation (``run_lengths``).
 """
 
 from math import exp, inf, log
+from typing import Any, TypeAlias
 
 from .run_lengths import log_threshold
 
 _INVESTED = 100.0
 # Capitals are plain numbers within these bounds; beyond them a common factor is taken out.
 _LEAST, _MOST = 1e-100, 1e100
+# Plain numbers, by name.
+ChartState: TypeAlias = dict[str, Any]
 
 
 class Martingale:
@@ -32,12 +35,12 @@ class Martingale:
 
     restarts = False
 
-    def __init__(self, alpha, n_bettors):
+    def __init__(self, alpha: float, n_bettors: int) -> None:
         self.threshold = -log(alpha)
         self.n_rows, self.pools, self.scale = 0, [0.0] * n_bettors, 0.0
         self._unit, self._reserve = 1.0, _reserve(0)
 
-    def step(self, growths):
+    def step(self, growths: list[float]) -> float:
         """Take the growths of one row; gives the logarithm of the statistic."""
         self.n_rows += 1
         before, self._reserve = self._reserve, _reserve(self.n_rows)
@@ -51,15 +54,15 @@ class Martingale:
         return self.scale + log(total)
 
     @property
-    def log(self):
+    def log(self) -> float:
         return self.scale + log(sum(self.pools) + self._reserve * self._unit)
 
     @property
-    def state(self):
+    def state(self) -> ChartState:
         return {"n_rows": self.n_rows, "pools": self.pools, "scale": self.scale}
 
     @state.setter
-    def state(self, state):
+    def state(self, state: ChartState) -> None:
         self.n_rows, self.pools, self.scale = state["n_rows"], state["pools"], state["scale"]
         self._unit, self._reserve = exp(-self.scale), _reserve(self.n_rows)
 
@@ -69,11 +72,11 @@ class ShiryaevRoberts:
 
     restarts, name = True, "shiryaev-roberts"
 
-    def __init__(self, run_length, n_bettors):
+    def __init__(self, run_length: int, n_bettors: int) -> None:
         self.run_length, self.threshold = run_length, log_threshold(self.name, run_length)
         self.n_rows, self.pools = 0, [0.0] * n_bettors
 
-    def step(self, growths):
+    def step(self, growths: list[float]) -> float:
         self.n_rows += 1
         self.pools = [
             min((v + 1.0) * growth, _MOST) for v, growth in zip(self.pools, growths, strict=True)
@@ -81,17 +84,17 @@ class ShiryaevRoberts:
         return self.log
 
     @property
-    def log(self):
+    def log(self) -> float:
         total = sum(self.pools)
         return log(total / len(self.pools)) if total else -inf
 
     @property
-    def state(self):
+    def state(self) -> ChartState:
         own = {"chart": self.name, "threshold": self.threshold}
         return {"n_rows": self.n_rows, "pools": self.pools, **own}
 
     @state.setter
-    def state(self, state):
+    def state(self, state: ChartState) -> None:
         self.n_rows, self.pools = state["n_rows"], state["pools"]
         # Stays until the chart restarts, whatever is simulated meanwhile.
         self.threshold = state["threshold"]
@@ -102,7 +105,7 @@ class Cusum(ShiryaevRoberts):
 
     name = "cusum"
 
-    def step(self, growths):
+    def step(self, growths: list[float]) -> float:
         self.n_rows += 1
         self.pools = [
             min(max(v, 1.0) * growth, _MOST) for v, growth in zip(self.pools, growths, strict=True)
@@ -110,9 +113,12 @@ class Cusum(ShiryaevRoberts):
         return self.log
 
 
-CHARTS = {chart.name: chart for chart in (ShiryaevRoberts, Cusum)}
+CHARTS: dict[str, type[ShiryaevRoberts]] = {
+    chart.name: chart for chart in (ShiryaevRoberts, Cusum)
+}
+Chart: TypeAlias = Martingale | ShiryaevRoberts
 
 
-def _reserve(n):
+def _reserve(n: int) -> float:
     """The share of the capital that is held back after n rows."""
     return log(2.0) / log(2.0 + n / _INVESTED)

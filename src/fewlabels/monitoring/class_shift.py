@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import column_or_1d
 
+from .._typing import FloatArray, IntArray, VectorLike
+
 _BINS, _DRAWS, _LEVEL = 10, 500, 0.05
 _FEWEST = 20
 
@@ -40,7 +42,7 @@ class ClassShift:
     positive: object
 
     @property
-    def explains(self):
+    def explains(self) -> bool:
         """Whether a changed ratio of the classes is enough to explain the change."""
         return self.p_value > _LEVEL and self.p_value_same <= _LEVEL
 
@@ -53,14 +55,14 @@ class Labelled:
     the second class: the prior, or 0 where the first class is pure.
     """
 
-    first: np.ndarray
-    second: np.ndarray
+    first: FloatArray
+    second: FloatArray
     positive: object
     share: float
     mixed: float = 0.0
 
 
-def labelled(scores, labels, prior=None):
+def labelled(scores: FloatArray, labels: VectorLike, prior: float | None = None) -> Labelled:
     """Calibration scores by class, from labels with two different values.
 
     ``prior`` is the prior of a model of positive and unlabelled rows, None for other models.
@@ -83,7 +85,7 @@ def labelled(scores, labels, prior=None):
     return Labelled(first, second, classes[1].item(), prior, prior)
 
 
-def class_shift(reference, scores, seed=0):
+def class_shift(reference: Labelled, scores: FloatArray, seed: int = 0) -> ClassShift:
     """Compare new scores with mixtures of both classes' scores; gives :class:`ClassShift`."""
     both = np.concatenate([reference.first, reference.second])
     edges = np.unique(np.quantile(both, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
@@ -111,20 +113,22 @@ def class_shift(reference, scores, seed=0):
     return ClassShift(reference.share, float(shares[k]), p_fit, p_same, reference.positive)
 
 
-def _smooth(counts):
+def _smooth(counts: IntArray) -> FloatArray:
     return (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
 
 
-def _positive(density):
+def _positive(density: FloatArray) -> FloatArray:
     density = np.maximum(density, 1e-9)  # of a mixture with a negative weight
     return density / density.sum(axis=-1, keepdims=True)
 
 
-def _mixture(weight, first, second):
+def _mixture(weight: float, first: IntArray, second: IntArray) -> FloatArray:
     return _positive((1.0 - weight) * _smooth(first) + weight * _smooth(second))
 
 
-def _fit(first, second, new, weights):
+def _fit(
+    first: IntArray, second: IntArray, new: IntArray, weights: FloatArray
+) -> tuple[int, float]:
     """Which mixture fits best, and how badly it fits."""
     a, b = _smooth(first), _smooth(second)
     mixtures = _positive(np.outer(1.0 - weights, a) + np.outer(weights, b))
@@ -132,7 +136,7 @@ def _fit(first, second, new, weights):
     return k, _misfit(mixtures[k], new)
 
 
-def _misfit(expected, counts):
+def _misfit(expected: FloatArray, counts: IntArray) -> float:
     """Twice the logarithm of the likelihood ratio to the observed shares."""
     seen = counts > 0
     return 2.0 * float(np.sum(counts[seen] * np.log(counts[seen] / counts.sum() / expected[seen])))

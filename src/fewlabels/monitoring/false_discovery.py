@@ -5,9 +5,12 @@ paid from a budget that grows with every alert. For independent p-values that ar
 normal rows, the expected share of normal rows among the alerts is at most ``q``.
 """
 
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
+
+from .._typing import BoolArray, FloatArray, IntArray, VectorLike
 
 # Alerts remembered. Older ones would add a little to later levels; without them these are lower.
 _REMEMBERED = 10_000
@@ -15,10 +18,16 @@ _REMEMBERED = 10_000
 _LORD, _SAFFRON = 0.07720838, 1.0 / 2.2857656
 
 
-class _Rule:
+class _Rule(ABC):
     """Levels from weights over the distance to earlier alerts; subclasses say which distance."""
 
-    def __init__(self, q=0.1, horizon=1000):
+    q: float
+    horizon: int
+    _clock: int
+    _n_alerts: int
+    _alerts: list[int]
+
+    def __init__(self, q: float = 0.1, horizon: int = 1000) -> None:
         if not isinstance(q, Real) or not 0.0 < q < 1.0:
             raise ValueError(
                 f"q={q!r} is not a false discovery rate; pass a number between 0 and 1."
@@ -28,7 +37,16 @@ class _Rule:
         self.q, self.horizon = float(q), int(horizon)
         self._clock, self._n_alerts, self._alerts = 0, 0, []
 
-    def test(self, p_values):
+    @abstractmethod
+    def step(self, p: float) -> tuple[bool, float]:
+        """Return whether to alert on the next p-value, and the level it was compared with."""
+
+    @staticmethod
+    @abstractmethod
+    def _weights(distance: FloatArray) -> FloatArray:
+        """Return the published weights of alerts at these distances."""
+
+    def test(self, p_values: VectorLike) -> BoolArray:
         """Alert on the next p-values of the stream.
 
         Parameters
@@ -46,15 +64,15 @@ class _Rule:
         return np.array([self.step(value)[0] for value in p.tolist()], bool)
 
     @property
-    def state(self):
+    def state(self) -> list[int]:
         """What the rule remembers, as plain numbers."""
         return [self._clock, self._n_alerts, *self._alerts]
 
     @state.setter
-    def state(self, values):
+    def state(self, values: list[int]) -> None:
         self._clock, self._n_alerts, *self._alerts = values
 
-    def _spent(self, first, rest):
+    def _spent(self, first: float, rest: float) -> float:
         """The sum over alerts of the weights of their distance from now, and of the start."""
         total = first * self._weight(np.array([self._clock]))[0]
         if self._alerts:
@@ -64,12 +82,12 @@ class _Rule:
                 total -= first * weights[0]
         return float(total)
 
-    def _weight(self, distance):
+    def _weight(self, distance: IntArray) -> FloatArray:
         """Half of the published weights, and half spread evenly over the horizon."""
         near = (distance <= self.horizon) / self.horizon
         return 0.5 * (near + self._weights(distance.astype(float)))
 
-    def _remember(self, time):
+    def _remember(self, time: int) -> None:
         self._n_alerts += 1
         self._alerts.append(time)
         del self._alerts[:-_REMEMBERED]
@@ -103,11 +121,11 @@ class LORD(_Rule):
     """
 
     @staticmethod
-    def _weights(distance):
+    def _weights(distance: FloatArray) -> FloatArray:
         log = np.log(distance)
         return _LORD * np.maximum(log, np.log(2.0)) / (distance * np.exp(np.sqrt(log)))
 
-    def step(self, p):
+    def step(self, p: float) -> tuple[bool, float]:
         """Whether to alert on the next p-value, and the level it was compared with."""
         self._clock += 1
         level = self._spent(0.5 * self.q, self.q)
@@ -146,10 +164,10 @@ class SAFFRON(_Rule):
     _CANDIDATE = 0.5
 
     @staticmethod
-    def _weights(distance):
+    def _weights(distance: FloatArray) -> FloatArray:
         return _SAFFRON * distance**-1.6
 
-    def step(self, p):
+    def step(self, p: float) -> tuple[bool, float]:
         """Whether to alert on the next p-value, and the level it was compared with."""
         # The clock counts rows that are no candidates, and the next one.
         self._clock = max(self._clock, 1)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,21 @@ import scipy.sparse as sp
 from scipy.special import chdtrc
 from scipy.stats import false_discovery_control, ks_2samp, mannwhitneyu, norm, rankdata
 
+from .._typing import AnyArray, FloatArray
+from .kept_rows import Table
+
 _RATE = 0.05
 # A column of numbers with at most so many different values is compared like categories.
 _FEW_VALUES = 10
 _MOST_PAIRS_OF = 50
 _WORDS_PER_TEXT, _FEWEST_TEXTS, _MOST_WORDS = 3.0, 5, 12
 _WORD = re.compile(r"[^\W\d_][\w'-]+")
+# One column of a table.
+Cells: TypeAlias = pd.Series | AnyArray
+# What a group of rows has in a column, by name.
+Summary: TypeAlias = dict[str, float]
+# Name, kind, p-value, effect, the summaries of both groups, and the values of numbers.
+Comparison: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +57,9 @@ class FeatureChange:
     adjusted: float
     changed: bool
     effect: float
-    before: dict
-    after: dict
-    values: tuple = field(repr=False, default=())
+    before: Summary
+    after: Summary
+    values: tuple[FloatArray, ...] = field(repr=False, default=())
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class PairChange:
     after: float
 
 
-def compare(before, after):
+def compare(before: Table, after: Table) -> list[FeatureChange]:
     """Compare all features of two groups of rows; gives them, the most significant first."""
     if sp.issparse(before):
         found = _presence(before, after)
@@ -88,21 +98,22 @@ def compare(before, after):
     return sorted(done, key=lambda f: (f.adjusted, f.p_value, -f.effect))
 
 
-def compare_pairs(before, after):
+def compare_pairs(before: Table, after: Table) -> list[PairChange]:
     """Pairs of numeric features whose rank correlation changed, the most significant first."""
     if sp.issparse(before):
         return []
     columns = [
-        (name, *(np.asarray(part, dtype=float) for part in pair))
-        for name, pair in _columns(before, after)
-        if _kind(*pair) == "number"
+        (name, np.asarray(old, dtype=float), np.asarray(new, dtype=float))
+        for name, (old, new) in _columns(before, after)
+        if _kind(old, new) == "number"
     ]
     columns = [c for c in columns if np.isfinite(c[1]).all() and np.isfinite(c[2]).all()]
     names = [name for name, *_ in columns]
     if not 2 <= len(names) <= _MOST_PAIRS_OF or min(len(before), len(after)) < 10:
         return []
     old, new = (
-        np.clip(np.corrcoef([rankdata(c[k]) for c in columns]), -0.9999, 0.9999) for k in (1, 2)
+        np.clip(np.corrcoef([rankdata(values) for values in part]), -0.9999, 0.9999)
+        for part in ([c[1] for c in columns], [c[2] for c in columns])
     )
     # Fieller, Hartley and Pearson (1957): the variance of Fisher's transform of rank correlations.
     deviation = np.sqrt(1.06 / (len(before) - 3) + 1.06 / (len(after) - 3))
@@ -117,14 +128,14 @@ def compare_pairs(before, after):
     return sorted(pairs, key=lambda pair: pair.adjusted)
 
 
-def _columns(before, after):
+def _columns(before: Table, after: Table) -> list[tuple[str, tuple[Cells, Cells]]]:
     """Names with the values before and after."""
     if isinstance(before, pd.DataFrame):
         return [(str(name), (before[name], after[name])) for name in before.columns]
     return [(f"x{j}", (before[:, j], after[:, j])) for j in range(before.shape[1])]
 
 
-def _kind(old, new):
+def _kind(old: Cells, new: Cells) -> str:
     both = pd.Series(np.concatenate([np.asarray(old, object), np.asarray(new, object)])).dropna()
     if not all(isinstance(value, str) for value in both):
         return "number" if both.nunique() > _FEW_VALUES else "category"
@@ -132,7 +143,7 @@ def _kind(old, new):
     return "text" if words >= _WORDS_PER_TEXT and both.nunique() > _FEW_VALUES else "category"
 
 
-def _compared(name, old, new):
+def _compared(name: str, old: Cells, new: Cells) -> Comparison:
     kind = _kind(old, new)
     if kind == "number":
         return name, kind, *_numbers(np.asarray(old, float), np.asarray(new, float))
@@ -141,7 +152,7 @@ def _compared(name, old, new):
     return name, kind, *_categories(_written(old), _written(new))
 
 
-def _numbers(old, new):
+def _numbers(old: FloatArray, new: FloatArray) -> tuple[Any, ...]:
     """Location and shape by Kolmogorov and Smirnov, spread by ranks, and what is missing."""
     values = old[~np.isnan(old)], new[~np.isnan(new)]
     tests = []
@@ -166,16 +177,16 @@ def _numbers(old, new):
     return float(p), effect, *summaries, values
 
 
-def _categories(old, new):
+def _categories(old: list[str], new: list[str]) -> tuple[float, float, Summary, Summary]:
     counts = pd.DataFrame([Counter(old), Counter(new)]).fillna(0).to_numpy(float)
     names = list(pd.DataFrame([Counter(old), Counter(new)]).columns)
     shares = counts / counts.sum(axis=1, keepdims=True)
     largest = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:_MOST_WORDS]
-    summaries = [{names[k]: float(s[k]) for k in largest} for s in shares]
-    return _chi_square(counts), float(0.5 * np.abs(shares[1] - shares[0]).sum()), *summaries
+    was, now = ({names[k]: float(s[k]) for k in largest} for s in shares)
+    return _chi_square(counts), float(0.5 * np.abs(shares[1] - shares[0]).sum()), was, now
 
 
-def _texts(old, new):
+def _texts(old: list[object], new: list[object]) -> tuple[float, float, Summary, Summary]:
     """Words that became more or less frequent; the text changed if any of them did."""
     sets = [
         [{w.lower() for w in _WORD.findall(t)} if isinstance(t, str) else () for t in part]
@@ -189,11 +200,11 @@ def _texts(old, new):
     p, shares = _presence_tests(seen, len(old), len(new))
     adjusted = false_discovery_control(p)
     order = np.argsort(p, kind="stable")[:_MOST_WORDS]
-    summaries = [{names[k]: float(s[k]) for k in order if adjusted[k] <= _RATE} for s in shares]
-    return float(adjusted.min()), float(np.abs(shares[1] - shares[0]).max()), *summaries
+    was, now = ({names[k]: float(s[k]) for k in order if adjusted[k] <= _RATE} for s in shares)
+    return float(adjusted.min()), float(np.abs(shares[1] - shares[0]).max()), was, now
 
 
-def _presence(before, after):
+def _presence(before: Table, after: Table) -> list[Comparison]:
     """Columns of sparse matrices, by the share of rows in which they are not zero."""
     seen = np.array(
         [np.bincount(sp.csr_array(m).indices, minlength=m.shape[1]) for m in (before, after)],
@@ -216,7 +227,7 @@ def _presence(before, after):
     ]
 
 
-def _presence_tests(seen, n_old, n_new):
+def _presence_tests(seen: FloatArray, n_old: int, n_new: int) -> tuple[FloatArray, FloatArray]:
     """P-values of equal shares, for counts of shape (2, n), and the shares."""
     n = np.array([[n_old], [n_new]], float)
     expected = n * seen.sum(axis=0) / n.sum()
@@ -226,7 +237,7 @@ def _presence_tests(seen, n_old, n_new):
     return np.where(np.isnan(x), 1.0, chdtrc(1.0, x)), seen / n
 
 
-def _chi_square(counts):
+def _chi_square(counts: FloatArray) -> float:
     """The p-value of equal distributions in both rows; rare columns count as one."""
     total = counts.sum(axis=0)
     expected_least = total * counts.sum(axis=1).min() / counts.sum()
@@ -240,5 +251,5 @@ def _chi_square(counts):
     return float(chdtrc(counts.shape[1] - 1.0, ((counts - expected) ** 2 / expected).sum()))
 
 
-def _written(values):
+def _written(values: Cells) -> list[str]:
     return ["(missing)" if v is None or v != v else str(v) for v in values]

@@ -1,13 +1,17 @@
 """Rows that a monitor keeps to explain an alarm: the latest ones, and a sample of earlier ones."""
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .ranks import uniform_numbers
+
+# Rows of a stream as a model takes them.
+Table: TypeAlias = pd.DataFrame | RowMatrix
 
 
 class Kept(NamedTuple):
@@ -19,6 +23,11 @@ class Kept(NamedTuple):
     p_value: float | None
 
 
+# The latest rows, the sample of earlier ones, how many have left the window, and the columns:
+# names, or how many.
+KeptContents: TypeAlias = tuple[list[Kept], list[Kept], int, list[str] | int | None]
+
+
 class KeptRows:
     """The latest ``window`` rows of a stream, and ``size`` random ones before them.
 
@@ -26,13 +35,14 @@ class KeptRows:
     random one, or of none, so that all earlier rows have the same chance.
     """
 
-    def __init__(self, window, size, seed):
+    def __init__(self, window: int, size: int, seed: int) -> None:
         self.window, self.size, self.seed = window, size, seed
-        self.recent, self.earlier = deque(), []
+        self.recent: deque[tuple[Kept, float]] = deque()
+        self.earlier: list[Kept] = []
         self.n_left = 0
-        self.names = None
+        self.names: list[str] | int | None = None
 
-    def begin(self, X, scores):
+    def begin(self, X: Table, scores: FloatArray) -> None:
         """Take calibration rows as the earlier ones."""
         self._name(X)
         chosen = np.arange(len(scores))
@@ -45,7 +55,7 @@ class KeptRows:
         ]
         self.n_left = len(scores)
 
-    def add(self, X, scores, p_values, first):
+    def add(self, X: Table, scores: FloatArray, p_values: FloatArray, first: int) -> None:
         """Take the next rows, whose numbers begin with ``first``."""
         self._name(X)
         n = len(scores)
@@ -73,20 +83,20 @@ class KeptRows:
         self.n_left += n_leaving
         self.recent.extend((rows[k], draws[k]) for k in range(n_new, n))
 
-    def _places(self, draws):
+    def _places(self, draws: FloatArray) -> IntArray:
         """Places in the sample of the next rows that leave the window, ``size`` for none."""
         n_free = self.size - len(self.earlier)
         places = (draws * (self.n_left + 1 + np.arange(len(draws)))).astype(np.int64)
         places[:n_free] = len(self.earlier) + np.arange(min(n_free, len(draws)))
         return np.minimum(places, self.size)
 
-    def _sample(self, row, place):
+    def _sample(self, row: Kept, place: int) -> None:
         if place == len(self.earlier):
             self.earlier.append(row)
         else:
             self.earlier[place] = row
 
-    def drop_columns(self):
+    def drop_columns(self) -> None:
         """Keep scores alone: rows without columns follow, and can't be compared with others."""
         if self.names in (None, 0):
             return
@@ -94,31 +104,31 @@ class KeptRows:
         self.recent = deque((row._replace(cells=np.zeros(0)), d) for row, d in self.recent)
         self.earlier = [row._replace(cells=np.zeros(0)) for row in self.earlier]
 
-    def since(self, number):
+    def since(self, number: int) -> None:
         """Forget all rows before this one."""
-        self.recent = deque(pair for pair in self.recent if pair[0].number >= number)
+        self.recent = deque(pair for pair in self.recent if (pair[0].number or 0) >= number)
         self.earlier, self.n_left = [], 0
 
     @property
-    def contents(self):
+    def contents(self) -> KeptContents:
         """The latest rows, the sample, how many rows have left the window, and the columns."""
         return [row for row, _ in self.recent], list(self.earlier), self.n_left, self.names
 
     @contents.setter
-    def contents(self, contents):
+    def contents(self, contents: KeptContents) -> None:
         recent, self.earlier, self.n_left, self.names = contents
-        draws = self._draws(recent[0].number, len(recent)) if recent else []
+        draws = self._draws(recent[0].number or 0, len(recent)) if recent else []
         self.recent = deque(zip(recent, draws, strict=True))
 
-    def _draws(self, first, n):
+    def _draws(self, first: int, n: int) -> list[float]:
         return uniform_numbers(self.seed, 4, first, n).tolist()
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget all rows."""
         self.recent.clear()
         self.earlier, self.n_left = [], 0
 
-    def assemble(self, rows):
+    def assemble(self, rows: list[Kept]) -> Table:
         """Rows as they were given: a matrix, a sparse one, or a data frame."""
         cells = [row.cells for row in rows]
         if isinstance(self.names, list):
@@ -130,7 +140,7 @@ class KeptRows:
             return sp.csr_array((data, indices, indptr), shape=(len(cells), self.names))
         return np.array(cells)
 
-    def _name(self, X):
+    def _name(self, X: Table) -> None:
         """Remember the columns: names of a data frame, or how many."""
         names = list(X.columns) if isinstance(X, pd.DataFrame) else _shape(X)
         if self.names is not None and names != self.names:
@@ -141,11 +151,11 @@ class KeptRows:
         self.names = names
 
 
-def _shape(X):
+def _shape(X: Table) -> int | None:
     return X.shape[1] if hasattr(X, "shape") and len(X.shape) > 1 else None
 
 
-def _cells(X, places):
+def _cells(X: Table, places: IntArray) -> list[Any]:
     if isinstance(X, pd.DataFrame):
         return list(X.iloc[places].itertuples(index=False, name=None))
     if sp.issparse(X):

@@ -8,10 +8,14 @@ the labels were given to a sample of the rows (``PUSVM(sampling="one-sample")``)
 """
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from ..base.training_rows import TrainingRows
 from ..semi_supervised.reading import settings_for_part
 
 # So many parts of the rows are left out in turn, of training sets up to so many rows; of larger
@@ -21,7 +25,7 @@ _PARTS, _MOST_FITTED_AGAIN, _MOST_LEFT_OUT = 10, 5000, 1000
 FEWEST = 50
 
 
-def why_not_left_out(model):
+def why_not_left_out(model: BaseEstimator) -> str | None:
     """Return why unlabelled rows of a model can't be left out, a clause; None if they can."""
     if not getattr(model, "holds_rows_", False):
         return "it doesn't store its training rows"
@@ -34,7 +38,9 @@ def why_not_left_out(model):
     return None
 
 
-def scores_left_out(model, score):
+def scores_left_out(
+    model: BaseEstimator, score: Callable[[BaseEstimator, RowMatrix], FloatArray]
+) -> FloatArray:
     """Return scores of unlabelled training rows, in no particular order.
 
     Parameters
@@ -61,7 +67,7 @@ def scores_left_out(model, score):
     return np.concatenate(found)
 
 
-def _is_new(model):
+def _is_new(model: BaseEstimator) -> BoolArray:
     """Find the training rows that are a sample of the rows to score, if they have a weight."""
     rows = model.training_rows_
     if getattr(model, "sampling", None) == "one-sample":  # labels were given to some of them
@@ -69,15 +75,18 @@ def _is_new(model):
     return (rows.label == 0) & (rows.weight > 0)
 
 
-def _fitted_without(model, rows, counts, part):
+def _fitted_without(
+    model: BaseEstimator, rows: TrainingRows, counts: IntArray, part: IntArray
+) -> BaseEstimator:
     """A model of all rows but some, with the settings that the model has chosen."""
     if getattr(model, "propensity_weights_", None) is not None:  # which no argument restores
         return copy.deepcopy(model).forget(part)
     used = np.setdiff1d(counts, part)
+    assert rows.label is not None
     label = rows.label[used].astype(int)
     place = label - 1 if len(model.classes_) > 2 else (label + 1) // 2
     y = np.array([*model.classes_.tolist(), None], dtype=object)[np.where(label == 0, -1, place)]
-    settings = {"verbose": False}
+    settings: dict[str, Any] = {"verbose": False}
     if model.gamma_:
         settings["gamma"] = model.gamma_
     if hasattr(model, "prior_"):

@@ -15,6 +15,7 @@ The first two spread their capital over several densities and move a small part 
 step, so that they recover after long quiet stretches.
 """
 
+from collections.abc import Callable
 from operator import mul
 
 # Share of the capital that a bettor spreads anew in every step.
@@ -27,11 +28,11 @@ ADD = (1.0 - KEEP) * PRIOR
 class Mixture:
     """A bettor that spreads its capital over several densities; ``weights`` say how."""
 
-    def __init__(self, densities, n):
+    def __init__(self, densities: Callable[[float], tuple[float, ...]], n: int) -> None:
         self._densities = densities
         self.weights = [1.0 / n] * n
 
-    def growth(self, p):
+    def growth(self, p: float) -> float:
         """What the capital is multiplied by when ``p`` comes."""
         won = list(map(mul, self.weights, self._densities(p)))
         total = sum(won)
@@ -40,21 +41,21 @@ class Mixture:
         return total
 
     @property
-    def state(self):
+    def state(self) -> list[float]:
         return self.weights
 
     @state.setter
-    def state(self, weights):
+    def state(self, weights: list[float]) -> None:
         self.weights = list(weights)
 
 
 class Histogram:
     """A bettor that expects p-values to fall where recent ones fell."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.counts, self.total = [PRIOR] * BINS, PRIOR * BINS
 
-    def growth(self, p):
+    def growth(self, p: float) -> float:
         k = int(p * BINS)
         growth = BINS * self.counts[k] / self.total
         self.counts = [KEEP * c + ADD for c in self.counts]
@@ -63,26 +64,26 @@ class Histogram:
         return growth
 
     @property
-    def state(self):
+    def state(self) -> list[float]:
         return [*self.counts, self.total]
 
     @state.setter
-    def state(self, values):
+    def state(self, values: list[float]) -> None:
         *self.counts, self.total = values
 
 
-def linear(p):
+def linear(p: float) -> tuple[float, ...]:
     """Densities of the jumper."""
     d = p - 0.5
     return 1.0 - 2.0 * d, 1.0 - d, 1.0, 1.0 + d, 1.0 + 2.0 * d
 
 
-def powers(p):
+def powers(p: float) -> tuple[float, ...]:
     """Densities of the power mixture."""
     a, b = p**-0.25, (1.0 - p) ** -0.25
     return 0.75 * a, 0.5 * a * a, 0.25 * a**3, 0.75 * b, 0.5 * b * b, 0.25 * b**3, 1.0
 
 
-def bettors():
+def bettors() -> list[Mixture | Histogram]:
     """New bettors, in the order in which their growths are given."""
     return [Mixture(linear, 5), Mixture(powers, 7), Histogram()]

@@ -1,19 +1,23 @@
 """A monitor: a frozen model, ranks, bets, a chart, alerts, and the rows that explain an alarm."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
+from .._typing import BoolArray, FloatArray, MatrixLike, VectorLike
 from ..base.locking import consistent
 from ..kernels.sparse import canonical
-from .changes import explain
-from .charts import CHARTS, Martingale
-from .class_shift import labelled
+from .changes import Change, explain
+from .charts import CHARTS, Chart, Martingale
+from .class_shift import Labelled, labelled
 from .false_discovery import LORD, SAFFRON
-from .kept_rows import KeptRows
+from .kept_rows import KeptContents, KeptRows, Table
 from .martingales import bettors
 from .ranks import Ranks, p_values_among
 from .scores import Score, checked, model_of, own_calibration
@@ -151,20 +155,20 @@ class Monitor:
 
     def __init__(
         self,
-        model,
-        calibration=None,
-        labels=None,
+        model: BaseEstimator,
+        calibration: MatrixLike | str | None = None,
+        labels: VectorLike | None = None,
         *,
-        score=None,
-        alpha=0.01,
-        run_length=None,
-        chart=None,
-        alerts=None,
-        max_scores=100_000,
-        window=2000,
-        refits=False,
-        random_state=0,
-    ):
+        score: str | Callable[[Table], FloatArray] | None = None,
+        alpha: float = 0.01,
+        run_length: int | None = None,
+        chart: str | None = None,
+        alerts: LORD | SAFFRON | float | None = None,
+        max_scores: int = 100_000,
+        window: int = 2000,
+        refits: bool = False,
+        random_state: int = 0,
+    ) -> None:
         _check_share("alpha", alpha)
         _check_count("run_length", run_length, 2, none=True)
         _check_count("max_scores", max_scores, 100)
@@ -177,7 +181,10 @@ class Monitor:
             _check_share("alerts", alerts, "a rule, or None")
         self.alpha, self.run_length, self.chart, self.alerts = alpha, run_length, chart, alerts
         self.refits = refits
-        self.n_rows_, self.alarm_, self._epoch = 0, None, 1
+        self.n_rows_, self._epoch = 0, 1
+        self.alarm_: int | None = None
+        self._last_change: Change | None = None
+        self._labelled: Labelled | None = None
         self._ranks = Ranks(max_scores, int(random_state))
         self._kept = KeptRows(window, _SAMPLE, int(random_state))
         self._start(model, score, calibration, labels)
@@ -185,7 +192,7 @@ class Monitor:
     # -- the stream ------------------------------------------------------------------------------
 
     @consistent
-    def update(self, X):
+    def update(self, X: MatrixLike) -> Update:
         """Take the next rows of the stream, one or many.
 
         Parameters
@@ -204,7 +211,7 @@ class Monitor:
         return self.update_scores(scores, X)
 
     @consistent
-    def update_scores(self, scores, X=None):
+    def update_scores(self, scores: VectorLike, X: MatrixLike | None = None) -> Update:
         """Take rows that the caller has scored already.
 
         Parameters
@@ -239,13 +246,20 @@ class Monitor:
             self.n_rows_ += stop - start
             self._ranks.count = self.n_rows_
             if alarms[stop - 1] and self._chart.restarts:
-                self._last_change = self._explained()
-                self._kept.since(self._last_change.began)
+                change = self._last_change = self._explained()
+                self._kept.since(change.began)
                 self._anew(self._chart_of(1))
             start = stop
         return Update(first, scores, p_values, log_evidence, alarms, alerts, slots)
 
-    def _bet(self, p_values, log_evidence, alarms, start, stop):
+    def _bet(
+        self,
+        p_values: FloatArray,
+        log_evidence: FloatArray,
+        alarms: BoolArray,
+        start: int,
+        stop: int,
+    ) -> int:
         """Take p-values until the end, or until a chart has to begin again; gives where."""
         chart, growths = self._chart, [bettor.growth for bettor in self._bettors]
         silent = self.alarm_ is not None and not chart.restarts
@@ -263,7 +277,7 @@ class Monitor:
         log_evidence[start:stop] = found
         return stop
 
-    def _alert(self, scores, p_values, ties):
+    def _alert(self, scores: FloatArray, p_values: FloatArray, ties: FloatArray) -> BoolArray:
         if self.alerts is None:
             return np.zeros(len(p_values), bool)
         if len(self._reference):  # anomalies of the stream must not hide others
@@ -272,7 +286,7 @@ class Monitor:
             return self.alerts.test(p_values)
         return p_values <= self.alerts
 
-    def _keep(self, X, scores, p_values, part):
+    def _keep(self, X: Table, scores: FloatArray, p_values: FloatArray, part: slice) -> None:
         """Keep rows for an explanation, until half a window after an alarm."""
         if self.alarm_ is not None and not self._chart.restarts:
             left = self.alarm_ + self._kept.window // 2 - self.n_rows_
@@ -284,7 +298,12 @@ class Monitor:
     # -- the reference ---------------------------------------------------------------------------
 
     @consistent
-    def refit(self, model, calibration=None, labels=None):
+    def refit(
+        self,
+        model: BaseEstimator,
+        calibration: MatrixLike | str | None = None,
+        labels: VectorLike | None = None,
+    ) -> Self:
         """Declare a new model: ranks begin again, with its scores.
 
         All scores compared come from one model, so a new stream begins here. With ``refits`` at
@@ -311,7 +330,7 @@ class Monitor:
         return self
 
     @consistent
-    def accept(self):
+    def accept(self) -> Self:
         """Declare the present rows the new normal: the next row begins a new stream.
 
         The model stays. Ranks and evidence begin again, with the full ``alpha``. Rows since the
@@ -330,7 +349,7 @@ class Monitor:
         return self
 
     @consistent
-    def change(self):
+    def change(self) -> Change:
         """What changed before the last alarm: when, which features, which rows.
 
         Returns
@@ -352,16 +371,16 @@ class Monitor:
         return self._last_change or self._explained()
 
     @property
-    def explains_(self):
+    def explains_(self) -> bool:
         """Whether :meth:`change` has the rows it needs, or its answer."""
         return self._last_change is not None or not self._chart.restarts
 
     @property
-    def log_evidence_(self):
+    def log_evidence_(self) -> float:
         return self._chart.log
 
     @property
-    def threshold_(self):
+    def threshold_(self) -> float:
         """The natural logarithm of the evidence that raises an alarm."""
         return self._chart.threshold
 
@@ -369,7 +388,7 @@ class Monitor:
 
     @property
     @consistent
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """What the monitor has seen, without its model and rows, as plain numbers."""
         return {
             "n_rows": self.n_rows_,
@@ -381,7 +400,9 @@ class Monitor:
         }
 
     @consistent
-    def resume(self, state, scores, reference, kept):
+    def resume(
+        self, state: dict[str, Any], scores: VectorLike, reference: VectorLike, kept: KeptContents
+    ) -> Self:
         """Continue where another monitor with the same model and settings stopped.
 
         Parameters
@@ -405,7 +426,7 @@ class Monitor:
         self._chart.state = state["chart"]
         for bettor, values in zip(self._bettors, state["bettors"], strict=True):
             bettor.state = values
-        if state["alerts"] is not None:
+        if isinstance(self.alerts, LORD | SAFFRON):
             self.alerts.state = state["alerts"]
         self._ranks.begin(np.asarray(scores, dtype=np.float64))
         self._ranks.count = self.n_rows_
@@ -414,23 +435,29 @@ class Monitor:
         return self
 
     @property
-    def held_scores(self):
+    def held_scores(self) -> FloatArray:
         """Scores that the next one is ranked among, in the order of their slots."""
         return self._ranks.values
 
     @property
-    def reference_scores(self):
+    def reference_scores(self) -> FloatArray:
         """Scores of the calibration rows, which alerts compare with."""
         return self._reference
 
     @property
-    def kept_rows(self):
+    def kept_rows(self) -> KeptRows:
         """The rows kept to explain an alarm."""
         return self._kept
 
     # -- parts -----------------------------------------------------------------------------------
 
-    def _start(self, model, how, calibration, labels):
+    def _start(
+        self,
+        model: BaseEstimator,
+        how: str | Callable[[Table], FloatArray] | None,
+        calibration: MatrixLike | str | None,
+        labels: VectorLike | None,
+    ) -> None:
         """Begin with a model and its calibration rows."""
         score, scores = Score(model, how), np.zeros(0)
         self._score = score
@@ -450,21 +477,22 @@ class Monitor:
         self._anew(self._chart_of(self._epoch), scores)
         self.alarm_ = self._last_change = None
 
-    def _anew(self, chart, scores=()):
+    def _anew(self, chart: Chart, scores: VectorLike = ()) -> None:
         self._chart, self._bettors = chart, bettors()
         self._ranks.begin(np.asarray(scores))
 
-    def _chart_of(self, epoch, chart=None):
+    def _chart_of(self, epoch: int, chart: str | None = None) -> Chart:
         n = len(bettors())
         if self.run_length is not None:
             return CHARTS[chart or self.chart or _CHART](self.run_length, n)
         return Martingale(self.alpha / (epoch * (epoch + 1) if self.refits else 1), n)
 
-    def _explained(self):
+    def _explained(self) -> Change:
+        assert self.alarm_ is not None
         return explain(self._kept, self.alarm_, self._reference, self._labelled)
 
 
-def _rows(X):
+def _rows(X: MatrixLike) -> Table:
     """Rows as an array, a sparse matrix in rows, or a data frame."""
     if isinstance(X, pd.DataFrame):
         return X
@@ -478,13 +506,13 @@ def _rows(X):
     return X
 
 
-def _check_share(name, value, others=""):
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < 1.0:
+def _check_share(name: str, value: Any, others: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
         more = f", {others}" if others else ""
         raise ValueError(f"{name}={value!r} is not allowed; pass a number between 0 and 1{more}.")
 
 
-def _check_count(name, value, least, none=False):
+def _check_count(name: str, value: Any, least: int, none: bool = False) -> None:
     if none and value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

@@ -19,6 +19,8 @@ from bisect import bisect_left, bisect_right, insort
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
+
 # Scores inserted one by one before they are merged into the sorted array.
 _PENDING = 1000
 # The largest number below 1: bets on p-values near 1 divide by 1 - p.
@@ -26,13 +28,13 @@ _BELOW_ONE = 1.0 - 2.0**-53
 _LEAST = 2.0**-60
 
 
-def uniform_numbers(seed, stream, first, n):
+def uniform_numbers(seed: int, stream: int, first: int, n: int) -> FloatArray:
     """Numbers in [0, 1) of rows ``first`` to ``first + n``, each of which belongs to its row."""
     bits = np.random.PCG64(np.random.SeedSequence([seed, stream]))
     return np.random.Generator(bits.advance(first)).random(n)
 
 
-def p_values_among(ascending, scores, ties):
+def p_values_among(ascending: FloatArray, scores: FloatArray, ties: FloatArray) -> FloatArray:
     """Smoothed p-values of scores among fixed ones; ``ties`` are uniform numbers."""
     low = np.searchsorted(ascending, scores, "left")
     high = np.searchsorted(ascending, scores, "right")
@@ -42,11 +44,15 @@ def p_values_among(ascending, scores, ties):
 class Ranks:
     """Scores of a stream, at most ``size`` of them, and the p-value of the next one.
 
-    ``values`` are the scores in the order of their slots; a state is these and ``count``.
+    A state is ``values``, the scores in the order of their slots, and ``count``.
     """
 
-    def __init__(self, size, seed, values=(), count=0):
-        self.size, self.seed, self.count = size, seed, count
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seed, self.count = size, seed, 0
+        self._hold(np.zeros(0))
+
+    def _hold(self, values: FloatArray) -> None:
+        """Hold these scores, and no others."""
         self._slots = np.empty(max(1024, len(values)))
         self._slots[: len(values)] = values
         self._held = len(values)
@@ -55,18 +61,18 @@ class Ranks:
         self._removed: list[float] = []
 
     @property
-    def values(self):
+    def values(self) -> FloatArray:
         """The scores held, in the order of their slots."""
         return self._slots[: self._held]
 
-    def begin(self, scores):
+    def begin(self, scores: FloatArray) -> None:
         """Hold calibration scores, which have no p-values; a random ``size`` of them at most."""
         if len(scores) > self.size:
             chosen = np.random.default_rng([self.seed, 2]).permutation(len(scores))[: self.size]
             scores = scores[np.sort(chosen)]
-        self.__init__(self.size, self.seed, np.asarray(scores, dtype=np.float64), self.count)
+        self._hold(np.asarray(scores, dtype=np.float64))
 
-    def p_values(self, scores):
+    def p_values(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:
         """P-values of the next scores, which are held from then on; and the slots they took.
 
         Slots of scores that were dropped at once are -1.
@@ -85,11 +91,13 @@ class Ranks:
         self.count += len(scores)
         return found, slots
 
-    def ties(self, n):
+    def ties(self, n: int) -> FloatArray:
         """The numbers that break the ties of the next n rows, in (0, 1]."""
         return 1.0 - uniform_numbers(self.seed, 0, self.count, n)
 
-    def _next(self, score, low, high, tie, drop):
+    def _next(
+        self, score: float, low: int, high: int, tie: float, drop: float
+    ) -> tuple[float, int]:
         added, removed = self._added, self._removed
         below = low + bisect_left(added, score) - bisect_left(removed, score)
         at_most = high + bisect_right(added, score) - bisect_right(removed, score)
@@ -108,14 +116,14 @@ class Ranks:
         insort(added, score)
         return _inside(p), slot
 
-    def _drop(self, score):
+    def _drop(self, score: float) -> None:
         place = bisect_left(self._added, score)
         if place < len(self._added) and self._added[place] == score:
             self._added.pop(place)
         else:
             insort(self._removed, score)
 
-    def _merge(self):
+    def _merge(self) -> None:
         """Bring the sorted array up to date."""
         if not self._added and not self._removed:
             return
@@ -131,5 +139,5 @@ class Ranks:
         self._added, self._removed = [], []
 
 
-def _inside(p):
+def _inside(p: float) -> float:
     return min(max(p, _LEAST), _BELOW_ONE)

@@ -29,7 +29,7 @@ LOG_THRESHOLDS = {
 # fmt: on
 
 
-def log_threshold(chart, run_length):
+def log_threshold(chart: str, run_length: int) -> float:
     """The logarithm of the threshold at which a chart alarms once in ``run_length`` rows."""
     if not RUN_LENGTHS[0] <= run_length <= RUN_LENGTHS[-1]:
         return log(run_length)

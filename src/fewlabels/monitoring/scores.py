@@ -1,13 +1,16 @@
 """The score that a monitor follows: one number per row, from a model that stays as it is."""
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
+from .._typing import FloatArray
 from ..base.locking import snapshot_of
 from ..one_class.task import ONE_CLASS
+from .kept_rows import Table
 from .left_out import scores_left_out, why_not_left_out
 
 _METHODS = ("score_samples", "decision_function", "predict_proba")
@@ -22,22 +25,27 @@ class Score:
     counts, and of the two columns of ``predict_proba`` the second.
     """
 
-    def __init__(self, model, how=None):
-        self.model, self.how = _frozen(model), how
+    def __init__(
+        self, model: BaseEstimator, how: str | Callable[[Table], FloatArray] | None = None
+    ) -> None:
+        self.model = _frozen(model)
+        self.how: str | Callable[[Table], FloatArray]
         if callable(how):
+            self.how = how
             return
         if how is None:
             has_tags = hasattr(model, "__sklearn_tags__")
             names = _METHODS[1:] if has_tags and is_classifier(model) else _METHODS
-            self.how = next((name for name in names if hasattr(model, name)), None)
-        if self.how is None or not hasattr(model, self.how):
+            how = next((name for name in names if hasattr(model, name)), None)
+        if how is None or not hasattr(model, how):
             inside = "its .model, " if hasattr(model, "model") else ""  # a TableFit
             raise ValueError(
                 f"{type(model).__name__} has no {how or 'scores'}; pass {inside}a fitted model "
                 "with decision_function, score_samples or predict_proba, or score=FUNCTION."
             )
+        self.how = how
 
-    def __call__(self, X):
+    def __call__(self, X: Table) -> FloatArray:
         values = self.how(X) if callable(self.how) else getattr(self.model, self.how)(X)
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 2:
@@ -46,7 +54,7 @@ class Score:
         return values
 
 
-def checked(scores, n, done=0, what="Row"):
+def checked(scores: FloatArray, n: int, done: int = 0, what: str = "Row") -> FloatArray:
     """Scores that can be ranked, or an error that names the first row that has none."""
     if scores.shape != (n,):
         raise ValueError(
@@ -62,7 +70,7 @@ def checked(scores, n, done=0, what="Row"):
     return scores
 
 
-def own_calibration(model, how):
+def own_calibration(model: BaseEstimator, how: str | Callable[[Table], FloatArray]) -> FloatArray:
     """Scores of training rows by a model that wasn't trained on them.
 
     A one-class model has calibration scores. For others, unlabelled rows are left out in turn.
@@ -100,7 +108,7 @@ def own_calibration(model, how):
     return scores if how == "score_samples" else scores - last.offset_
 
 
-def why_uncalibrated(model):
+def why_uncalibrated(model: BaseEstimator) -> str | None:
     """Return why a model has no scores to calibrate a monitor with, a clause; None if it has."""
     last = model[-1] if isinstance(model, Pipeline) else model
     if not _is_one_class(last):
@@ -112,16 +120,16 @@ def why_uncalibrated(model):
     return None
 
 
-def _is_one_class(model):
+def _is_one_class(model: BaseEstimator) -> bool:
     return getattr(type(model), "task", None) is ONE_CLASS
 
 
-def model_of(score):
+def model_of(score: Score) -> BaseEstimator:
     """The model itself, without what a pipeline does before."""
     return score.model[-1] if isinstance(score.model, Pipeline) else score.model
 
 
-def _frozen(model):
+def _frozen(model: BaseEstimator) -> BaseEstimator:
     """A copy that updates of the model don't reach."""
     snapshot = snapshot_of(model)
     last = snapshot[-1] if isinstance(snapshot, Pipeline) else snapshot
