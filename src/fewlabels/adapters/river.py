@@ -124,7 +124,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         known = len(self._classes)
         code = self._code(y)
         row = self._row(values, self._with_columns(values))
-        model = self._machine(len(x)) if self.model is None else self.model
+        model = self._new_model(len(x)) if self.model is None else self.model
         if self.model is not None and row.shape[1] > model.n_features_in_:
             model.widen(row.shape[1])
         try:
@@ -145,7 +145,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
             self._classes.append(y)
         return self._classes.index(y)
 
-    def _machine(self, n_features: int) -> S3VM:
+    def _new_model(self, n_features: int) -> S3VM:
         gamma = 1.0 / max(1, n_features) if self.gamma == "auto" else self.gamma
         return S3VM(
             C=self.C,
@@ -160,7 +160,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         )
 
     def _with_columns(self, values: dict[Hashable, float]) -> int:
-        """Width of rows, with columns for all names and room for some more."""
+        """Return the width of rows, with columns for all names and some to spare."""
         # In an order that does not depend on the dict's.
         for name in sorted(values.keys() - self._columns.keys(), key=lambda n: (str(n), repr(n))):
             self._columns[name] = 1 + len(self._columns)
@@ -198,7 +198,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     # -- predicting ------------------------------------------------------------------------
 
     def decision_one(self, x: Features) -> float | list[float]:
-        """f(x) of a dict: positive for the second class that came; 0 before the first row.
+        """Return f(x) of a dict: positive for the second class that came; 0 before any row.
 
         Of more classes a list, one of each in the order they came.
         """
@@ -209,7 +209,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         return self.model.decision_function(row)[0].tolist()
 
     def predict_one(self, x: Features, **kwargs: object) -> Hashable | None:
-        """The class of a dict: the only one while there is one, None before the first label."""
+        """Predict the class of a dict: the only one so far, None before the first label."""
         if len(self._classes) < 2:
             return self._classes[0] if self._classes else None
         decision = np.array([self.decision_one(x)])

@@ -53,7 +53,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         cost_matrix: FloatArray | None = None,
         random_state: RandomStateLike = None,
     ) -> None:
-        _check_there()
+        _require_skactiveml()
         super().__init__(classes, missing_label, cost_matrix, random_state)
         self.machine = machine
 
@@ -69,7 +69,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
         """
-        y = _with_mark(y, self.missing_label)
+        y = _mark_unlabelled(y, self.missing_label)
         X, y, sample_weight = self._validate_data(X, y, sample_weight)
         labeled = is_labeled(y, missing_label=-1)
         codes = np.where(labeled, y, -1).astype(int)
@@ -114,7 +114,7 @@ class QueryStrategy(SingleAnnotatorPoolQueryStrategy or object):  # type: ignore
         missing_label: object = np.nan,
         random_state: RandomStateLike = None,
     ) -> None:
-        _check_there()
+        _require_skactiveml()
         super().__init__(missing_label=missing_label, random_state=random_state)
         self.strategy = strategy
 
@@ -167,7 +167,7 @@ class Theirs(Strategy):
         missing_label: object = np.nan,
         random_state: RandomStateLike = None,
     ) -> None:
-        _check_there()
+        _require_skactiveml()
         super().__init__(missing_label, random_state)
         self.strategy = strategy
         self.why = f"chosen by {type(strategy).__name__}"
@@ -178,7 +178,7 @@ class Theirs(Strategy):
         y[question.labeled] = codes
         given = {}
         if question.clf is not None:
-            given = {"clf": _Standing(question, names), "fit_clf": False}
+            given = {"clf": _FittedClassifier(question, names), "fit_clf": False}
         rows, values = self.strategy.query(
             X=question.X,
             y=y,
@@ -194,8 +194,8 @@ class Theirs(Strategy):
         return next(iter(self.choose(question, 1)))[1]
 
 
-class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
-    """What a fitted model says, as a classifier that scikit-activeml does not fit again."""
+class _FittedClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
+    """A fitted model as a classifier that scikit-activeml does not fit again."""
 
     def __init__(self, question: Question, names: AnyArray) -> None:
         super().__init__(list(range(len(names))), np.nan, None, None)
@@ -209,8 +209,8 @@ class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
         return shares_of(decisions_of(self.question.clf, X))
 
 
-def _with_mark(y: VectorLike, mark: object) -> VectorLike:
-    """Labels of texts with their mark, also where another value is no label."""
+def _mark_unlabelled(y: VectorLike, mark: object) -> VectorLike:
+    """Mark texts without a label, also where another value than the mark is no label."""
     values, missing = with_missing(y, mark)
     if not missing.any() or not (mark is None or isinstance(mark, str)):
         return y
@@ -219,6 +219,6 @@ def _with_mark(y: VectorLike, mark: object) -> VectorLike:
     return values
 
 
-def _check_there() -> None:
+def _require_skactiveml() -> None:
     if SkactivemlClassifier is None:
         raise ImportError("This needs scikit-activeml; run pip install scikit-activeml.")

@@ -6,7 +6,7 @@ from .._typing import BoolArray, FloatArray
 
 
 def area_of(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
-    """How often a positive row has the greater score, of weighted pairs; ties count half.
+    """Return the share of weighted pairs whose positive row scores higher; ties count half.
 
     It is scikit-learn's ``roc_auc_score`` without its checks, which take most of the time of a few
     hundred rows.

@@ -17,7 +17,7 @@ DECIMALS = 1e-12
 
 
 def keys_of(X: RowMatrix) -> FloatArray:
-    """A number for every row, the same for equal rows, in single precision or double."""
+    """Return a number for every row, the same for equal rows, in single precision or double."""
     return row_keys(X.astype(np.float64))
 
 
@@ -46,11 +46,11 @@ class Conformal:
     rows: IntArray | None = None
 
     def as_scored(self, scores: FloatArray) -> FloatArray:
-        """Scores such as ``scores``, on the model's scale."""
+        """Return such scores on the model's scale."""
         return self.scale * scores + self.shift
 
     def tie_bounds(self, scores: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Least and greatest of the model's scores that count as equal to calibration scores."""
+        """Return the least and greatest model scores that count as equal to calibration scores."""
         scores = self.scores if scores is None else scores
         if not self.relative:
             middle = self.as_scored(scores)
@@ -76,14 +76,14 @@ class Conformal:
         return float(self.tie_bounds(self.scores[self.rank - 1 : self.rank])[0][0])
 
     def p_values(self, score: FloatArray) -> FloatArray:
-        """p-values of scores."""
+        """Return p-values of scores."""
         at_most = np.searchsorted(self.tie_bounds()[0], score, side="right")
         return (at_most + 1) / (len(self.scores) + 1)
 
     def smoothed(
         self, score: FloatArray, uniform: FloatArray, keys: FloatArray | None = None
     ) -> FloatArray:
-        """The same where ``uniform`` numbers break ties, even the tie of a row with itself.
+        """Return p-values where ``uniform`` numbers break ties, even the tie of a row with itself.
 
         ``keys`` identify the rows.
         """
@@ -101,7 +101,7 @@ class Conformal:
 
 
 def _count_of(known: FloatArray, keys: FloatArray) -> IntArray:
-    """How many known keys equal each of some keys."""
+    """Count the known keys that equal each of some keys."""
     known = np.sort(known)
     return np.searchsorted(known, keys, "right") - np.searchsorted(known, keys, "left")
 
@@ -114,7 +114,7 @@ def _count_below(
     *,
     with_equal: bool,
 ) -> IntArray:
-    """How many known keys equal each key and have a value below its bound, or equal to it."""
+    """Count known keys that equal each key and have a value below its bound, or equal to it."""
     n = len(known)
     is_known = np.r_[np.ones(n, bool), np.zeros(len(keys), bool)]
     comes_first = is_known == with_equal

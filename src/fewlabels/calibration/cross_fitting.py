@@ -28,11 +28,11 @@ class Sample(NamedTuple):
     groups: np.ndarray | None = None
 
     def rows(self, which: IntArray, train: IntArray) -> RowMatrix:
-        """Some rows, as a model takes them that was fitted to the rows ``train``."""
+        """Return some rows as a model takes them that was fitted to the rows ``train``."""
         return self.X[np.ix_(which, train)] if self.pairwise else self.X[which]
 
     def fit(self, estimator: Fittable, train: IntArray, **options: Any) -> Fittable:
-        """The estimator, fitted to the rows ``train``."""
+        """Fit the estimator to the rows ``train``."""
         if self.weight is not None:
             options["sample_weight"] = self.weight[train]
         return estimator.fit(self.rows(train, train), self.y[train], **options)
@@ -45,7 +45,7 @@ def cross_fit(
     *,
     is_over: Callable[[], bool] | None = None,
 ) -> Iterator[tuple[int, int, T]]:
-    """Yields place, fold and ``evaluate(candidate, *split)``, until ``is_over``.
+    """Yield place, fold and ``evaluate(candidate, *split)``, until ``is_over``.
 
     All candidates run on a fold before the next one, so that an early end leaves whole folds.
     """
@@ -63,7 +63,7 @@ def left_out_scores(
     is_over: Callable[[], bool] | None = None,
     n_scores: int | None = None,
 ) -> FloatArray:
-    """Scores of ``n`` rows by ``score(train, test)`` on splits; NaN where there is none.
+    """Score ``n`` rows by ``score(train, test)`` on splits; NaN where there is no score.
 
     With ``n_scores`` so many of each row, shape (n, n_scores).
     """

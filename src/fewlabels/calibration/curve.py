@@ -15,7 +15,7 @@ _LEAST = 1e-300
 
 
 def class_of(decision: FloatArray) -> IntArray:
-    """Place of the class of each row.
+    """Return the position of the class of each row.
 
     Of two classes it is 1 where the decision is greater than 0, else 0. Of several it is the
     first one of the largest decision. Labels, reports, exports and adapters all follow this rule.
@@ -26,7 +26,7 @@ def class_of(decision: FloatArray) -> IntArray:
 
 
 def agreeing(p: FloatArray, chosen: IntArray) -> FloatArray:
-    """Probabilities in which no class is ahead of the ``chosen`` one.
+    """Return probabilities in which no class is ahead of the ``chosen`` one.
 
     Rows whose chosen class leads by a thousandth stay as they are. In the others just as much is
     moved to it, in proportion from all classes, as makes it lead by this: of two classes both have
@@ -67,11 +67,11 @@ class Curve:
     agrees: bool = False
 
     def __call__(self, decision: FloatArray) -> FloatArray:
-        """Probabilities of the two classes, shape (n, 2)."""
-        p = self._fitted(decision)
+        """Return the probabilities of the two classes, shape (n, 2)."""
+        p = self._curve_value(decision)
         return agreeing(p, class_of(decision)) if self.agrees else p
 
-    def _fitted(self, decision: FloatArray) -> FloatArray:
+    def _curve_value(self, decision: FloatArray) -> FloatArray:
         z = np.multiply.outer(decision, self.slope) + self.intercept
         p = np.stack([expit(-z), expit(z)], axis=1)
         if p.ndim > 2:
@@ -92,12 +92,12 @@ class TwoSidedCurve:
     level: float = 0.0  # log odds at zero
 
     def sides(self, decision: FloatArray) -> FloatArray:
-        """The decision's parts above and below zero in its unit, shape (n, 2)."""
+        """Split the decision into parts above and below zero, in its unit; shape (n, 2)."""
         scaled = decision / self.spread
         return np.column_stack([np.maximum(scaled, 0.0), np.minimum(scaled, 0.0)])
 
     def __call__(self, decision: FloatArray) -> FloatArray:
-        """Probabilities of the two classes, shape (n, 2)."""
+        """Return the probabilities of the two classes, shape (n, 2)."""
         logit = self.level + self.sides(decision) @ self.slopes
         p = np.column_stack([expit(-logit), expit(logit)])
         return agreeing(p, class_of(decision)) if self.agrees else p
@@ -115,11 +115,11 @@ class ClassCurves:
     agrees: bool = False  # as of Curve
 
     def __call__(self, decision: FloatArray) -> FloatArray:
-        """Probabilities of the classes, from decisions of shape (n, n_classes)."""
-        p = self._fitted(decision)
+        """Return the probabilities of the classes, from decisions of shape (n, n_classes)."""
+        p = self._curve_value(decision)
         return agreeing(p, class_of(decision)) if self.agrees else p
 
-    def _fitted(self, decision: FloatArray) -> FloatArray:
+    def _curve_value(self, decision: FloatArray) -> FloatArray:
         p = softmax(self.slope * decision + self.intercept, axis=1)
         if self.steps is None:
             return p

@@ -27,9 +27,14 @@ _NEWTON_STEPS = 60
 _EXACT = 1e-14
 # Newton's method for several classes ends where a step would gain less, relative to the objective.
 _GAIN = 1e-20
-# A step is halved until it gains this part of what its slope promises, but for rounding; the
-# logarithm of the slope moves by so much at most.
-_ENOUGH, _ROUNDING, _HALVINGS, _FARTHEST = 1e-4, 1e-13, 40, 2.0
+# A step is halved, at most so often, ...
+_MAX_HALVINGS = 40
+# ... until it gains this part of what its slope promises, ...
+_SUFFICIENT_DECREASE = 1e-4
+# ... but for rounding of this size, relative to the objective.
+_ROUNDING = 1e-13
+# The logarithm of the slope moves by so much at most in a step.
+_MAX_STEP = 2.0
 # Scores of all weightings together.
 _MOST_AT_ONCE = 2**21
 # Scores, and values of an isotonic function, that are nearer than this, relative to the largest,
@@ -42,7 +47,7 @@ N_PRIORS, _MOST_SCORES = 8, 1000
 
 
 def curve_with_prior(positive: Weighted, unlabeled: Weighted, prior: float, kind: str) -> Curve:
-    """The Curve of a positive-unlabelled problem.
+    """Fit the Curve of a positive-unlabelled problem.
 
     From scores of positive and of unlabelled rows that were not trained on, each with weights. The
     q of one form that maximises ``sum_P log q(score)`` with a mean of ``prior`` over the
@@ -64,7 +69,7 @@ def curve_with_prior(positive: Weighted, unlabeled: Weighted, prior: float, kind
         away = log_slope - _LOG_SLOPE_OF_PRIOR
         return value + 0.5 * away**2, change + away
 
-    slope = np.exp(_best(at))
+    slope = np.exp(_minimise_log_slope(at))
     curve = Curve(
         float(slope / spread),
         float(_intercept(u, mass, slope, prior)[0] - slope * center / spread),
@@ -79,7 +84,7 @@ def curve_with_prior(positive: Weighted, unlabeled: Weighted, prior: float, kind
 def curve_with_priors(
     positive: Weighted, unlabeled: Weighted, quantiles: VectorLike, kind: str
 ) -> Curve:
-    """The mean of ``curve_with_prior`` over the priors of a distribution, as one Curve.
+    """Average ``curve_with_prior`` over the priors of a distribution, as one Curve.
 
     The distribution is given by quantiles of equal weight. Many unlabelled scores take bins, since
     there is a curve for each of several priors.
@@ -96,13 +101,13 @@ def curve_with_priors(
 
 
 def priors_of(quantiles: VectorLike) -> FloatArray:
-    """A few priors of equal weight that stand for the quantiles, with the same mean."""
+    """Return a few priors of equal weight that stand for the quantiles, with the same mean."""
     groups = np.array_split(np.asarray(quantiles, dtype=float), N_PRIORS)
     return np.clip([part.mean() for part in groups], _LEAST, 1.0 - _LEAST)
 
 
 def _binned(scores: FloatArray, mass: FloatArray) -> Weighted:
-    """Means and weights of bins of scores; the scores themselves where they are few."""
+    """Return means and weights of bins of scores; the scores themselves where they are few."""
     values, _, total, bins = equal_bins(scores, mass, _MOST_SCORES, 1.0)
     if len(values) <= _MOST_SCORES:
         return values, total
@@ -114,7 +119,7 @@ def _binned(scores: FloatArray, mass: FloatArray) -> Weighted:
 def _steps(
     positive: Weighted, unlabeled: Weighted, priors: Iterable[float]
 ) -> tuple[FloatArray, FloatArray]:
-    """Knots and values of the best increasing function, averaged over priors."""
+    """Return knots and values of the best increasing function, averaged over priors."""
     (scores, weight), others = positive, unlabeled[0]
     knots, group = _distinct(others)
     mass = np.asarray(np.bincount(group, weights=unlabeled[1] / unlabeled[1].sum()), dtype=float)
@@ -124,7 +129,8 @@ def _steps(
     found: FloatArray = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
     centers, ratio = _isotonic(knots, found / mass, mass)
     values = [
-        _with_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior) for prior in priors
+        _scale_to_mean(centers, np.minimum(prior * ratio, 1.0), knots, mass, prior)
+        for prior in priors
     ]
     return centers, np.mean(values, axis=0)
 
@@ -137,7 +143,7 @@ def curve_of_labels(
     unlabeled: Weighted | None = None,
     share: float | None = None,
 ) -> Curve:
-    """The Curve of labelled rows that were not trained on; weights act as repetitions.
+    """Fit the Curve of labelled rows that were not trained on; weights act as repetitions.
 
     The sigmoid of greatest posterior density: the slope is lognormal around 1, the intercept
     normal around 0, so that few labels do not give certainties. "isotonic" is the mean of the
@@ -164,18 +170,18 @@ def curve_of_labels(
         away = log_slope - _LOG_SLOPE_OF_LABELS
         return value + 0.5 * away**2, change + away
 
-    slope = np.exp(_best(at))
+    slope = np.exp(_minimise_log_slope(at))
     curve = Curve(float(slope), float(intercept_at(slope)[0]), kind=kind)
     if kind == "isotonic" and len(scores):
         knots, values = isotonic(scores, y, weight)
         if share is not None:
-            values = _with_mean(knots, values, u, mass, share)
+            values = _scale_to_mean(knots, values, u, mass, share)
         return replace(curve, knots=knots, values=values)
     return curve
 
 
 def mean_and_spread(scores: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Weighted mean and standard deviation; 1 for the latter where scores are all alike."""
+    """Return weighted mean and standard deviation; 1 for the latter if all scores are alike."""
     mean = float(np.average(scores, weights=weight))
     spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
     alike = spread <= _SAME * float(np.abs(scores).max(initial=0.0))
@@ -185,7 +191,7 @@ def mean_and_spread(scores: FloatArray, weight: FloatArray) -> tuple[float, floa
 def equal_bins(
     values: FloatArray, weight: FloatArray, n_bins: int, whole: float | None = None
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Distinct values, which of them each is, their weights, and the bin of each.
+    """Return distinct values, which of them each value is, their weights, and their bins.
 
     At most ``n_bins`` bins of about equal weight, by the middle; ``whole`` is the weights' exact
     sum.
@@ -196,8 +202,8 @@ def equal_bins(
     return distinct, group, total, np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)
 
 
-def _best(at: Callable[[float], tuple[float, float]]) -> float:
-    """Where ``at`` is smallest; it gives value and derivative."""
+def _minimise_log_slope(at: Callable[[float], tuple[float, float]]) -> float:
+    """Find the log slope at which ``at``, a value and its derivative, is smallest."""
     values = [at(x)[0] for x in _LOG_SLOPES]
     k = int(np.argmin(values))
     low, high = _LOG_SLOPES[max(0, k - 1)], _LOG_SLOPES[min(len(values) - 1, k + 1)]
@@ -209,15 +215,15 @@ def _best(at: Callable[[float], tuple[float, float]]) -> float:
 
 
 def _intercept(u: FloatArray, mass: FloatArray, slope: float, mean: float) -> tuple[float, float]:
-    """The b for which ``mean of expit(slope u + b) = mean``, and its derivative in slope."""
+    """Solve ``mean of expit(slope u + b) = mean`` for b; return b and its derivative in slope."""
     z = slope * u
     low, high = logit(mean) - z.max(), logit(mean) - z.min()
     b = float(np.clip(logit(mean) - mass @ z, low, high))
     for _ in range(_NEWTON_STEPS):
         q = expit(z + b)
-        off, rate = mass @ q - mean, mass @ (q * (1.0 - q))
-        low, high = (b, high) if off < 0.0 else (low, b)
-        then = b - off / rate if rate > 0.0 else low
+        mean_error, rate = mass @ q - mean, mass @ (q * (1.0 - q))
+        low, high = (b, high) if mean_error < 0.0 else (low, b)
+        then = b - mean_error / rate if rate > 0.0 else low
         if not low < then < high:
             then = 0.5 * (low + high)
         if abs(then - b) <= _EXACT * max(1.0, abs(b)):
@@ -229,7 +235,7 @@ def _intercept(u: FloatArray, mass: FloatArray, slope: float, mean: float) -> tu
 
 
 def _free_intercept(z: FloatArray, y: FloatArray, weight: FloatArray) -> float:
-    """The b of greatest posterior density."""
+    """Find the b of greatest posterior density."""
 
     def change(b: float) -> float:
         return weight @ (expit(z + b) - y) + b / _INTERCEPT**2
@@ -240,7 +246,7 @@ def _free_intercept(z: FloatArray, y: FloatArray, weight: FloatArray) -> float:
 
 
 def _distinct(scores: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Scores that differ by more than rounding, and which of them each score is."""
+    """Return scores that differ by more than rounding, and which of them each score is."""
     order = np.argsort(scores)
     ascending = scores[order]
     new = np.diff(ascending, prepend=-np.inf) > _SAME * np.abs(scores).max()
@@ -252,7 +258,7 @@ def _distinct(scores: FloatArray) -> tuple[FloatArray, IntArray]:
 def isotonic(
     scores: FloatArray, y: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The increasing function of scores nearest to ``y``: centres and values of its steps."""
+    """Fit the increasing function of scores nearest to ``y``; return its steps."""
     places, group = np.unique(scores, return_inverse=True)
     mass = np.asarray(np.bincount(group, weights=weight), dtype=float)
     return _isotonic(places, np.bincount(group, weights=weight * y) / mass, mass)
@@ -261,7 +267,7 @@ def isotonic(
 def _isotonic(
     places: FloatArray, targets: FloatArray, mass: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The increasing function nearest to ``targets``: centres and values of its steps."""
+    """Return centres and values of the steps of the increasing function nearest ``targets``."""
     fitted = isotonic_regression(targets, sample_weight=mass)
     rises = np.diff(fitted) > _SAME * np.abs(fitted).max(initial=0.0)
     step = np.concatenate([[0], np.cumsum(rises)])
@@ -270,12 +276,12 @@ def _isotonic(
     return centers, np.bincount(step, weights=mass * fitted) / whole
 
 
-def _with_mean(
+def _scale_to_mean(
     knots: FloatArray, values: FloatArray, places: FloatArray, mass: FloatArray, mean: float
 ) -> FloatArray:
-    """Values scaled and cut at 1 so that the mean over ``places`` is right, zeros last."""
+    """Scale values and cut them at 1, so that their mean over ``places`` is ``mean``."""
 
-    def off(log_factor: float) -> float:
+    def mean_error(log_factor: float) -> float:
         return mass @ np.interp(places, knots, np.minimum(1.0, np.exp(log_factor) * values)) - mean
 
     some = values > 0.0
@@ -283,8 +289,8 @@ def _with_mean(
         return np.full_like(values, mean)
     least = values[some].min()
     ends = np.log(0.5 * mean / values.max()), -np.log(least)
-    if off(ends[1]) >= 0.0:
-        return np.minimum(1.0, np.exp(brentq(off, *ends, xtol=1e-14, rtol=1e-14)) * values)
+    if mean_error(ends[1]) >= 0.0:
+        return np.minimum(1.0, np.exp(brentq(mean_error, *ends, xtol=1e-14, rtol=1e-14)) * values)
     one, rest = (mass @ np.interp(places, knots, ends) for ends in (some * 1.0, ~some * 1.0))
     return np.where(some, 1.0, (mean - one) / rest)
 
@@ -301,7 +307,7 @@ def curves_of_classes(
     shares: FloatArray | None = None,
     usual: float | None = None,
 ) -> ClassCurves:
-    """The ``ClassCurves`` of labelled rows that were not trained on; weights act as repetitions.
+    """Fit the ``ClassCurves`` of labelled rows that were not trained on; weights count rows.
 
     ``scores`` are of shape (n, n_classes), ``place`` the class of each row. The softmax of
     greatest posterior density: the slope is lognormal around one at which a row on its own
@@ -342,7 +348,7 @@ def curves_of_classes(
 def softmax_slopes(
     scores: FloatArray, place: IntArray, weights: FloatArray, usual: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Slopes and intercepts of greatest posterior density for several weightings of the rows.
+    """Find slopes and intercepts of greatest posterior density for several weightings.
 
     Newton's method on log slope s and intercepts b of
 
@@ -408,14 +414,16 @@ def softmax_slopes(
         curvature[:, 1:, 1:] = -np.einsum("bnk,bnl->bkl", wp, p) + eye
         curvature[:, 1:, 1:] += np.einsum("bnk,kl->bkl", wp, np.eye(n_classes))
         step = -np.linalg.solve(curvature, change[:, :, None])[:, :, 0]
-        step *= np.minimum(1.0, _FARTHEST / np.maximum(np.abs(step[:, :1]), _FARTHEST))
+        step *= np.minimum(1.0, _MAX_STEP / np.maximum(np.abs(step[:, :1]), _MAX_STEP))
         slack = np.sum(step * change, axis=1)  # twice what a step gains, below 0
         if np.all(-slack <= _GAIN * np.maximum(1.0, now)):
             break
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             logs = logs_of(at + step)
             then = value(at + step, logs)
-            worse = ~(then <= now + _ENOUGH * slack + _ROUNDING * np.maximum(1.0, now))
+            worse = ~(
+                then <= now + _SUFFICIENT_DECREASE * slack + _ROUNDING * np.maximum(1.0, now)
+            )
             if not worse.any():
                 break
             step[worse] *= 0.5
@@ -425,7 +433,7 @@ def softmax_slopes(
 
 
 def _intercepts(z: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
-    """The b, of mean 0, for which the mean of softmax(z + b) over rows is ``shares``."""
+    """Solve for the b of mean 0 for which the mean of softmax(z + b) over rows is ``shares``."""
     b = np.log(shares)
     for _ in range(_STEPS):
         means = mass @ softmax(z + b, axis=1)

@@ -77,9 +77,9 @@ class LeftOutStream(Protocol):
 
 
 def loo_decisions(stream: LeftOutStream, places: IntArray) -> FloatArray:
-    """Decisions about rows at places on the path, by the models of all rows but the one."""
+    """Decide about rows at places on the path, each by the model of all other rows."""
 
-    def tell(
+    def evaluate_left_out(
         rows: RowNumbers,
         k: int,
         a: FloatArray,
@@ -91,13 +91,13 @@ def loo_decisions(stream: LeftOutStream, places: IntArray) -> FloatArray:
         return stream.formulation.decision(rows, k, a, h, multiplier, mass)
 
     with stream.judging_kernel():
-        return _loo_values(stream, places, tell)
+        return _values_without(stream, places, evaluate_left_out)
 
 
 def loo_sums(stream: LeftOutStream, places: IntArray) -> FloatArray:
-    """The same of ``scale * sum_j a_j K(x_j, x)``, with variables a that the model has."""
+    """Return ``sum_j a_j K(x_j, x)`` in units of the mass, each by the model of all other rows."""
 
-    def tell(
+    def evaluate_left_out(
         rows: RowNumbers,
         k: int,
         a: FloatArray,
@@ -109,11 +109,11 @@ def loo_sums(stream: LeftOutStream, places: IntArray) -> FloatArray:
         return inner / stream.formulation.unit(mass)
 
     with stream.judging_kernel():
-        return _loo_values(stream, places, tell)
+        return _values_without(stream, places, evaluate_left_out)
 
 
 def distinct(stream: LeftOutStream, places: IntArray) -> tuple[IntArray, IntArray]:
-    """Of equal rows of one weight at some places, one each; which of these every row is.
+    """Take one of equal rows of one weight at some places; return which of these every row is.
 
     A normal row and an anomaly are never equal.
     """
@@ -121,21 +121,23 @@ def distinct(stream: LeftOutStream, places: IntArray) -> tuple[IntArray, IntArra
     if copies is None:
         return places, np.arange(len(places))
     numbers = np.zeros(len(places), np.intp)
-    for values in _kinds_of(stream, places):
+    for values in _weights_and_masses(stream, places):
         numbers = numbers * len(places) + np.unique(values, return_inverse=True)[1]
     numbers = np.unique(numbers, return_inverse=True)[1] * len(copies.first) + copies.of
     _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
     return places[first], of
 
 
-def _kinds_of(stream: LeftOutStream, places: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Weights of rows at some places, and how much of it counts towards the mass."""
+def _weights_and_masses(stream: LeftOutStream, places: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return weights of rows at some places, and how much of each counts towards the mass."""
     rows = stream.marks.at(places)
     return rows["weight"], stream.formulation.masses(rows)
 
 
-def _loo_values(stream: LeftOutStream, places: IntArray, tell: RowEvaluation) -> FloatArray:
-    """What ``tell`` says about rows, from a path on which they have no part. Exact.
+def _values_without(
+    stream: LeftOutStream, places: IntArray, evaluate_left_out: RowEvaluation
+) -> FloatArray:
+    """Evaluate rows exactly on a path on which they have no part.
 
     The path has equal rows as one, and without one of them that weighs less. A row with a variable
     of zero, or one that fits into what is left of its row, has no part in its own model. Without
@@ -147,7 +149,7 @@ def _loo_values(stream: LeftOutStream, places: IntArray, tell: RowEvaluation) ->
     places, given = distinct(stream, places)
     where = stream.of[stream.on_path.searchsorted(places)]
     values, path = np.empty(len(places)), copy.deepcopy(stream.path)
-    formulation, (weight, part) = stream.formulation, _kinds_of(stream, places)
+    formulation, (weight, part) = stream.formulation, _weights_and_masses(stream, places)
     for w, own in sorted(set(zip(weight.tolist(), part.tolist(), strict=True))):
         mass = stream.mass - own
         if formulation.moves_slopes:
@@ -155,7 +157,7 @@ def _loo_values(stream: LeftOutStream, places: IntArray, tell: RowEvaluation) ->
         elif formulation.moves_total:
             path.move(total=formulation.total(mass))
         here = np.flatnonzero((weight == w) & (part == own))
-        without = _Without(stream, path, where[here], w, mass, tell)
+        without = _RowsLeftOut(stream, path, where[here], w, mass, evaluate_left_out)
         is_idle = without.is_idle
         values[here[is_idle]] = without.idle_values()
         solved, found = without.solved_values()
@@ -167,7 +169,7 @@ def _loo_values(stream: LeftOutStream, places: IntArray, tell: RowEvaluation) ->
     return values[given]
 
 
-class _Without:
+class _RowsLeftOut:
     """Rows of a path, each to be looked at without a row of weight ``w`` that is part of it.
 
     ``where`` are their numbers on the path, and ``left`` what then is left of them: numbers by
@@ -181,10 +183,10 @@ class _Without:
         where: IntArray,
         w: float,
         mass: float,
-        tell: RowEvaluation,
+        evaluate_left_out: RowEvaluation,
     ) -> None:
         self.stream, self.path, self.where, self.w = stream, path, where, w
-        self.mass, self.tell = mass, tell
+        self.mass, self.evaluate_left_out = mass, evaluate_left_out
         self.rows = stream.merged()
         self.left = self._rows_at(where, np.maximum(0.0, self.rows["weight"][where] - w))
         self.is_copy = self.left["weight"] > 0.0
@@ -194,7 +196,7 @@ class _Without:
         return {name: value[where] for name, value in self.rows.items()} | {"weight": weight}
 
     def _find_idle(self) -> BoolArray:
-        """Those without which everything stays as it is."""
+        """Mark the rows without which the solution stays as it is."""
         path, where = self.path, self.where
         is_idle = path.a[where] == 0.0
         before, copies = path.penalty, np.flatnonzero(self.is_copy & ~is_idle)
@@ -210,7 +212,7 @@ class _Without:
         return is_idle
 
     def idle_values(self) -> FloatArray:
-        """Values at the rows that are idle."""
+        """Return values at the rows that are idle."""
         path, where = self.path, self.where[self.is_idle]
         if not len(where):
             return np.zeros(0)
@@ -228,10 +230,10 @@ class _Without:
             (a, h, multiplier, self.mass),
             zip(where.tolist(), inner.tolist(), strict=True),
         )
-        return np.array([self.tell(self.rows, k, *there, own) for k, own in pairs])
+        return np.array([self.evaluate_left_out(self.rows, k, *there, own) for k, own in pairs])
 
     def solved_values(self) -> tuple[IntArray, FloatArray]:
-        """Rows without which the solution is a linear system's, and values there.
+        """Return rows without which the solution solves a linear system, and values there.
 
         Each of the rows that are not idle stands there as what is left of it and what is not.
         """
@@ -249,7 +251,7 @@ class _Without:
         rows = self._rows_at(numbers, np.append(self.rows["weight"], np.full(len(split), self.w)))
         rows["weight"][split] = self.left["weight"][copies]
         parts = self.stream.penalties(rows, self.mass)
-        a, h = self._split(a, parts, split), h[numbers]
+        a, h = self._split_variables(a, parts, split), h[numbers]
         one_less = path.one_less(a, h, parts.penalty, unit, numbers, parts.ridge)
         place = np.full(len(numbers), -1)
         out = self.where[tried]
@@ -261,11 +263,13 @@ class _Without:
             for i, k in enumerate(some.tolist()):
                 there = gradient[i] - slope, multiplier + float(shift[i])
                 solved.append(tried[place[k]])
-                values.append(self.tell(rows, k, others[i], *there, self.mass, float(inner[i])))
+                values.append(
+                    self.evaluate_left_out(rows, k, others[i], *there, self.mass, float(inner[i]))
+                )
         return np.array(solved, dtype=np.intp), np.array(values)
 
-    def _split(self, a: FloatArray, parts: RowPenalties, split: IntArray) -> FloatArray:
-        """Variables of the rows and the ``parts`` of those that are split, from their sums."""
+    def _split_variables(self, a: FloatArray, parts: RowPenalties, split: IntArray) -> FloatArray:
+        """Return variables of rows, and of both ``parts`` of those that are split."""
         together = a[split]
         if parts.ridge.any():
             mine = together * (self.w / self.rows["weight"][split])
@@ -277,7 +281,7 @@ class _Without:
         return parts.penalty.rounded(a, _ON)
 
     def followed_value(self, i: int) -> float:
-        """Value at one row, whose penalty changes along the path."""
+        """Follow the path on which the penalty of one row changes; return the value there."""
         path, one = self.path, self.where[[i]]
         is_alone = not self.is_copy[i]
         before = self.stream.penalties(self._rows_at(one, self.rows["weight"][one]), self.mass)
@@ -293,7 +297,7 @@ class _Without:
         return value
 
     def _value(self, k: int, is_alone: bool, rows: RowNumbers | None = None) -> float:
-        """Value at a row of the path, without which the multiplier is found if it ``is_alone``."""
+        """Return the value at a row; if it ``is_alone``, find the multiplier without it."""
         path = self.path
         a, h, penalty = path.a, path.h, path.penalty
         others = np.arange(len(a)) != k if is_alone else np.ones(len(a), bool)
@@ -301,4 +305,6 @@ class _Without:
         shift = left.multiplier(left.rounded(a[others]), h[others])
         inner = float(path.inner(np.array([k]), a)[0])
         rows = self.rows if rows is None else rows
-        return self.tell(rows, int(k), a, h - shift, path.multiplier + shift, self.mass, inner)
+        return self.evaluate_left_out(
+            rows, int(k), a, h - shift, path.multiplier + shift, self.mass, inner
+        )

@@ -29,7 +29,7 @@ _DECIMALS = 1e-9
 
 
 def is_split(calibration: str, is_matrix: bool, n: int, n_support: int | None = None) -> bool:
-    """Whether rows are to be held out of training; with None, before ``n_support`` is known."""
+    """Return whether to hold rows out of training; ``n_support`` is None before it is known."""
     if calibration != "auto":
         return calibration == "split"
     if is_matrix or n > _MANY_ROWS:
@@ -38,7 +38,7 @@ def is_split(calibration: str, is_matrix: bool, n: int, n_support: int | None = 
 
 
 def draw_held_out(n: int, rate: float, seed: int, anomaly: BoolArray | None = None) -> BoolArray:
-    """Mask of the rows that are held out; none of those in the mask ``anomaly`` is."""
+    """Choose the rows to hold out, none of those in the mask ``anomaly``; return their mask."""
     held_out, normal = np.zeros(n, bool), None if anomaly is None else np.flatnonzero(~anomaly)
     n = n if normal is None else len(normal)
     size = min(n // 2, int(np.ceil(_HELD_OUT / rate)))
@@ -69,7 +69,7 @@ class Redraw(NamedTuple):
 
     @classmethod
     def of(cls, stream: LeftOutStream, share: float | None, seed: int) -> Self | None:
-        """The seed of a stream's next update; None without a split.
+        """Make the redraw of a stream's next update; None without a split.
 
         Versions of a stream never repeat.
         """
@@ -80,19 +80,19 @@ class Redraw(NamedTuple):
         return cls(marks, stream.marks.mask[stream.rows.alive], share, rng)
 
     def among_new(self, n: int, anomaly: BoolArray | None = None) -> BoolArray:
-        """Mask of the rows that calibrate among n that arrive; ``anomaly`` is their mask."""
+        """Choose rows to calibrate with among n that arrive, none of those in ``anomaly``."""
         normal, chosen = np.ones(n, bool) if anomaly is None else ~anomaly, np.zeros(n, bool)
         marks = self.marks[~self.anomaly]
         chosen[normal] = draw_among_new(marks, self.share, int(normal.sum()), self.rng)
         return chosen
 
     def without(self, indices: IntArray) -> IntArray:
-        """Rows that switch between calibration and training when others go."""
+        """Choose rows that switch between calibration and training when others go."""
         left = np.setdiff1d(np.flatnonzero(~self.anomaly), indices)
         return left[draw_switching(self.marks[left], self.share, self.rng)]
 
     def after(self, anomaly: BoolArray) -> IntArray:
-        """The same where ``anomaly`` are the marks afterwards; rows that become normal train."""
+        """Choose rows that switch once ``anomaly`` are marked; rows that become normal train."""
         normal = np.flatnonzero(~anomaly)
         return normal[draw_switching(self.marks[normal], self.share, self.rng)]
 
@@ -100,7 +100,7 @@ class Redraw(NamedTuple):
 def draw_among_new(
     marks: BoolArray, share: float, n_new: int, rng: np.random.Generator
 ) -> BoolArray:
-    """Mask of the rows that calibrate among ``n_new`` that arrive; ``marks`` are those so far.
+    """Choose rows to calibrate with among ``n_new`` that arrive; return their mask.
 
     Their number brings the split back to ``share`` as nearly as it can, rounded up or down at
     random. Which rows they are is drawn as well, and depends on no score.
@@ -115,7 +115,7 @@ def draw_among_new(
 
 
 def draw_switching(marks: BoolArray, share: float, rng: np.random.Generator) -> IntArray:
-    """Rows that change between calibration and training, after others have gone.
+    """Choose rows that change between calibration and training, after others have gone.
 
     As few as bring the split within one row of ``share``, none if it is there already. They are
     drawn at random, so that the set that calibrates depends on no score.
@@ -129,31 +129,31 @@ def draw_switching(marks: BoolArray, share: float, rng: np.random.Generator) -> 
 
 
 def numbers_after(used: int, n: int, seed: int) -> FloatArray:
-    """Random numbers in (0, 1] that break ties: n of a sequence, after those ``used`` already."""
+    """Return n numbers in (0, 1] that break ties, after the ``used`` ones of their sequence."""
     bits = np.random.PCG64([seed, _TIES]).advance(used)
     return 1.0 - np.random.Generator(bits).random(n)
 
 
 def held_out_marks(stream: LeftOutStream) -> BoolArray | None:
-    """Mask of the rows that were held out, None when all were trained on."""
+    """Return the mask of the rows that were held out; None if all were trained on."""
     marks = stream.rows.get("calibrates")
     return None if marks is None else marks[stream.rows.alive]
 
 
 def held_rows(stream: LeftOutStream, places: IntArray) -> RowMatrix:
-    """Rows of a stream as a function takes them."""
+    """Return rows of a stream as a function takes them."""
     rows = stream.rows.rows(places)
     return sp.csr_array(rows) if sp.issparse(rows) else rows
 
 
 def normal_places(stream: LeftOutStream) -> IntArray:
-    """Places of the rows of a stream that aren't confirmed anomalies."""
+    """Return the places of the rows of a stream that aren't confirmed anomalies."""
     places = stream.rows.places
     return places[~stream.marks.mask[places]]
 
 
 def left_out_decisions(stream: LeftOutStream, places: IntArray, function: Decision) -> FloatArray:
-    """Decisions about rows at places by the models of all other rows.
+    """Decide about rows at places, each by the model of all other rows.
 
     Rows that have no part in any are decided by ``function``.
     """
@@ -173,7 +173,7 @@ def scores_left_out(
     deadline: Deadline = ENDLESS,
     fewest: int = 1,
 ) -> tuple[IntArray, FloatArray] | None:
-    """Places of normal rows of a stream at its end, and scores by the model of all others.
+    """Return places of normal rows of a stream, and scores by the models of all other rows.
 
     On no model's scale; ``score`` scores rows that have no part, ``self_weight`` is
     the weight of K(x, x), and below ``tail`` scores are in log scale. With a deadline as many
@@ -184,14 +184,14 @@ def scores_left_out(
         return places[:0], np.zeros(0)
     stream.check_one_left_out(places)
     if not deadline.is_near:
-        return places, _left_out(stream, places, self_weight, score, tail)
+        return places, _scores_at(stream, places, self_weight, score, tail)
     n, size = len(places), max(_AT_FIRST, fewest)
     found: list[tuple[IntArray, FloatArray]] = []
     places = np.random.default_rng(n).permutation(places)
     while len(places) and not (found and deadline.is_over()):
         seconds = deadline.left()
         part, places = np.sort(places[:size]), places[size:]
-        found.append((part, _left_out(stream, part, self_weight, score, tail)))
+        found.append((part, _scores_at(stream, part, self_weight, score, tail)))
         left = deadline.left()
         pace = len(part) / max(seconds - left, 1e-6)
         size = max(_AT_FIRST, int(min(2 * len(part), pace * left)))
@@ -203,14 +203,14 @@ def scores_left_out(
     return np.concatenate(parts), np.concatenate(scores)
 
 
-def _left_out(
+def _scores_at(
     stream: LeftOutStream,
     places: IntArray,
     self_weight: float,
     score: Callable[[RowMatrix], FloatArray],
     tail: float,
 ) -> FloatArray:
-    """Scores of rows at some places."""
+    """Return scores of rows at some places."""
     out = ~stream.takes()[places]
     scores = np.empty(len(places))
     scores[~out] = continued(loo_sums(stream, places[~out]), tail)
@@ -222,7 +222,7 @@ def _left_out(
 
 
 def told_of_few_rows(rate: float, n: int) -> str:
-    """What to say where ``n`` calibration rows are too few for any row to be rejected."""
+    """Return the warning that ``n`` calibration rows are too few for any row to be rejected."""
     fewest = int(np.ceil((1.0 - DECIMALS) / rate)) - 1
     least = 1.0 / (n + 1)
     digit = 10.0 ** (np.floor(np.log10(least)) - 1.0)

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Blue and orange are told apart by colour-blind readers, and in grey.
-BLUE, ORANGE, GREY = "#2a6f97", "#e07a1f", "0.6"
+BLUE = "#2a6f97"
+ORANGE = "#e07a1f"
+GREY = "0.6"
 
 
 def axes_of(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
-    """The axes to draw on; a new figure's where there are none."""
+    """Return the axes to draw on, by default in a new figure."""
     if ax is not None:
         return ax
     require("drawing", "matplotlib")
@@ -27,14 +29,14 @@ def axes_of(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def machine_of(estimator: BaseEstimator) -> BaseEstimator:
-    """The model itself: the last step of a pipeline."""
+def model_of(estimator: BaseEstimator) -> BaseEstimator:
+    """Return the model itself, the last step of a pipeline."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def name_of(estimator: BaseEstimator) -> str:
-    """Class name of the model."""
-    return type(machine_of(estimator)).__name__
+    """Return the class name of the model."""
+    return type(model_of(estimator)).__name__
 
 
 class Display(ABC):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, VectorLike
 from ..base.locking import snapshot_of
-from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
+from ._display import BLUE, GREY, ORANGE, Display, model_of, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,19 +79,19 @@ class BoundaryDisplay(Display):
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
         """
-        check_is_fitted(machine_of(estimator))
+        check_is_fitted(model_of(estimator))
         estimator = snapshot_of(estimator)
-        machine = machine_of(estimator)
+        model = model_of(estimator)
         rows = np.asarray(X, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != 2:
             raise ValueError(
                 f"X has shape {rows.shape}, but the plot needs exactly two columns; pass a model "
                 "fitted to two."
             )
-        if len(rows) != machine.shape_fit_[0]:
+        if len(rows) != model.shape_fit_[0]:
             raise ValueError(
                 f"X has {len(rows)} rows, but {name_of(estimator)} was fitted to "
-                f"{machine.shape_fit_[0]}; pass the training rows."
+                f"{model.shape_fit_[0]}; pass the training rows."
             )
         low, high = rows.min(axis=0), rows.max(axis=0)
         room = 0.08 * np.where(high > low, high - low, 1.0)
@@ -113,9 +113,9 @@ class BoundaryDisplay(Display):
             second,
             decision,
             rows,
-            _kinds(machine, y, len(rows)),
-            np.asarray(machine.support_),
-            1.0 if hasattr(machine, "classes_") else None,
+            _masks_of_kinds(model, y, len(rows)),
+            np.asarray(model.support_),
+            1.0 if hasattr(model, "classes_") else None,
             name_of(estimator),
             names,
         ).plot(ax=ax)
@@ -149,8 +149,10 @@ class BoundaryDisplay(Display):
         ax.legend(fontsize="small", framealpha=0.9)
 
 
-def _kinds(model: BaseEstimator, y: VectorLike | None, n: int) -> list[tuple[str, BoolArray]]:
-    """Names and masks of the kinds of rows."""
+def _masks_of_kinds(
+    model: BaseEstimator, y: VectorLike | None, n: int
+) -> list[tuple[str, BoolArray]]:
+    """Return names and masks of the kinds of rows."""
     if y is None:
         return [("training rows", np.ones(n, bool))]
     y = np.asarray(y)

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray
-from ._display import Display, machine_of, name_of
+from ._display import Display, model_of, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_AGAINST = {"seconds": "seconds", "kernel_values": "kernel values evaluated", "round": "round"}
+_AXES = {"seconds": "seconds", "kernel_values": "kernel values evaluated", "round": "round"}
 
 
 class ConvergenceDisplay(Display):
@@ -64,13 +64,13 @@ class ConvergenceDisplay(Display):
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
         """
-        if against not in _AGAINST:
-            raise ValueError(f"against={against!r} is not valid; pass one of {list(_AGAINST)}.")
+        if against not in _AXES:
+            raise ValueError(f"against={against!r} is not valid; pass one of {list(_AXES)}.")
         names = [name_of(estimator) for estimator in estimators] if names is None else names
         curves: dict[str, tuple[FloatArray, FloatArray]] = {}
         for name, estimator in zip(names, estimators, strict=True):
-            check_is_fitted(machine_of(estimator))
-            history = getattr(machine_of(estimator), "history_", [])
+            check_is_fitted(model_of(estimator))
+            history = getattr(model_of(estimator), "history_", [])
             entries = [entry for entry in history if {"violation", against} <= entry.keys()]
             if not entries:
                 raise ValueError(
@@ -81,7 +81,7 @@ class ConvergenceDisplay(Display):
                 np.array([entry[against] for entry in entries], dtype=float),
                 np.array([entry["violation"] for entry in entries], dtype=float),
             )
-        tols = {machine_of(estimator).tol for estimator in estimators}
+        tols = {model_of(estimator).tol for estimator in estimators}
         return cls(curves, against, tols.pop() if len(tols) == 1 else None).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -90,5 +90,5 @@ class ConvergenceDisplay(Display):
         if self.tol is not None:
             ax.axhline(self.tol, color="black", linestyle=":", label=f"tol = {self.tol:g}")
         ax.set_yscale("log")
-        ax.set(xlabel=_AGAINST[self.against], ylabel="largest violation at the round's start")
+        ax.set(xlabel=_AXES[self.against], ylabel="largest violation at the round's start")
         ax.legend(fontsize="small")

@@ -19,7 +19,7 @@ from ..base.locking import snapshot_of
 from ..calibration.curve import class_of
 from ..kernels.sparse import canonical
 from .explanation import Explanation
-from .shapley.encoded import sources
+from .shapley.encoded import find_sources
 from .shapley.inputs import (
     Decide,
     Groups,
@@ -27,16 +27,20 @@ from .shapley.inputs import (
     as_rows,
     column_names,
     dense,
-    drawn,
     held_rows,
     players_of,
-    unwrapped,
+    sample_rows,
+    split_pipeline,
 )
 from .shapley.sampled import sampled_values
 from .shapley.values import beyond_reach, exact_values, terms_of
 
-# Background rows by default; with many columns fewer, so that their product is as given.
-_BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000
+# Background rows by default, ...
+_N_BACKGROUND = 50
+# ... fewer if they would hold more numbers than this, ...
+_MAX_BACKGROUND_NUMBERS = 5000
+# ... but never fewer rows.
+_MIN_BACKGROUND = 10
 
 
 def explain(
@@ -50,7 +54,7 @@ def explain(
     random_state: RandomStateLike = None,
     of: object = None,
 ) -> Explanation:
-    r"""Contributions of columns to the decisions of a fitted model.
+    r"""Compute contributions of columns to the decisions of a fitted model.
 
     A column's contribution is its Shapley value: the change of the decision when the column
     takes the row's value in place of a background row's, averaged over all orders in which the
@@ -128,13 +132,13 @@ def explain(
     """
     if not (isinstance(n_samples, Integral) and n_samples >= 2):
         raise ValueError(f"n_samples={n_samples!r} is not allowed; pass an integer >= 2.")
-    steps, machine = unwrapped(model)
-    if not hasattr(machine, "decision_function"):
+    steps, estimator = split_pipeline(model)
+    if not hasattr(estimator, "decision_function"):
         raise ValueError(
-            f"explain needs a model with decision_function; {type(machine).__name__} has none."
+            f"explain needs a model with decision_function; {type(estimator).__name__} has none."
         )
-    check_is_fitted(machine)
-    if getattr(machine, "kernel", None) == "precomputed":
+    check_is_fitted(estimator)
+    if getattr(estimator, "kernel", None) == "precomputed":
         raise ValueError(
             "kernel='precomputed' has no columns to explain scores with; fit to rows, with a "
             "kernel or a callable."
@@ -143,20 +147,20 @@ def explain(
     rows = as_rows(X, "X", missing=steps is not None)
     names = column_names(rows, columns, model)
     player, players = players_of(names, groups)
-    background = _background(background, rows, steps, machine, random_state)
+    background = _choose_background(background, rows, steps, estimator, random_state)
     model = snapshot_of(model)
-    machine = unwrapped(model)[1]
-    function = getattr(machine, "function_", None)
+    estimator = split_pipeline(model)[1]
+    function = getattr(estimator, "function_", None)
     game = _Game(
         model,
-        machine,
+        estimator,
         steps,
         player,
         len(players),
         n_samples,
         0 if random_state is None else random_state,
     )
-    places = _places(model, machine, rows, of)
+    places = _explained_classes(model, estimator, rows, of)
     found = []
     if places is None:
         found = [(slice(None), game.values(function, model.decision_function, rows, background))]
@@ -164,7 +168,7 @@ def explain(
         at = np.flatnonzero(places == place)
         some = rows.iloc[at] if isinstance(rows, pd.DataFrame) else rows[at]
         one = function.of(place) if hasattr(function, "of") else function
-        decide = _column(model, place)
+        decide = _decision_of_class(model, place)
         found.append((at, game.values(one, decide, some, background)))
     n = rows.shape[0]
     values, errors = np.empty((2, n, len(players)))
@@ -179,18 +183,18 @@ def explain(
         decision=decision,
         base=float(base[0]) if places is None else base,
         method="exact" if exact else "permutations",
-        values=_values(rows, names, player, players),
-        usual=_usual(background, player, players),
+        values=_values_by_player(rows, names, player, players),
+        usual=_usual_values(background, player, players),
         n_background=background.shape[0],
-        classes=None if places is None else np.asarray(machine.classes_)[places],
+        classes=None if places is None else np.asarray(estimator.classes_)[places],
     )
 
 
 class _Game(NamedTuple):
-    """What is the same for all decisions that are explained."""
+    """The model, columns and sampling that all explained decisions share."""
 
     model: BaseEstimator
-    machine: BaseEstimator
+    estimator: BaseEstimator
     steps: Pipeline | None
     player: IntArray
     n_players: int
@@ -200,7 +204,7 @@ class _Game(NamedTuple):
     def values(
         self, function: Function | None, decide: Decide, rows: Table, background: Table
     ) -> tuple[FloatArray, FloatArray, FloatArray, float, bool, Table]:
-        """Contributions, errors, decisions, base, whether they are exact, and the background."""
+        """Return contributions, errors, decisions, base, whether exact, and the background."""
         player, n, steps = self.player, self.n_players, self.steps
         if n == 1:  # it has all of the credit
             decision = np.asarray(decide(rows), float)
@@ -212,17 +216,17 @@ class _Game(NamedTuple):
         if terms is not None:
             source = np.arange(rows.shape[1])
             if steps is not None:
-                source = sources(steps, rows, background)
+                source = find_sources(steps, rows, background)
         if source is not None and terms is not None and function is not None:
             inner = [X if steps is None else steps.transform(X) for X in (rows, background)]
-            encoded, encoded_background = (_plain(X) for X in inner)
-            n_jobs = getattr(self.machine, "n_jobs", None)
+            encoded, encoded_background = (_as_numbers(X) for X in inner)
+            n_jobs = getattr(self.estimator, "n_jobs", None)
             values = exact_values(terms, encoded, encoded_background, player[source], n, n_jobs)
             errors = np.zeros_like(values)
             missing = decide(rows) - np.mean(decide(background)) - values.sum(axis=1)
             values += beyond_reach(function, encoded, missing, player[source], n)
         else:
-            background = drawn(background, self.n_samples // 2, self.seed)
+            background = sample_rows(background, self.n_samples // 2, self.seed)
             m = background.shape[0]
             pairs = m * max(2, int(np.ceil(self.n_samples / m)))
             values, errors = sampled_values(decide, rows, background, player, n, pairs, self.seed)
@@ -231,15 +235,15 @@ class _Game(NamedTuple):
         return values, errors, decision, base, source is not None, background
 
 
-def _column(model: BaseEstimator, place: int) -> Decide:
-    """The decision of one class."""
+def _decision_of_class(model: BaseEstimator, place: int) -> Decide:
+    """Return the function that decides about one class."""
     return lambda X: np.asarray(model.decision_function(X))[:, place]
 
 
-def _places(
-    model: BaseEstimator, machine: BaseEstimator, rows: Table, of: object
+def _explained_classes(
+    model: BaseEstimator, estimator: BaseEstimator, rows: Table, of: object
 ) -> IntArray | None:
-    """Which class is explained of each row; None where there is one decision."""
+    """Return the position of the class to explain for each row; None with one decision."""
     decision = np.asarray(model.decision_function(rows))
     if decision.ndim == 1:
         if of is not None:
@@ -249,33 +253,35 @@ def _places(
         return None
     if of is None:
         return class_of(decision)
-    known = list(machine.classes_)
+    known = list(estimator.classes_)
     if of not in known:
         raise ValueError(f"of={of!r} is not one of the classes {known}.")
     return np.full(len(decision), known.index(of))
 
 
-def _background(
+def _choose_background(
     background: MatrixLike | None,
     rows: Table,
     steps: Pipeline | None,
-    machine: BaseEstimator,
+    estimator: BaseEstimator,
     random_state: RandomStateLike,
 ) -> Table:
     if background is None:
-        held = held_rows(machine)
+        held = held_rows(estimator)
         if held is None or steps is not None:
             why = (
                 "the rows stored in the model are encoded"
                 if held is not None
-                else f"this {type(machine).__name__} doesn't store its training rows"
+                else f"this {type(estimator).__name__} doesn't store its training rows"
             )
             raise ValueError(
                 f"explain needs rows to compare with, but {why}; pass background=, such as a "
-                f"sample of {_BACKGROUND} training rows."
+                f"sample of {_N_BACKGROUND} training rows."
             )
-        most = int(np.clip(_NUMBERS // held.shape[1], _FEWEST, _BACKGROUND))
-        return drawn(held, most, random_state)
+        most = int(
+            np.clip(_MAX_BACKGROUND_NUMBERS // held.shape[1], _MIN_BACKGROUND, _N_BACKGROUND)
+        )
+        return sample_rows(held, most, random_state)
     background = as_rows(background, "background", missing=steps is not None)
     if isinstance(rows, pd.DataFrame) != isinstance(background, pd.DataFrame):
         raise ValueError(
@@ -294,13 +300,15 @@ def _background(
     return background
 
 
-def _plain(X: Table) -> RowMatrix:
+def _as_numbers(X: Table) -> RowMatrix:
     X = X.to_numpy() if hasattr(X, "to_numpy") else X
     return sp.csr_array(canonical(X)) if sp.issparse(X) else np.asarray(X, dtype=float)
 
 
-def _values(rows: Table, names: list[str], player: IntArray, players: list[str]) -> pd.DataFrame:
-    """What the rows have, by player."""
+def _values_by_player(
+    rows: Table, names: list[str], player: IntArray, players: list[str]
+) -> pd.DataFrame:
+    """Return the values of the rows by player."""
     if not isinstance(rows, pd.DataFrame):
         rows = pd.DataFrame(dense(rows))
     shown = {}
@@ -320,8 +328,8 @@ def _values(rows: Table, names: list[str], player: IntArray, players: list[str])
     return pd.DataFrame(shown)
 
 
-def _usual(background: Table, player: IntArray, players: list[str]) -> list[object]:
-    """Median or most frequent value of the background, by player."""
+def _usual_values(background: Table, player: IntArray, players: list[str]) -> list[object]:
+    """Return the median or most frequent value of the background, by player."""
     if not isinstance(background, pd.DataFrame):
         background = pd.DataFrame(dense(background))
     usual: list[object] = []

@@ -64,11 +64,11 @@ class Explanation:
         )
 
     def base_of(self, row: int = 0) -> float:
-        """The base that one row's contributions start from."""
+        """Return the base that one row's contributions start from."""
         return float(np.broadcast_to(self.base, len(self.decision))[self._place(row)])
 
     def frame(self, row: int = 0) -> pd.DataFrame:
-        """One row's contributions, the largest first.
+        """Return one row's contributions, the largest first.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Explanation:
         return table.iloc[order].reset_index(drop=True)
 
     def reasons(self, row: int = 0, n: int = 3) -> list[str]:
-        """The columns that move a row's decision away from the base, in words.
+        """Name the columns that move a row's decision away from the base.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Explanation:
         push = side * pushing["contribution"]
         pushing = pushing[push > 0.01 * push.max()] if push.max() > 0 else pushing[:0]
         return [
-            f"{name} = {_shown(value)}" + _beside(usual)
+            f"{name} = {_format_value(value)}" + _usual_in_brackets(usual)
             for name, value, usual in pushing[["column", "value", "usual"]].head(n).values
         ]
 
@@ -138,7 +138,7 @@ class Explanation:
         ax = axes_of(ax)
         table = self.frame(row)
         rest = table[n:]
-        labels = [f"{c} = {_shown(v)}" for c, v in table[["column", "value"]][:n].values]
+        labels = [f"{c} = {_format_value(v)}" for c, v in table[["column", "value"]][:n].values]
         lengths = list(table["contribution"][:n])
         errors = list(table["standard_error"][:n])
         if len(rest):
@@ -164,16 +164,16 @@ class Explanation:
         return row % n
 
 
-def _beside(usual: object) -> str:
-    """What is usual, in brackets, and what that means; "" where there is no such value."""
+def _usual_in_brackets(usual: object) -> str:
+    """Return the usual value and its meaning in brackets; "" if there is none."""
     if usual is None:
         return ""
     word = "median" if isinstance(usual, Real) else "most often"
-    return f" ({word} {_shown(usual)})"
+    return f" ({word} {_format_value(usual)})"
 
 
-def _shown(value: object) -> str:
-    """A value for people."""
+def _format_value(value: object) -> str:
+    """Write a value for people."""
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"
     return str(value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def bin_edges(
     groups: Iterable[FloatArray], bins: int, *, threshold: float = 0.0, cut: float = 0.0
 ) -> FloatArray:
-    """Edges of bins of one width, one of them the threshold.
+    """Return edges of bins of one width, one of them the threshold.
 
     ``groups`` are the scores of the rows of each kind; those that are not finite do not count. A
     share ``cut`` of the scores of a kind, on either side, may lie beyond. One or two more bins
@@ -33,11 +33,11 @@ def bin_edges(
 
 
 def counts(scores: FloatArray, edges: FloatArray) -> IntArray:
-    """How many scores are in each bin, with those beyond in the outer ones."""
+    """Count the scores in each bin, with those beyond in the outer ones."""
     return np.histogram(np.clip(scores, edges[0], edges[-1]), edges)[0]
 
 
 def draw(axes: Axes, scores: FloatArray, edges: FloatArray, **style: Any) -> None:
-    """Bars on Matplotlib axes, in percent of the scores."""
+    """Draw bars on Matplotlib axes, in percent of the scores."""
     share = np.full(len(scores), 100.0 / max(len(scores), 1))
     axes.hist(scores, edges.tolist(), weights=share, **style)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._typing import MatrixLike, VectorLike
 from ..model_selection import bias_sensitivity, prior_sensitivity
-from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
+from ._display import BLUE, GREY, ORANGE, Display, model_of, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ class PriorSensitivityDisplay(Display):
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
         """
-        interval = getattr(machine_of(estimator), "prior_interval_", None)
+        interval = getattr(model_of(estimator), "prior_interval_", None)
         return cls(prior_sensitivity(estimator, X, y, priors), interval).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -185,12 +185,14 @@ class RegularizationPathDisplay(Display):
                 "such as 'C', 'C_star', 'nu' or 'lam'."
             )
         rows = []
-        for value, machine in zip(values, _along(estimator, X, y, parameter, values), strict=True):
+        for value, model in zip(
+            values, _models_along(estimator, X, y, parameter, values), strict=True
+        ):
             rows.append(
                 {
                     parameter: value,
-                    "support_vectors": len(machine.support_),
-                    "share_positive": np.mean(machine.decision_function(X) > 0.0),
+                    "support_vectors": len(model.support_),
+                    "share_positive": np.mean(model.decision_function(X) > 0.0),
                 }
             )
         return cls(pd.DataFrame(rows), parameter).plot(ax=ax)
@@ -207,22 +209,22 @@ class RegularizationPathDisplay(Display):
         other.set_ylim(0.0, 100.0)
 
 
-def _along(
+def _models_along(
     estimator: BaseEstimator,
     X: MatrixLike,
     y: VectorLike | None,
     parameter: str,
     values: Sequence[float],
 ) -> Iterator[BaseEstimator]:
-    """A fitted model at each value."""
+    """Yield a fitted model at each value."""
     if parameter == "lam" and hasattr(estimator, "path"):
         yield from estimator.path(X, y, lam=values)
         return
     if parameter in ("C", "C_star") and hasattr(estimator, "reprice"):
-        machine = clone(estimator).set_params(**{parameter: values[0]}).fit(X, y)
-        yield machine
+        model = clone(estimator).set_params(**{parameter: values[0]}).fit(X, y)
+        yield model
         for value in values[1:]:
-            yield machine.reprice(**{parameter: value})
+            yield model.reprice(**{parameter: value})
         return
     for value in values:
         yield clone(estimator).set_params(**{parameter: value}).fit(X, y)

@@ -17,7 +17,7 @@ def word_changes(
     column: str,
     spans: Callable[[str], Iterable[tuple[int, int]]],
 ) -> list[list[tuple[str, float]]]:
-    """What the score of each row loses when a word is taken out of its text, largest first.
+    """Return how much the score of each row loses without each word of its text.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def word_changes(
 
 
 def _without(text: str, places: list[tuple[int, int]]) -> str:
-    """A text without the words at these places."""
+    """Return a text without the words at these places."""
     ends = [0, *(end for _, end in places)]
     starts = [*(start for start, _ in places), len(text)]
     return "".join(text[a:b] for a, b in zip(ends, starts, strict=True))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from .._typing import FloatArray, IntArray
-from .class_shift import ClassShift, Labelled, class_shift
+from .class_shift import ClassShift, ScoresByClass, class_shift
 from .features import FeatureChange, PairChange, compare, compare_pairs
 from .kept_rows import Kept, KeptRows
 
@@ -25,7 +25,7 @@ _AFTER = 200
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What changed before an alarm.
+    """A change before an alarm: its time, features, rows and class ratio.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class Change:
 
 
 def explain(
-    kept: KeptRows, alarm: int, calibration: FloatArray, reference: Labelled | None = None
+    kept: KeptRows, alarm: int, calibration: FloatArray, reference: ScoresByClass | None = None
 ) -> Change:
-    """A :class:`Change` from the rows kept.
+    """Make a :class:`Change` from the rows kept.
 
     ``calibration`` are the calibration scores, and ``reference`` those by class, if known. Without
     calibration rows their scores say alone what was usual before the stream.
@@ -73,7 +73,7 @@ def explain(
     past = np.array([row.score for row in earlier]) if earlier else calibration
     latest = max(0, min(len(recent) - _FEWEST, alarm - numbers[0]))
     until = alarm - numbers[0] + 1 + _AFTER
-    chances, codes = began(past, scores, latest, until)
+    chances, codes = locate_change(past, scores, latest, until)
     mode = int(np.argmax(chances))
     low, high = np.searchsorted(np.cumsum(chances), [_TAIL, 1.0 - _TAIL]).clip(0, latest)
     first = numbers[0]
@@ -90,7 +90,7 @@ def explain(
     if reference is not None:
         shift = class_shift(reference, np.array([row.score for row in new]))
     n_past = len(past)
-    gains = _gains(codes[: n_past + mode], codes[n_past + mode :])
+    gains = _log_ratios(codes[: n_past + mode], codes[n_past + mode :])
     extremes = [abs((row.p_value or 0.0) - 0.5) for row in new]
     # Rows of a stream are in the order of their numbers.
     order = sorted(range(len(new)), key=lambda k: (-gains[k], -extremes[k], k))
@@ -107,10 +107,10 @@ def explain(
     )
 
 
-def began(
+def locate_change(
     past: FloatArray, scores: FloatArray, latest: int, until: int | None = None
 ) -> tuple[FloatArray, IntArray]:
-    """Probability of each row up to ``latest`` to be the first changed one, and codes of scores.
+    """Return the probability that each row up to ``latest`` is the first changed one, and codes.
 
     Scores are counted in bins. Before and after the change they have two unknown distributions
     with a Dirichlet prior, and every row is as likely to be the first. Only scores before
@@ -123,19 +123,19 @@ def began(
     before = np.cumsum(np.vstack([np.zeros((1, one.shape[1])), one]), axis=0)[len(past) :]
     total = before[-1 if until is None else min(until, len(scores))]
     before = before[: latest + 1]
-    fit = _POWER * (_evidence(before) + _evidence(total - before))
+    fit = _POWER * (_log_evidence(before) + _log_evidence(total - before))
     return np.exp(fit - logsumexp(fit)), codes
 
 
-def _evidence(counts: FloatArray) -> FloatArray:
-    """The logarithm of the probability of counts in a row, under the prior."""
+def _log_evidence(counts: FloatArray) -> FloatArray:
+    """Return the log probability of counts in a row, under the prior."""
     prior = _PRIOR * counts.shape[1]
     each = gammaln(counts + _PRIOR).sum(axis=1) - counts.shape[1] * gammaln(_PRIOR)
     return each + gammaln(prior) - gammaln(prior + counts.sum(axis=1))
 
 
-def _gains(before: IntArray, after: IntArray) -> FloatArray:
-    """How much more likely each row after the change is than it was before, as a logarithm."""
+def _log_ratios(before: IntArray, after: IntArray) -> FloatArray:
+    """Return log ratios of the likelihood of each later row, after and before the change."""
     n = max(before.max(initial=0), after.max(initial=0)) + 1
     old, new = (np.bincount(c, minlength=n) + _PRIOR for c in (before, after))
     return (np.log(new / new.sum()) - np.log(old / old.sum()))[after]

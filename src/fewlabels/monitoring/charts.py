@@ -41,7 +41,7 @@ class Martingale:
         self._unit, self._reserve = 1.0, _reserve(0)
 
     def step(self, growths: list[float]) -> float:
-        """Take the growths of one row; gives the logarithm of the statistic."""
+        """Take the growths of one row; return the logarithm of the statistic."""
         self.n_rows += 1
         before, self._reserve = self._reserve, _reserve(self.n_rows)
         stake = (before - self._reserve) * self._unit / len(self.pools)
@@ -120,5 +120,5 @@ Chart: TypeAlias = Martingale | ShiryaevRoberts
 
 
 def _reserve(n: int) -> float:
-    """The share of the capital that is held back after n rows."""
+    """Return the share of the capital that is held back after n rows."""
     return log(2.0) / log(2.0 + n / _INVESTED)

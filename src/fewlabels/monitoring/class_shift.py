@@ -13,8 +13,14 @@ from sklearn.utils import column_or_1d
 
 from .._typing import FloatArray, IntArray, VectorLike
 
-_BINS, _DRAWS, _LEVEL = 10, 500, 0.05
-_FEWEST = 20
+# Bins of the scores.
+_N_BINS = 10
+# Resampled tables in the tests of fit.
+_N_RESAMPLES = 500
+# Level of both tests.
+_LEVEL = 0.05
+# Calibration rows that each class has at least.
+_MIN_ROWS_PER_CLASS = 20
 
 
 @dataclass(frozen=True)
@@ -43,12 +49,12 @@ class ClassShift:
 
     @property
     def explains(self) -> bool:
-        """Whether a changed ratio of the classes is enough to explain the change."""
+        """bool: Whether a changed class ratio is enough to explain the change."""
         return self.p_value > _LEVEL and self.p_value_same <= _LEVEL
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class ScoresByClass:
     """Scores of calibration rows by class: the first class, or unlabelled rows; and the second.
 
     ``share`` is the second class's share before the change. Of unlabelled rows, ``mixed`` are of
@@ -62,8 +68,10 @@ class Labelled:
     mixed: float = 0.0
 
 
-def labelled(scores: FloatArray, labels: VectorLike, prior: float | None = None) -> Labelled:
-    """Calibration scores by class, from labels with two different values.
+def scores_by_class(
+    scores: FloatArray, labels: VectorLike, prior: float | None = None
+) -> ScoresByClass:
+    """Group calibration scores by class, from labels with two different values.
 
     ``prior`` is the prior of a model of positive and unlabelled rows, None for other models.
     """
@@ -74,21 +82,21 @@ def labelled(scores: FloatArray, labels: VectorLike, prior: float | None = None)
         )
     classes = np.unique(y)
     counts = [int(np.sum(y == c)) for c in classes]
-    if len(classes) != 2 or min(counts) < _FEWEST:
+    if len(classes) != 2 or min(counts) < _MIN_ROWS_PER_CLASS:
         raise ValueError(
             f"labels has the classes {list(classes)} with {counts} rows; pass two classes with at "
-            f"least {_FEWEST} calibration rows each, or no labels."
+            f"least {_MIN_ROWS_PER_CLASS} calibration rows each, or no labels."
         )
     first, second = (scores[y == c] for c in classes)
     if prior is None:
-        return Labelled(first, second, classes[1].item(), len(second) / len(y))
-    return Labelled(first, second, classes[1].item(), prior, prior)
+        return ScoresByClass(first, second, classes[1].item(), len(second) / len(y))
+    return ScoresByClass(first, second, classes[1].item(), prior, prior)
 
 
-def class_shift(reference: Labelled, scores: FloatArray, seed: int = 0) -> ClassShift:
+def class_shift(reference: ScoresByClass, scores: FloatArray, seed: int = 0) -> ClassShift:
     """Compare new scores with mixtures of both classes' scores; gives :class:`ClassShift`."""
     both = np.concatenate([reference.first, reference.second])
-    edges = np.unique(np.quantile(both, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+    edges = np.unique(np.quantile(both, np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1]))
     first, second, new = (
         np.bincount(np.searchsorted(edges, s, "right"), minlength=len(edges) + 1)
         for s in (reference.first, reference.second, scores)
@@ -96,47 +104,49 @@ def class_shift(reference: Labelled, scores: FloatArray, seed: int = 0) -> Class
     shares = np.linspace(0.0, 1.0, 101)
     weights = (shares - reference.mixed) / (1.0 - reference.mixed)
     now = (reference.share - reference.mixed) / (1.0 - reference.mixed)
-    k, misfit = _fit(first, second, new, weights)
+    k, misfit = _fit_mixture(first, second, new, weights)
     same = _misfit(_mixture(now, first, second), new)
     rng = np.random.default_rng(seed)
-    a, b = _smooth(first), _smooth(second)
-    changed, unchanged = (_positive((1.0 - w) * a + w * b) for w in (weights[k], now))
+    a, b = _smoothed_shares(first), _smoothed_shares(second)
+    changed, unchanged = (_as_density((1.0 - w) * a + w * b) for w in (weights[k], now))
     worse_fit = worse_same = 0
-    for _ in range(_DRAWS):
+    for _ in range(_N_RESAMPLES):
         drawn = rng.multinomial(first.sum(), a), rng.multinomial(second.sum(), b)
-        fit = _fit(*drawn, rng.multinomial(new.sum(), changed), weights)[1]
+        fit = _fit_mixture(*drawn, rng.multinomial(new.sum(), changed), weights)[1]
         worse_fit += fit >= misfit
         old = rng.multinomial(new.sum(), unchanged)
-        gain = _misfit(_mixture(now, *drawn), old) - _fit(*drawn, old, weights)[1]
+        gain = _misfit(_mixture(now, *drawn), old) - _fit_mixture(*drawn, old, weights)[1]
         worse_same += gain >= same - misfit
-    p_fit, p_same = ((1 + worse) / (1 + _DRAWS) for worse in (worse_fit, worse_same))
+    p_fit, p_same = ((1 + worse) / (1 + _N_RESAMPLES) for worse in (worse_fit, worse_same))
     return ClassShift(reference.share, float(shares[k]), p_fit, p_same, reference.positive)
 
 
-def _smooth(counts: IntArray) -> FloatArray:
+def _smoothed_shares(counts: IntArray) -> FloatArray:
     return (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
 
 
-def _positive(density: FloatArray) -> FloatArray:
+def _as_density(density: FloatArray) -> FloatArray:
     density = np.maximum(density, 1e-9)  # of a mixture with a negative weight
     return density / density.sum(axis=-1, keepdims=True)
 
 
 def _mixture(weight: float, first: IntArray, second: IntArray) -> FloatArray:
-    return _positive((1.0 - weight) * _smooth(first) + weight * _smooth(second))
+    return _as_density(
+        (1.0 - weight) * _smoothed_shares(first) + weight * _smoothed_shares(second)
+    )
 
 
-def _fit(
+def _fit_mixture(
     first: IntArray, second: IntArray, new: IntArray, weights: FloatArray
 ) -> tuple[int, float]:
-    """Which mixture fits best, and how badly it fits."""
-    a, b = _smooth(first), _smooth(second)
-    mixtures = _positive(np.outer(1.0 - weights, a) + np.outer(weights, b))
+    """Return the position of the mixture that fits best, and its misfit."""
+    a, b = _smoothed_shares(first), _smoothed_shares(second)
+    mixtures = _as_density(np.outer(1.0 - weights, a) + np.outer(weights, b))
     k = int(np.argmax(np.log(mixtures) @ new))
     return k, _misfit(mixtures[k], new)
 
 
 def _misfit(expected: FloatArray, counts: IntArray) -> float:
-    """Twice the logarithm of the likelihood ratio to the observed shares."""
+    """Return twice the log likelihood ratio to the observed shares."""
     seen = counts > 0
     return 2.0 * float(np.sum(counts[seen] * np.log(counts[seen] / counts.sum() / expected[seen])))

@@ -65,7 +65,7 @@ class _Rule(ABC):
 
     @property
     def state(self) -> list[int]:
-        """What the rule remembers, as plain numbers."""
+        """list of int: The clock, the number of alerts, and their times."""
         return [self._clock, self._n_alerts, *self._alerts]
 
     @state.setter
@@ -73,7 +73,7 @@ class _Rule(ABC):
         self._clock, self._n_alerts, *self._alerts = values
 
     def _spent(self, first: float, rest: float) -> float:
-        """The sum over alerts of the weights of their distance from now, and of the start."""
+        """Sum the weights of the distances from now of all alerts, and of the start."""
         total = first * self._weight(np.array([self._clock]))[0]
         if self._alerts:
             weights = self._weight(self._clock - np.array(self._alerts))
@@ -83,7 +83,7 @@ class _Rule(ABC):
         return float(total)
 
     def _weight(self, distance: IntArray) -> FloatArray:
-        """Half of the published weights, and half spread evenly over the horizon."""
+        """Return half of the published weights, plus a half spread evenly over the horizon."""
         near = (distance <= self.horizon) / self.horizon
         return 0.5 * (near + self._weights(distance.astype(float)))
 
@@ -126,7 +126,7 @@ class LORD(_Rule):
         return _LORD * np.maximum(log, np.log(2.0)) / (distance * np.exp(np.sqrt(log)))
 
     def step(self, p: float) -> tuple[bool, float]:
-        """Whether to alert on the next p-value, and the level it was compared with."""
+        """Return whether to alert on the next p-value, and the level it was compared with."""
         self._clock += 1
         level = self._spent(0.5 * self.q, self.q)
         alert = p <= level
@@ -168,7 +168,7 @@ class SAFFRON(_Rule):
         return _SAFFRON * distance**-1.6
 
     def step(self, p: float) -> tuple[bool, float]:
-        """Whether to alert on the next p-value, and the level it was compared with."""
+        """Return whether to alert on the next p-value, and the level it was compared with."""
         # The clock counts rows that are no candidates, and the next one.
         self._clock = max(self._clock, 1)
         # Half of (1 - candidate) q to start with, as in the authors' experiments.

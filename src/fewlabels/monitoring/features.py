@@ -16,9 +16,15 @@ from .kept_rows import Table
 
 _RATE = 0.05
 # A column of numbers with at most so many different values is compared like categories.
-_FEW_VALUES = 10
-_MOST_PAIRS_OF = 50
-_WORDS_PER_TEXT, _FEWEST_TEXTS, _MOST_WORDS = 3.0, 5, 12
+_MAX_CATEGORIES = 10
+# Pairs of at most so many columns are compared.
+_MAX_PAIRED_COLUMNS = 50
+# Values with so many words on average are texts.
+_WORDS_PER_TEXT = 3.0
+# Words in fewer texts than this aren't compared.
+_MIN_TEXTS_WITH_WORD = 5
+# Words, or categories, in a summary.
+_MAX_WORDS = 12
 _WORD = re.compile(r"[^\W\d_][\w'-]+")
 # One column of a table.
 Cells: TypeAlias = pd.Series | AnyArray
@@ -30,7 +36,7 @@ Comparison: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class FeatureChange:
-    """How one feature differs before and after a change.
+    """A feature before and after a change.
 
     Attributes
     ----------
@@ -83,11 +89,11 @@ class PairChange:
 
 
 def compare(before: Table, after: Table) -> list[FeatureChange]:
-    """Compare all features of two groups of rows; gives them, the most significant first."""
+    """Compare all features of two groups of rows; return the most significant first."""
     if sp.issparse(before):
-        found = _presence(before, after)
+        found = _compare_presence(before, after)
     else:
-        found = [_compared(name, *pair) for name, pair in _columns(before, after)]
+        found = [_compare_column(name, *pair) for name, pair in _columns(before, after)]
     if not found:
         return []
     adjusted = false_discovery_control([p for _, _, p, *_ in found])
@@ -99,7 +105,7 @@ def compare(before: Table, after: Table) -> list[FeatureChange]:
 
 
 def compare_pairs(before: Table, after: Table) -> list[PairChange]:
-    """Pairs of numeric features whose rank correlation changed, the most significant first."""
+    """Find pairs of features whose rank correlation changed, the most significant first."""
     if sp.issparse(before):
         return []
     columns = [
@@ -109,7 +115,7 @@ def compare_pairs(before: Table, after: Table) -> list[PairChange]:
     ]
     columns = [c for c in columns if np.isfinite(c[1]).all() and np.isfinite(c[2]).all()]
     names = [name for name, *_ in columns]
-    if not 2 <= len(names) <= _MOST_PAIRS_OF or min(len(before), len(after)) < 10:
+    if not 2 <= len(names) <= _MAX_PAIRED_COLUMNS or min(len(before), len(after)) < 10:
         return []
     old, new = (
         np.clip(np.corrcoef([rankdata(values) for values in part]), -0.9999, 0.9999)
@@ -129,7 +135,7 @@ def compare_pairs(before: Table, after: Table) -> list[PairChange]:
 
 
 def _columns(before: Table, after: Table) -> list[tuple[str, tuple[Cells, Cells]]]:
-    """Names with the values before and after."""
+    """Return names with the values before and after."""
     if isinstance(before, pd.DataFrame):
         return [(str(name), (before[name], after[name])) for name in before.columns]
     return [(f"x{j}", (before[:, j], after[:, j])) for j in range(before.shape[1])]
@@ -138,22 +144,22 @@ def _columns(before: Table, after: Table) -> list[tuple[str, tuple[Cells, Cells]
 def _kind(old: Cells, new: Cells) -> str:
     both = pd.Series(np.concatenate([np.asarray(old, object), np.asarray(new, object)])).dropna()
     if not all(isinstance(value, str) for value in both):
-        return "number" if both.nunique() > _FEW_VALUES else "category"
+        return "number" if both.nunique() > _MAX_CATEGORIES else "category"
     words = both.map(lambda text: len(_WORD.findall(text))).mean() if len(both) else 0.0
-    return "text" if words >= _WORDS_PER_TEXT and both.nunique() > _FEW_VALUES else "category"
+    return "text" if words >= _WORDS_PER_TEXT and both.nunique() > _MAX_CATEGORIES else "category"
 
 
-def _compared(name: str, old: Cells, new: Cells) -> Comparison:
+def _compare_column(name: str, old: Cells, new: Cells) -> Comparison:
     kind = _kind(old, new)
     if kind == "number":
-        return name, kind, *_numbers(np.asarray(old, float), np.asarray(new, float))
+        return name, kind, *_compare_numbers(np.asarray(old, float), np.asarray(new, float))
     if kind == "text":
-        return name, kind, *_texts(list(old), list(new))
-    return name, kind, *_categories(_written(old), _written(new))
+        return name, kind, *_compare_texts(list(old), list(new))
+    return name, kind, *_compare_categories(_as_text(old), _as_text(new))
 
 
-def _numbers(old: FloatArray, new: FloatArray) -> tuple[Any, ...]:
-    """Location and shape by Kolmogorov and Smirnov, spread by ranks, and what is missing."""
+def _compare_numbers(old: FloatArray, new: FloatArray) -> tuple[Any, ...]:
+    """Test location and shape (Kolmogorov and Smirnov), spread (ranks), and missing values."""
     values = old[~np.isnan(old)], new[~np.isnan(new)]
     tests = []
     effect = 0.0
@@ -177,40 +183,42 @@ def _numbers(old: FloatArray, new: FloatArray) -> tuple[Any, ...]:
     return float(p), effect, *summaries, values
 
 
-def _categories(old: list[str], new: list[str]) -> tuple[float, float, Summary, Summary]:
+def _compare_categories(old: list[str], new: list[str]) -> tuple[float, float, Summary, Summary]:
     counts = pd.DataFrame([Counter(old), Counter(new)]).fillna(0).to_numpy(float)
     names = list(pd.DataFrame([Counter(old), Counter(new)]).columns)
     shares = counts / counts.sum(axis=1, keepdims=True)
-    largest = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:_MOST_WORDS]
+    largest = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:_MAX_WORDS]
     was, now = ({names[k]: float(s[k]) for k in largest} for s in shares)
     return _chi_square(counts), float(0.5 * np.abs(shares[1] - shares[0]).sum()), was, now
 
 
-def _texts(old: list[object], new: list[object]) -> tuple[float, float, Summary, Summary]:
-    """Words that became more or less frequent; the text changed if any of them did."""
+def _compare_texts(old: list[object], new: list[object]) -> tuple[float, float, Summary, Summary]:
+    """Find words that became more or less frequent; the text changed if any of them did."""
     sets = [
         [{w.lower() for w in _WORD.findall(t)} if isinstance(t, str) else () for t in part]
         for part in (old, new)
     ]
     counts = [Counter(word for words in part for word in words) for part in sets]
-    names = [w for w in counts[0] | counts[1] if counts[0][w] + counts[1][w] >= _FEWEST_TEXTS]
+    names = [
+        w for w in counts[0] | counts[1] if counts[0][w] + counts[1][w] >= _MIN_TEXTS_WITH_WORD
+    ]
     if not names:
         return 1.0, 0.0, {}, {}
     seen = np.array([[c[w] for w in names] for c in counts], float)
     p, shares = _presence_tests(seen, len(old), len(new))
     adjusted = false_discovery_control(p)
-    order = np.argsort(p, kind="stable")[:_MOST_WORDS]
+    order = np.argsort(p, kind="stable")[:_MAX_WORDS]
     was, now = ({names[k]: float(s[k]) for k in order if adjusted[k] <= _RATE} for s in shares)
     return float(adjusted.min()), float(np.abs(shares[1] - shares[0]).max()), was, now
 
 
-def _presence(before: Table, after: Table) -> list[Comparison]:
-    """Columns of sparse matrices, by the share of rows in which they are not zero."""
+def _compare_presence(before: Table, after: Table) -> list[Comparison]:
+    """Compare columns of sparse matrices by the share of rows in which they are not zero."""
     seen = np.array(
         [np.bincount(sp.csr_array(m).indices, minlength=m.shape[1]) for m in (before, after)],
         float,
     )
-    kept = np.flatnonzero(seen.sum(axis=0) >= _FEWEST_TEXTS)
+    kept = np.flatnonzero(seen.sum(axis=0) >= _MIN_TEXTS_WITH_WORD)
     if not len(kept):
         return []
     p, shares = _presence_tests(seen[:, kept], before.shape[0], after.shape[0])
@@ -228,7 +236,7 @@ def _presence(before: Table, after: Table) -> list[Comparison]:
 
 
 def _presence_tests(seen: FloatArray, n_old: int, n_new: int) -> tuple[FloatArray, FloatArray]:
-    """P-values of equal shares, for counts of shape (2, n), and the shares."""
+    """Return p-values of equal shares, for counts of shape (2, n), and the shares."""
     n = np.array([[n_old], [n_new]], float)
     expected = n * seen.sum(axis=0) / n.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -238,7 +246,7 @@ def _presence_tests(seen: FloatArray, n_old: int, n_new: int) -> tuple[FloatArra
 
 
 def _chi_square(counts: FloatArray) -> float:
-    """The p-value of equal distributions in both rows; rare columns count as one."""
+    """Return the p-value of equal distributions in both rows; rare columns count as one."""
     total = counts.sum(axis=0)
     expected_least = total * counts.sum(axis=1).min() / counts.sum()
     rare = expected_least < 5.0
@@ -251,5 +259,5 @@ def _chi_square(counts: FloatArray) -> float:
     return float(chdtrc(counts.shape[1] - 1.0, ((counts - expected) ** 2 / expected).sum()))
 
 
-def _written(values: Cells) -> list[str]:
+def _as_text(values: Cells) -> list[str]:
     return ["(missing)" if v is None or v != v else str(v) for v in values]

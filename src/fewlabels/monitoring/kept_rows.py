@@ -44,7 +44,7 @@ class KeptRows:
 
     def begin(self, X: Table, scores: FloatArray) -> None:
         """Take calibration rows as the earlier ones."""
-        self._name(X)
+        self._remember_columns(X)
         chosen = np.arange(len(scores))
         if len(chosen) > self.size:
             chosen = np.random.default_rng([self.seed, 3]).permutation(len(scores))[: self.size]
@@ -57,7 +57,7 @@ class KeptRows:
 
     def add(self, X: Table, scores: FloatArray, p_values: FloatArray, first: int) -> None:
         """Take the next rows, whose numbers begin with ``first``."""
-        self._name(X)
+        self._remember_columns(X)
         n = len(scores)
         draws = self._draws(first, n)
         n_leaving = max(0, len(self.recent) + n - self.window)
@@ -79,18 +79,18 @@ class KeptRows:
             )
         }
         for k in taken.tolist():
-            self._sample(leaving[k][0] if k < n_old else rows[k - n_old], int(places[k]))
+            self._put_in_sample(leaving[k][0] if k < n_old else rows[k - n_old], int(places[k]))
         self.n_left += n_leaving
         self.recent.extend((rows[k], draws[k]) for k in range(n_new, n))
 
     def _places(self, draws: FloatArray) -> IntArray:
-        """Places in the sample of the next rows that leave the window, ``size`` for none."""
+        """Draw places in the sample for the next rows that leave the window, ``size`` for none."""
         n_free = self.size - len(self.earlier)
         places = (draws * (self.n_left + 1 + np.arange(len(draws)))).astype(np.int64)
         places[:n_free] = len(self.earlier) + np.arange(min(n_free, len(draws)))
         return np.minimum(places, self.size)
 
-    def _sample(self, row: Kept, place: int) -> None:
+    def _put_in_sample(self, row: Kept, place: int) -> None:
         if place == len(self.earlier):
             self.earlier.append(row)
         else:
@@ -129,7 +129,7 @@ class KeptRows:
         self.earlier, self.n_left = [], 0
 
     def assemble(self, rows: list[Kept]) -> Table:
-        """Rows as they were given: a matrix, a sparse one, or a data frame."""
+        """Return rows as they were given: a matrix, a sparse one, or a data frame."""
         cells = [row.cells for row in rows]
         if isinstance(self.names, list):
             return pd.DataFrame(cells, columns=self.names)
@@ -140,9 +140,9 @@ class KeptRows:
             return sp.csr_array((data, indices, indptr), shape=(len(cells), self.names))
         return np.array(cells)
 
-    def _name(self, X: Table) -> None:
+    def _remember_columns(self, X: Table) -> None:
         """Remember the columns: names of a data frame, or how many."""
-        names = list(X.columns) if isinstance(X, pd.DataFrame) else _shape(X)
+        names = list(X.columns) if isinstance(X, pd.DataFrame) else _n_columns(X)
         if self.names is not None and names != self.names:
             raise ValueError(
                 "These rows have other columns than earlier rows; give the columns of the model, "
@@ -151,7 +151,7 @@ class KeptRows:
         self.names = names
 
 
-def _shape(X: Table) -> int | None:
+def _n_columns(X: Table) -> int | None:
     return X.shape[1] if hasattr(X, "shape") and len(X.shape) > 1 else None
 
 

@@ -18,9 +18,12 @@ from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.training_rows import TrainingRows
 from ..semi_supervised.reading import settings_for_part
 
-# So many parts of the rows are left out in turn, of training sets up to so many rows; of larger
-# ones a single part of at most so many rows, as each part takes a fit.
-_PARTS, _MOST_FITTED_AGAIN, _MOST_LEFT_OUT = 10, 5000, 1000
+# Parts of the rows that are left out in turn. Each part takes a fit.
+_N_PARTS = 10
+# Of more rows than this, a single part is left out, ...
+_MAX_ROWS_IN_PARTS = 5000
+# ... of at most so many rows.
+_MAX_LEFT_OUT = 1000
 #: Unlabelled rows below which scores say too little to calibrate with.
 FEWEST = 50
 
@@ -57,13 +60,13 @@ def scores_left_out(
     rows = model.training_rows_
     counts = np.flatnonzero(rows.weight > 0)
     free = np.random.default_rng(0).permutation(np.flatnonzero(_is_new(model)))
-    n_parts = _PARTS
-    if len(counts) > _MOST_FITTED_AGAIN:
-        free, n_parts = free[:_MOST_LEFT_OUT], 1
+    n_parts = _N_PARTS
+    if len(counts) > _MAX_ROWS_IN_PARTS:
+        free, n_parts = free[:_MAX_LEFT_OUT], 1
     parts = np.array_split(free, n_parts)
     if n_parts == 1:
         parts = [parts[0][: len(counts) // 2]]
-    found = [score(_fitted_without(model, rows, counts, part), rows.X[part]) for part in parts]
+    found = [score(_fit_without(model, rows, counts, part), rows.X[part]) for part in parts]
     return np.concatenate(found)
 
 
@@ -75,10 +78,10 @@ def _is_new(model: BaseEstimator) -> BoolArray:
     return (rows.label == 0) & (rows.weight > 0)
 
 
-def _fitted_without(
+def _fit_without(
     model: BaseEstimator, rows: TrainingRows, counts: IntArray, part: IntArray
 ) -> BaseEstimator:
-    """A model of all rows but some, with the settings that the model has chosen."""
+    """Fit a model to all rows but some, with the settings that the model has chosen."""
     if getattr(model, "propensity_weights_", None) is not None:  # which no argument restores
         return copy.deepcopy(model).forget(part)
     used = np.setdiff1d(counts, part)

@@ -20,7 +20,11 @@ from operator import mul
 
 # Share of the capital that a bettor spreads anew in every step.
 JUMP = 0.001
-BINS, PRIOR, _HALF_LIFE = 10, 2.0, 200.0
+# Bins of the histogram, and what each is taken to hold before any p-value.
+BINS = 10
+PRIOR = 2.0
+# Rows after which a p-value counts half.
+_HALF_LIFE = 200.0
 KEEP = 0.5 ** (1.0 / _HALF_LIFE)
 ADD = (1.0 - KEEP) * PRIOR
 
@@ -33,7 +37,7 @@ class Mixture:
         self.weights = [1.0 / n] * n
 
     def growth(self, p: float) -> float:
-        """What the capital is multiplied by when ``p`` comes."""
+        """Return the factor that multiplies the capital when ``p`` comes."""
         won = list(map(mul, self.weights, self._densities(p)))
         total = sum(won)
         keep, add = (1.0 - JUMP) / total, JUMP / len(won)
@@ -73,17 +77,17 @@ class Histogram:
 
 
 def linear(p: float) -> tuple[float, ...]:
-    """Densities of the jumper."""
+    """Return the densities of the jumper at p."""
     d = p - 0.5
     return 1.0 - 2.0 * d, 1.0 - d, 1.0, 1.0 + d, 1.0 + 2.0 * d
 
 
 def powers(p: float) -> tuple[float, ...]:
-    """Densities of the power mixture."""
+    """Return the densities of the power mixture at p."""
     a, b = p**-0.25, (1.0 - p) ** -0.25
     return 0.75 * a, 0.5 * a * a, 0.25 * a**3, 0.75 * b, 0.5 * b * b, 0.25 * b**3, 1.0
 
 
 def bettors() -> list[Mixture | Histogram]:
-    """New bettors, in the order in which their growths are given."""
+    """Make new bettors, in the order in which their growths are given."""
     return [Mixture(linear, 5), Mixture(powers, 7), Histogram()]

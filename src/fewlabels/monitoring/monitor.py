@@ -15,12 +15,12 @@ from ..base.locking import consistent
 from ..kernels.sparse import canonical
 from .changes import Change, explain
 from .charts import CHARTS, Chart, Martingale
-from .class_shift import Labelled, labelled
+from .class_shift import ScoresByClass, scores_by_class
 from .false_discovery import LORD, SAFFRON
 from .kept_rows import KeptContents, KeptRows, Table
 from .martingales import bettors
 from .ranks import Ranks, p_values_among
-from .scores import Score, checked, model_of, own_calibration
+from .scores import Score, check_scores, model_of, own_calibration
 
 # Earlier rows that recent ones are compared with, and rows that a chart looks at in one go.
 _SAMPLE, _AT_A_TIME = 1000, 1000
@@ -30,7 +30,7 @@ _CHART = "shiryaev-roberts"
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """What a monitor found in a batch of rows; arrays have one entry per row.
+    """The findings of a monitor in a batch of rows; arrays have one entry per row.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Monitor:
         self.n_rows_, self._epoch = 0, 1
         self.alarm_: int | None = None
         self._last_change: Change | None = None
-        self._labelled: Labelled | None = None
+        self._labelled: ScoresByClass | None = None
         self._ranks = Ranks(max_scores, int(random_state))
         self._kept = KeptRows(window, _SAMPLE, int(random_state))
         self._start(model, score, calibration, labels)
@@ -207,7 +207,7 @@ class Monitor:
         """
         X = _rows(X)
         n = X.shape[0]
-        scores = checked(self._score(X), n, self.n_rows_) if n else np.zeros(0)
+        scores = check_scores(self._score(X), n, self.n_rows_) if n else np.zeros(0)
         return self.update_scores(scores, X)
 
     @consistent
@@ -227,7 +227,7 @@ class Monitor:
         Update
         """
         scores = np.asarray(scores, dtype=np.float64).ravel()
-        checked(scores, len(scores), self.n_rows_)
+        check_scores(scores, len(scores), self.n_rows_)
         if X is None and len(scores):
             self._kept.drop_columns()
         X = np.zeros((len(scores), 0)) if X is None else _rows(X)
@@ -246,9 +246,9 @@ class Monitor:
             self.n_rows_ += stop - start
             self._ranks.count = self.n_rows_
             if alarms[stop - 1] and self._chart.restarts:
-                change = self._last_change = self._explained()
+                change = self._last_change = self._explain_alarm()
                 self._kept.since(change.began)
-                self._anew(self._chart_of(1))
+                self._begin_stream(self._chart_of(1))
             start = stop
         return Update(first, scores, p_values, log_evidence, alarms, alerts, slots)
 
@@ -260,7 +260,7 @@ class Monitor:
         start: int,
         stop: int,
     ) -> int:
-        """Take p-values until the end, or until a chart has to begin again; gives where."""
+        """Take p-values to the end or until a chart begins again; return the position reached."""
         chart, growths = self._chart, [bettor.growth for bettor in self._bettors]
         silent = self.alarm_ is not None and not chart.restarts
         found = []
@@ -341,16 +341,16 @@ class Monitor:
         self
         """
         if self._kept.recent:
-            began = self._explained().began
+            began = self._explain_alarm().began
             self._kept.since(began)
         self._epoch, self._labelled, self._reference = 1, None, np.zeros(0)
-        self._anew(self._chart_of(1))
+        self._begin_stream(self._chart_of(1))
         self.alarm_ = self._last_change = None
         return self
 
     @consistent
     def change(self) -> Change:
-        """What changed before the last alarm: when, which features, which rows.
+        """Explain the change before the last alarm: when, which features, which rows.
 
         Returns
         -------
@@ -368,11 +368,11 @@ class Monitor:
                 "The chart restarted after the last alarm, and this monitor was resumed since: "
                 "the rows that would explain the alarm are gone."
             )
-        return self._last_change or self._explained()
+        return self._last_change or self._explain_alarm()
 
     @property
     def explains_(self) -> bool:
-        """Whether :meth:`change` has the rows it needs, or its answer."""
+        """bool: Whether :meth:`change` has the rows it needs, or its answer."""
         return self._last_change is not None or not self._chart.restarts
 
     @property
@@ -389,7 +389,7 @@ class Monitor:
     @property
     @consistent
     def state(self) -> dict[str, Any]:
-        """What the monitor has seen, without its model and rows, as plain numbers."""
+        """dict: The state of ranks, bets and chart as plain numbers, without model and rows."""
         return {
             "n_rows": self.n_rows_,
             "alarm": self.alarm_,
@@ -469,15 +469,15 @@ class Monitor:
             scores = own_calibration(model, score.how)  # a frozen copy stores no rows
         elif calibration is not None:
             calibration = _rows(calibration)
-            scores = checked(score(calibration), calibration.shape[0], what="Calibration row")
+            scores = check_scores(score(calibration), calibration.shape[0], what="Calibration row")
             self._kept.begin(calibration, scores)
         prior = getattr(model_of(score), "prior_", None)
-        self._labelled = None if labels is None else labelled(scores, labels, prior)
+        self._labelled = None if labels is None else scores_by_class(scores, labels, prior)
         self._reference = np.sort(scores)
-        self._anew(self._chart_of(self._epoch), scores)
+        self._begin_stream(self._chart_of(self._epoch), scores)
         self.alarm_ = self._last_change = None
 
-    def _anew(self, chart: Chart, scores: VectorLike = ()) -> None:
+    def _begin_stream(self, chart: Chart, scores: VectorLike = ()) -> None:
         self._chart, self._bettors = chart, bettors()
         self._ranks.begin(np.asarray(scores))
 
@@ -487,13 +487,13 @@ class Monitor:
             return CHARTS[chart or self.chart or _CHART](self.run_length, n)
         return Martingale(self.alpha / (epoch * (epoch + 1) if self.refits else 1), n)
 
-    def _explained(self) -> Change:
+    def _explain_alarm(self) -> Change:
         assert self.alarm_ is not None
         return explain(self._kept, self.alarm_, self._reference, self._labelled)
 
 
 def _rows(X: MatrixLike) -> Table:
-    """Rows as an array, a sparse matrix in rows, or a data frame."""
+    """Return rows as an array, a sparse matrix in rows, or a data frame."""
     if isinstance(X, pd.DataFrame):
         return X
     if sp.issparse(X):

@@ -29,13 +29,13 @@ _LEAST = 2.0**-60
 
 
 def uniform_numbers(seed: int, stream: int, first: int, n: int) -> FloatArray:
-    """Numbers in [0, 1) of rows ``first`` to ``first + n``, each of which belongs to its row."""
+    """Return the numbers in [0, 1) that belong to the rows ``first`` to ``first + n``."""
     bits = np.random.PCG64(np.random.SeedSequence([seed, stream]))
     return np.random.Generator(bits.advance(first)).random(n)
 
 
 def p_values_among(ascending: FloatArray, scores: FloatArray, ties: FloatArray) -> FloatArray:
-    """Smoothed p-values of scores among fixed ones; ``ties`` are uniform numbers."""
+    """Return smoothed p-values of scores among fixed ones; ``ties`` are uniform numbers."""
     low = np.searchsorted(ascending, scores, "left")
     high = np.searchsorted(ascending, scores, "right")
     return (low + ties * (high - low + 1)) / (len(ascending) + 1)
@@ -73,7 +73,7 @@ class Ranks:
         self._hold(np.asarray(scores, dtype=np.float64))
 
     def p_values(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:
-        """P-values of the next scores, which are held from then on; and the slots they took.
+        """Return p-values of the next scores, which are held from then on, and their slots.
 
         Slots of scores that were dropped at once are -1.
         """
@@ -92,7 +92,7 @@ class Ranks:
         return found, slots
 
     def ties(self, n: int) -> FloatArray:
-        """The numbers that break the ties of the next n rows, in (0, 1]."""
+        """Return the numbers in (0, 1] that break the ties of the next n rows."""
         return 1.0 - uniform_numbers(self.seed, 0, self.count, n)
 
     def _next(
@@ -110,11 +110,11 @@ class Ranks:
         else:
             slot = int(drop * (self.size + 1))
             if slot >= self.size:
-                return _inside(p), -1
+                return _clip_to_open_interval(p), -1
             self._drop(float(self._slots[slot]))
         self._slots[slot] = score
         insort(added, score)
-        return _inside(p), slot
+        return _clip_to_open_interval(p), slot
 
     def _drop(self, score: float) -> None:
         place = bisect_left(self._added, score)
@@ -139,5 +139,5 @@ class Ranks:
         self._added, self._removed = [], []
 
 
-def _inside(p: float) -> float:
+def _clip_to_open_interval(p: float) -> float:
     return min(max(p, _LEAST), _BELOW_ONE)

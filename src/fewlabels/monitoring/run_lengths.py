@@ -30,7 +30,7 @@ LOG_THRESHOLDS = {
 
 
 def log_threshold(chart: str, run_length: int) -> float:
-    """The logarithm of the threshold at which a chart alarms once in ``run_length`` rows."""
+    """Return the log threshold at which a chart alarms once in ``run_length`` rows."""
     if not RUN_LENGTHS[0] <= run_length <= RUN_LENGTHS[-1]:
         return log(run_length)
     return float(np.interp(log(run_length), np.log(RUN_LENGTHS), LOG_THRESHOLDS[chart]))

@@ -28,7 +28,7 @@ class Score:
     def __init__(
         self, model: BaseEstimator, how: str | Callable[[Table], FloatArray] | None = None
     ) -> None:
-        self.model = _frozen(model)
+        self.model = _freeze(model)
         self.how: str | Callable[[Table], FloatArray]
         if callable(how):
             self.how = how
@@ -54,8 +54,8 @@ class Score:
         return values
 
 
-def checked(scores: FloatArray, n: int, done: int = 0, what: str = "Row") -> FloatArray:
-    """Scores that can be ranked, or an error that names the first row that has none."""
+def check_scores(scores: FloatArray, n: int, done: int = 0, what: str = "Row") -> FloatArray:
+    """Return scores if all can be ranked; else raise an error that names the first bad row."""
     if scores.shape != (n,):
         raise ValueError(
             f"The score returned an array of shape {scores.shape} for {n} rows; it must return "
@@ -71,7 +71,7 @@ def checked(scores: FloatArray, n: int, done: int = 0, what: str = "Row") -> Flo
 
 
 def own_calibration(model: BaseEstimator, how: str | Callable[[Table], FloatArray]) -> FloatArray:
-    """Scores of training rows by a model that wasn't trained on them.
+    """Return scores of training rows by models that weren't trained on them.
 
     A one-class model has calibration scores. For others, unlabelled rows are left out in turn.
 
@@ -125,12 +125,12 @@ def _is_one_class(model: BaseEstimator) -> bool:
 
 
 def model_of(score: Score) -> BaseEstimator:
-    """The model itself, without what a pipeline does before."""
+    """Return the model itself, without the steps of a pipeline before it."""
     return score.model[-1] if isinstance(score.model, Pipeline) else score.model
 
 
-def _frozen(model: BaseEstimator) -> BaseEstimator:
-    """A copy that updates of the model don't reach."""
+def _freeze(model: BaseEstimator) -> BaseEstimator:
+    """Return a copy that updates of the model don't reach."""
     snapshot = snapshot_of(model)
     last = snapshot[-1] if isinstance(snapshot, Pipeline) else snapshot
     return snapshot if hasattr(last, "snapshot") else copy.deepcopy(model)

@@ -5,43 +5,43 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray, IntArray
-from .inputs import Table, dense, picked, stacked
+from .inputs import Table, dense, mix_rows, stack_rows
 
 # Mixed rows that the finding is tried on.
 _TRIALS = 64
 _SAME = 1e-9
 
 
-def sources(steps: Pipeline, rows: Table, background: Table) -> IntArray | None:
-    """Input column that each encoded column depends on; None where that is not one.
+def find_sources(steps: Pipeline, rows: Table, background: Table) -> IntArray | None:
+    """Find the input column of each encoded column; None if one depends on several.
 
     Found by trial: the input columns are moved between rows, one at a time, and the encoded
     columns that change are seen. The finding is checked on rows mixed at random.
     """
-    together = stacked(rows, background)
+    together = stack_rows(rows, background)
     encoded = dense(steps.transform(together)).astype(float)
     n, n_columns = together.shape
     rng = check_random_state(0)
     if encoded.shape[1] == n_columns:
         source = np.arange(n_columns)
-        if _holds(steps, together, encoded, source, rng):
+        if _confirm_sources(steps, together, encoded, source, rng):
             return source
     source = np.full(encoded.shape[1], -1)
     for column in range(n_columns):
         whose = np.tile(np.arange(n)[:, None], n_columns)
         # Every row takes the next one's value: what is no constant changes somewhere.
         whose[:, column] = np.roll(whose[:, column], 1)
-        found = dense(steps.transform(picked(together, whose))).astype(float)
-        changed = _differs(found, encoded).any(axis=0)
+        found = dense(steps.transform(mix_rows(together, whose))).astype(float)
+        changed = _is_different(found, encoded).any(axis=0)
         if (source[changed] >= 0).any():
             return None
         source[changed] = column
     # Those that never change belong to nobody; any column will do.
     source[source < 0] = 0
-    return source if _holds(steps, together, encoded, source, rng) else None
+    return source if _confirm_sources(steps, together, encoded, source, rng) else None
 
 
-def _holds(
+def _confirm_sources(
     steps: Pipeline,
     together: Table,
     encoded: FloatArray,
@@ -51,9 +51,9 @@ def _holds(
     n, n_columns = together.shape
     whose = rng.randint(n, size=(_TRIALS, n_columns))
     expected = encoded[whose[:, source], np.arange(encoded.shape[1])]
-    found = dense(steps.transform(picked(together, whose))).astype(float)
-    return found.shape == expected.shape and not _differs(found, expected).any()
+    found = dense(steps.transform(mix_rows(together, whose))).astype(float)
+    return found.shape == expected.shape and not _is_different(found, expected).any()
 
 
-def _differs(a: FloatArray, b: FloatArray) -> BoolArray:
+def _is_different(a: FloatArray, b: FloatArray) -> BoolArray:
     return np.abs(a - b) > _SAME * (1.0 + np.abs(b))

@@ -21,7 +21,7 @@ Groups: TypeAlias = Mapping[str, str | Sequence[str | int]]
 
 
 def as_rows(X: MatrixLike, what: str, missing: bool = False) -> Table:
-    """A DataFrame, a dense array or a CSR array of at least one row.
+    """Return X as a DataFrame, a dense array or a CSR array of at least one row.
 
     ``missing`` says whether arrays may have missing numbers.
     """
@@ -37,12 +37,12 @@ def as_rows(X: MatrixLike, what: str, missing: bool = False) -> Table:
 
 
 def dense(X: Table) -> AnyArray:
-    """Rows as an array."""
+    """Return rows as an array."""
     return sp.csr_array(X).toarray() if sp.issparse(X) else np.asarray(X)
 
 
-def stacked(rows: Table, background: Table) -> Table:
-    """Rows of both, one kind after the other."""
+def stack_rows(rows: Table, background: Table) -> Table:
+    """Stack rows and background rows."""
     if isinstance(rows, pd.DataFrame):
         return pd.concat([rows, background], ignore_index=True)
     if sp.issparse(rows) or sp.issparse(background):
@@ -50,8 +50,8 @@ def stacked(rows: Table, background: Table) -> Table:
     return np.concatenate([rows, background])
 
 
-def picked(together: Table, whose: IntArray) -> Table:
-    """Rows whose column k comes from row ``whose[:, k]``."""
+def mix_rows(together: Table, whose: IntArray) -> Table:
+    """Mix rows: column k comes from row ``whose[:, k]``."""
     if isinstance(together, pd.DataFrame):
         return pd.DataFrame(
             {
@@ -66,7 +66,7 @@ def picked(together: Table, whose: IntArray) -> Table:
 
 
 def column_names(X: Table, columns: Sequence[str] | None, model: BaseEstimator) -> list[str]:
-    """Names of the columns of X."""
+    """Return the names of the columns of X."""
     if columns is not None:
         names = [str(name) for name in columns]
         if len(names) != X.shape[1] or len(set(names)) != len(names):
@@ -82,7 +82,7 @@ def column_names(X: Table, columns: Sequence[str] | None, model: BaseEstimator) 
 
 
 def players_of(names: list[str], groups: Groups | None) -> tuple[IntArray, list[str]]:
-    """What counts as one: the player of every column, and the players' names.
+    """Return the player of every column, and the players' names.
 
     A group stands where its first column does.
     """
@@ -112,8 +112,8 @@ def players_of(names: list[str], groups: Groups | None) -> tuple[IntArray, list[
     return np.array([place[name] for name in shown]), players
 
 
-def drawn(background: Table, size: int, random_state: RandomStateLike) -> Table:
-    """At most ``size`` rows, drawn without replacement, in their order."""
+def sample_rows(background: Table, size: int, random_state: RandomStateLike) -> Table:
+    """Draw at most ``size`` rows without replacement, in their order."""
     n = background.shape[0]
     if n <= size:
         return background
@@ -123,18 +123,18 @@ def drawn(background: Table, size: int, random_state: RandomStateLike) -> Table:
 
 
 def held_rows(model: BaseEstimator) -> RowMatrix | None:
-    """Training rows that count, as the model holds them; None where it holds none."""
+    """Return the training rows that a model holds and that count; None if it holds none."""
     rows = getattr(model, "training_rows_", None)
     if rows is None:
         return None
     return rows.X if rows.weight.all() else rows.X[rows.weight > 0]
 
 
-def unwrapped(model: BaseEstimator) -> tuple[Pipeline | None, BaseEstimator]:
-    """Steps before the model (None without any), and the model; searches are opened."""
+def split_pipeline(model: BaseEstimator) -> tuple[Pipeline | None, BaseEstimator]:
+    """Return the steps before the model (None without any), and the model itself."""
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, Pipeline):
         return None, model
-    inner, machine = unwrapped(model.steps[-1][1])
+    inner, estimator = split_pipeline(model.steps[-1][1])
     steps = model.steps[:-1] + ([("inner", inner)] if inner is not None else [])
-    return (Pipeline(steps) if steps else None), machine
+    return (Pipeline(steps) if steps else None), estimator

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..._typing import FloatArray, IntArray, RandomStateLike
-from .inputs import Decide, Table, picked, stacked
+from .inputs import Decide, Table, mix_rows, stack_rows
 
 # Mixed rows that are evaluated at a time, and numbers that these may hold.
 _ROWS_AT_A_TIME, _NUMBERS = 20_000, 8_000_000
@@ -19,7 +19,7 @@ def sampled_values(
     n_samples: int,
     random_state: RandomStateLike,
 ) -> tuple[FloatArray, FloatArray]:
-    """Shapley values of a function relative to its mean over background rows, and their errors.
+    """Sample Shapley values of a function relative to its mean over background rows.
 
     A sample is an order of the players and a background row: players take the explained row's
     values one after the other, in this order and in the reverse order (antithetic), and the
@@ -57,7 +57,7 @@ def _changes(
     group: IntArray,
     rng: np.random.RandomState,
 ) -> FloatArray:
-    """Changes of the function by player, the mean of an order and its reverse."""
+    """Return changes of the function by player, the mean of an order and its reverse."""
     n, n_groups = len(whose), int(group.max()) + 1
     orders = np.argsort(rng.uniform(size=(n, n_groups)), axis=1)
     both = np.concatenate([orders, orders[:, ::-1]])
@@ -69,7 +69,7 @@ def _changes(
     taken = rank[:, None, :] < steps[None, :, None]
     taken = taken.reshape(-1, n_groups)[:, group]
     whose = np.where(taken, background.shape[0], np.repeat(whose, n_groups + 1)[:, None])
-    mixed = picked(stacked(background, rows[i : i + 1]), whose)
+    mixed = mix_rows(stack_rows(background, rows[i : i + 1]), whose)
     f = np.asarray(function(mixed), dtype=float).reshape(2 * n, n_groups + 1)
     changes = np.empty((2 * n, n_groups))
     np.put_along_axis(changes, both, np.diff(f, axis=1), axis=1)

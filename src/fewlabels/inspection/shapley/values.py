@@ -41,7 +41,7 @@ class Columnwise(NamedTuple):
 
 
 def terms_of(function: Function | None) -> Sequence[Gaussians | Columnwise] | None:
-    """A function that a model has learned as a sum of terms, up to a constant.
+    """Return a learned function as a sum of terms, up to a constant.
 
     None where it has no exact rule here.
     """
@@ -70,7 +70,7 @@ def exact_values(
     n_groups: int,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Shapley values of a sum of terms relative to its mean over background rows.
+    """Compute Shapley values of a sum of terms relative to its mean over background rows.
 
     ``group`` is the player that each column belongs to. Shape (n_rows, n_groups).
     """
@@ -86,7 +86,7 @@ def exact_values(
 def _columnwise(
     term: Columnwise, rows: RowMatrix, background: RowMatrix, group: IntArray, n_groups: int
 ) -> FloatArray:
-    """A column's value is what its own summand is above its mean over the background."""
+    """Return each column's summand less its mean over the background."""
     rows, background = centered(rows, term.shift), centered(background, term.shift)
     rows, background = (sp.csr_array(X, dtype=float) for X in (rows, background))
     # Column by column without making sparse rows dense.
@@ -164,7 +164,7 @@ def _add_gaussians(
 def beyond_reach(
     function: Function, rows: RowMatrix, missing: FloatArray, group: IntArray, n_groups: int
 ) -> FloatArray:
-    """What decisions of rows in a function's log scale have more than its terms, shared out."""
+    """Share out what decisions in a function's log scale have beyond its terms."""
     shares = np.zeros((len(missing), n_groups))
     for i in np.flatnonzero(function(rows) < function.tail) if function.tail else ():
         beside = np.abs(dense(rows[[i]]) - dense(function.vectors))
@@ -196,7 +196,7 @@ def _columns_that_matter(
 
 
 def _factors(gamma: float, rows: FloatArray, block: FloatArray, starts: IntArray) -> FloatArray:
-    """The kernel's factors by player, shape (n_rows, n_players, n_vectors)."""
+    """Return the kernel's factors by player, shape (n_rows, n_players, n_vectors)."""
     squares = np.square(rows[:, :, None] - block[None, :, :])
     if len(starts) < squares.shape[1]:
         squares = np.add.reduceat(squares, starts, axis=1)
@@ -206,7 +206,7 @@ def _factors(gamma: float, rows: FloatArray, block: FloatArray, starts: IntArray
 
 @cache
 def _rules(n_most: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss and Legendre's nodes and weights on [0, 1], with n of them in row n."""
+    """Return Gauss-Legendre nodes and weights on [0, 1], with n of them in row n."""
     nodes, weights = np.zeros((2, n_most + 1, max(1, n_most)))
     for n in range(1, n_most + 1):
         x, w = np.polynomial.legendre.leggauss(n)
