@@ -1,19 +1,34 @@
 """The problem of a model over rows that are not in memory, and its solution."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels import centered
-from ..kernels.operators import LinearGram, RowMap, RowsGram
+from ..kernels.base import MappedKernel
+from ..kernels.operators import GramOperator, LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
-from ..problem.penalty import check_costs
-from ..solvers import Result
+from ..problem.formulation import Formulation
+from ..problem.penalty import Penalty, check_costs
+from ..solvers import Result, Settings
+from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
+from ..solvers.engine.rows import Rows
 from ..solvers.run import Record, certified
 from ..solvers.whole import rows_in_float64
+from .shards import Shard
+
+if TYPE_CHECKING:
+    from .source import ShardedSource
+
+# Gets every new entry of a history; returning True stops the solver.
+HistoryCallback: TypeAlias = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,17 +39,25 @@ class ProblemSpec:
     the linear kernel, for which ``shift`` is taken from them). A source sends it to its shards.
     """
 
-    kernel: Any
-    formulation: Any
+    kernel: MappedKernel
+    formulation: Formulation
     mass: float
     row_map: RowMap | None
-    shift: np.ndarray | None
+    shift: FloatArray | None
     n_jobs: int = 1
     # Of shards whose rows are all alike: penalties, ridges and diagonals by their number.
-    _alike: dict = field(default_factory=dict, repr=False)
+    _alike: dict[int, tuple[Penalty, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def over(cls, source, kernel, formulation, mass, *, moves=True):
+    def over(
+        cls,
+        source: ShardedSource,
+        kernel: MappedKernel,
+        formulation: Formulation,
+        mass: float,
+        *,
+        moves: bool = True,
+    ) -> Self:
         """The problem over the rows of a source; ``moves`` if all rows may be shifted."""
         row_map, shift, moments = None, None, source.moments
         if kernel.is_linear:
@@ -49,22 +72,22 @@ class ProblemSpec:
             row_map = RowMap.known(kernel, center, norm, length, source.shape[1], dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)
 
-    def stating(self, formulation):
+    def stating(self, formulation: Formulation) -> Self:
         """The same rows in another formulation."""
         return replace(self, formulation=formulation, _alike={})
 
-    def gram(self, X):
+    def gram(self, X: RowMatrix) -> GramOperator:
         """The operator of some rows in memory."""
         if self.row_map is None:
             return LinearGram(centered(X, self.shift), self.n_jobs)
         return RowsGram(self.row_map, X, self.n_jobs)
 
-    def refined(self):
+    def refined(self) -> Self:
         """The same in float64."""
         row_map = None if self.row_map is None else self.row_map.refined()
         return replace(self, row_map=row_map)
 
-    def partition(self, shard, arrays=None):
+    def partition(self, shard: Shard, arrays: NumpyBackend | None = None) -> Partition:
         """The rows of a shard, as the engine asks them."""
         gram, first = shard.gram(self), shard.first
         are_alike = shard.weight is None and not shard.marks and self.kernel.is_similarity
@@ -76,7 +99,7 @@ class ProblemSpec:
         penalty, ridge = known
         return Partition(gram, penalty, ridge, self.formulation.scale, first, arrays=arrays)
 
-    def stated(self, shard, diagonal):
+    def stated(self, shard: Shard, diagonal: FloatArray) -> tuple[Penalty, FloatArray]:
         """Penalties and ridges of the rows of a shard, whose K_ii are known."""
         weight = np.ones(shard.n) if shard.weight is None else shard.weight
         counts = weight > 0
@@ -88,7 +111,7 @@ class ProblemSpec:
             penalty = penalty.zero_where(~counts)
         return penalty, ridge
 
-    def total(self):
+    def total(self) -> float:
         """Sum of the variables."""
         nothing = dict.fromkeys(("weight", "diagonal", "positive"), np.empty(0))
         return self.formulation.stated(nothing, self.mass)[1]
@@ -102,14 +125,14 @@ class Solved(NamedTuple):
     support vectors, and all else in ``result`` is of all rows.
     """
 
-    X: Any
-    numbers: np.ndarray
+    X: RowMatrix
+    numbers: IntArray
     problem: DualProblem
     result: Result
-    all_rows: Any = None
+    all_rows: Rows | None = None
 
 
-def solve_sharded(source, spec, settings):
+def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) -> Solved:
     """Solve the problem of a ``ProblemSpec`` over the rows of a source: ``Solved``."""
     rows = source.rows(spec)
     DualProblem.check_size(rows.scale * rows.facts.largest)

@@ -1,15 +1,27 @@
 """Rows and weights that users pass, checked."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from numbers import Real
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array
 
+from .._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RealArray,
+    RowMatrix,
+    VectorLike,
+)
 from ..data.labels.marks import read_anomalies
-from ..kernels import Callable
+from ..kernels import Callable as CallableKernel
 from ..kernels.base import LARGEST
 from ..kernels.operators.explicit import formed_values
 from ..kernels.sparse import validated_rows
@@ -34,7 +46,22 @@ _ANY_NUMBER = 1e300  # whole numbers of Python go on
 _PLAIN = {str, int, float, bool, type(None), np.float64}
 
 
-def fit_rows(estimator, X, sample_weight, anomalies=None):
+class KernelEstimator(Protocol):
+    """An estimator with a kernel, as far as its rows are concerned."""
+
+    kernel: Any
+    n_features_in_: int
+
+    def _needs_memory(self, source: type[ShardedSource]) -> str | None:
+        """Return what the model needs its rows in memory for, in one sentence."""
+
+
+def fit_rows(
+    estimator: KernelEstimator,
+    X: MatrixLike,
+    sample_weight: VectorLike | None,
+    anomalies: VectorLike | None = None,
+) -> MemorySource:
     """``MemorySource`` of what ``fit`` is given."""
     everything = check_rows(estimator, X, reset=True)
     if estimator.kernel == "precomputed":
@@ -43,18 +70,19 @@ def fit_rows(estimator, X, sample_weight, anomalies=None):
     mask = read_anomalies(anomalies, everything.shape[0])
     rows = MemorySource(everything, weight, kept, estimator.kernel == "precomputed", mask)
     if callable(estimator.kernel):
-        _check_function(Callable(estimator.kernel), rows.X)
+        _check_function(CallableKernel(estimator.kernel), rows.X)
     return rows
 
 
-def check_rows(estimator, X, *, reset):
+def check_rows(estimator: KernelEstimator, X: MatrixLike, *, reset: bool) -> RowMatrix:
     """Rows as a C-ordered float array or CSR array; float32 stays float32.
 
     With a precomputed kernel, ``X`` holds kernel values against the training rows.
     """
     precomputed = estimator.kernel == "precomputed"
-    largest = _largest(X) if _is_plain(estimator, X, reset) else np.nan
-    if largest <= LARGEST:  # nor would validate_data find more
+    rows: RowMatrix
+    if _is_plain(X, estimator, reset) and (largest := _largest(X)) <= LARGEST:
+        rows = X  # validate_data would find no more
         if reset:
             estimator.n_features_in_ = X.shape[1]
     else:
@@ -66,7 +94,7 @@ def check_rows(estimator, X, *, reset):
         _refuse_what_is_no_number(X)
         try:
             with np.errstate(invalid="ignore"):  # a sum of inf and -inf; both are refused
-                X = validated_rows(
+                rows = validated_rows(
                     estimator,
                     X,
                     reset=reset,
@@ -81,11 +109,11 @@ def check_rows(estimator, X, *, reset):
                 f"X holds text ({error}); encode it, for example with fewlabels.TableEncoder, or "
                 "pass the table to fewlabels.fit_table."
             ) from error
-        largest = _largest(X.data if sp.issparse(X) else X)
-    if precomputed and reset and X.shape[0] != X.shape[1]:
+        largest = _largest(rows.data if sp.issparse(rows) else rows)
+    if precomputed and reset and rows.shape[0] != rows.shape[1]:
         raise ValueError(
             f"kernel='precomputed' needs the square kernel matrix of the training rows; "
-            f"the matrix given is {X.shape[0]}x{X.shape[1]}."
+            f"the matrix given is {rows.shape[0]}x{rows.shape[1]}."
         )
     if largest > LARGEST:
         raise ValueError(
@@ -97,10 +125,11 @@ def check_rows(estimator, X, *, reset):
             f"X has only numbers up to {largest:.3g}, whose squares underflow to 0; scale the "
             "columns."
         )
-    return X.astype(np.float64) if X.dtype != float and largest > _LARGEST_FLOAT32 else X
+    must_widen = rows.dtype != float and largest > _LARGEST_FLOAT32
+    return rows.astype(np.float64) if must_widen else rows
 
 
-def _check_symmetric(K):
+def _check_symmetric(K: RealArray) -> None:
     """Refuse a kernel matrix that isn't symmetric: no problem has it, and no certificate holds."""
     apart, size = _asymmetry(K)
     if apart > _ASYMMETRIC * size:
@@ -110,7 +139,7 @@ def _check_symmetric(K):
         )
 
 
-def _check_function(kernel, X):
+def _check_function(kernel: CallableKernel, X: RowMatrix) -> None:
     """Refuse a kernel function that isn't symmetric between some of the rows."""
     n = X.shape[0]
     some = X[np.linspace(0, n - 1, min(n, _ROWS_COMPARED)).astype(np.intp)]
@@ -123,7 +152,7 @@ def _check_function(kernel, X):
         )
 
 
-def _asymmetry(K):
+def _asymmetry(K: RealArray) -> tuple[float, float]:
     """What K[i, j] and K[j, i] differ by at most, and the largest value."""
     apart, size, step = 0.0, 0.0, max(1, _AT_A_TIME // len(K))
     for first in range(0, len(K), step):
@@ -134,7 +163,7 @@ def _asymmetry(K):
     return apart, size
 
 
-def _is_plain(estimator, X, reset):
+def _is_plain(X: object, estimator: KernelEstimator, reset: bool) -> TypeGuard[AnyArray]:
     """Whether rows are a plain array of numbers, of as many columns as rows have had so far."""
     return (
         type(X) is np.ndarray
@@ -147,12 +176,12 @@ def _is_plain(estimator, X, reset):
     )
 
 
-def _largest(numbers):
+def _largest(numbers: AnyArray) -> float:
     """The largest number, by its size; NaN where one is."""
     return float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
-def _refuse_what_is_no_number(X):
+def _refuse_what_is_no_number(X: MatrixLike) -> None:
     """Equal names, and dates, which would become numbers in silence."""
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
     if len(set(names)) < len(names):
@@ -167,7 +196,9 @@ def _refuse_what_is_no_number(X):
         )
 
 
-def check_weight(sample_weight, X):
+def check_weight(
+    sample_weight: VectorLike | None, X: RowMatrix
+) -> tuple[FloatArray | None, IntArray | None]:
     """Weights of the rows that count and their indices; None where all count, and alike."""
     if sample_weight is None:
         return None, None
@@ -197,15 +228,18 @@ def check_weight(sample_weight, X):
     )
 
 
-def plain_number(value):
+def plain_number(value: Any) -> Any:
     """A number of NumPy as Python's: a bound such as 1e300 overflows in single precision."""
     return value.item() if isinstance(value, np.number) else value
 
 
-def check_values(kind, constraints, values):
+def check_values(
+    kind: type[object], constraints: Mapping[str, object], values: Mapping[str, object]
+) -> None:
     """Refuse parameters by name that an estimator of some kind cannot have."""
     if _PLAIN.issuperset(map(type, values.values())):
-        _check_plain(kind, tuple(values), *values.values())
+        # mypy doesn't see that classes are hashable.
+        _check_plain(kind, tuple(values), *values.values())  # type: ignore[arg-type]
     else:
         values = {name: plain_number(value) for name, value in values.items()}
         validate_parameter_constraints(constraints, values, kind.__name__)
@@ -216,35 +250,39 @@ def check_values(kind, constraints, values):
 
 
 @lru_cache(1024, typed=True)
-def _check_plain(kind, names, *values):
+def _check_plain(kind: type[BaseEstimator], names: tuple[str, ...], *values: object) -> None:
     """Check parameters, the same ones once."""
-    values = dict(zip(names, values, strict=True))
-    validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
+    by_name = dict(zip(names, values, strict=True))
+    validate_parameter_constraints(kind._parameter_constraints, by_name, kind.__name__)
 
 
-def check_parameters(estimator):
+def check_parameters(estimator: BaseEstimator) -> None:
     """Refuse parameters that ``fit`` would refuse, before the time for a search is spent."""
     estimator._validate_params()
 
 
-def what_is_missing(estimator):
+def what_is_missing(estimator: KernelEstimator) -> str | None:
     """What a model needs its rows in memory for, in one sentence; None for nothing."""
     return estimator._needs_memory(ShardedSource)
 
 
-def is_outside(X):
+def is_outside(X: object) -> bool:
     """Whether rows are neither NumPy's nor what is read as such."""
     return isinstance(X, ShardedSource) or backend_of(X) is not None
 
 
-def read_all(X, rows=None):
+def read_all(X: object, rows: RowMatrix | None = None) -> RowMatrix:
     """The rows of X in memory, unless they are known: an array of NumPy or CSR."""
     if rows is not None:
         return rows
-    return X.take(X.indices) if isinstance(X, ShardedSource) else backend_of(X).numpy(X)
+    if isinstance(X, ShardedSource):
+        return X.take(X.indices)
+    backend = backend_of(X)
+    assert backend is not None
+    return backend.numpy(X)
 
 
-def weight_of_all(sample_weight, X):
+def weight_of_all(sample_weight: VectorLike | None, X: RowMatrix) -> FloatArray | None:
     """Weights of all rows, 0 for those that do not count; None where they are all 1."""
     backend = backend_of(sample_weight)
     weight, kept = check_weight(

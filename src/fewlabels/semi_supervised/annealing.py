@@ -1,12 +1,20 @@
 """Batch training of the semi-supervised SVM: the concave-convex procedure, annealed."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
+from .._typing import FloatArray
+from ..problem import DualProblem
+from ..solvers import Result
 from ..solvers.cccp import Steps, solve_cccp
 from ..solvers.decomposition import warm_start
-from .data import S3VMSolution
+from .data import S3VMData, S3VMSettings, S3VMSolution
+
+# Makes the convex problem at some signs.
+MakeStep: TypeAlias = Callable[[FloatArray], DualProblem]
 
 # Annealing: C* grows by this factor in so many steps.
 _FACTOR = 2.0
@@ -19,18 +27,20 @@ _LOOSER = 10.0
 _LARGE, _AGAIN = 0.9, 3
 
 
-def anneal(data, settings, signs_before=None):
+def anneal(
+    data: S3VMData, settings: S3VMSettings, signs_before: FloatArray | None = None
+) -> S3VMSolution:
     """An ``S3VMSolution`` from the SVM of the labelled rows, C* growing to its value.
 
     ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for none.
     """
     steps, machine = Steps(settings.engine), data.machine
 
-    def problem_at(level, target):
+    def problem_at(level: float, target: float | None) -> MakeStep:
         at_level = replace(machine, C_star=level)
         return lambda sign: at_level.step(data.gram, data.label, data.weight, sign, target)
 
-    def signs(result):
+    def signs(result: Result) -> FloatArray:
         return np.where(data.decision(result) >= 0, 1.0, -1.0)
 
     annealing = settings.annealing and signs_before is None and machine.C_star > 0.0
@@ -63,7 +73,9 @@ def anneal(data, settings, signs_before=None):
     return solution_of(data, result, sign, objectives)
 
 
-def solution_of(data, result, sign, objectives):
+def solution_of(
+    data: S3VMData, result: Result, sign: FloatArray, objectives: list[float]
+) -> S3VMSolution:
     """What can be said about the solution of a convex step at the final C*."""
     f, a = data.decision(result), result.a[: data.n]
     return S3VMSolution(
@@ -76,7 +88,12 @@ def solution_of(data, result, sign, objectives):
     )
 
 
-def _labelled_alone(data, steps, problem_at, annealing):
+def _labelled_alone(
+    data: S3VMData,
+    steps: Steps,
+    problem_at: Callable[[float, float | None], MakeStep],
+    annealing: bool,
+) -> Result:
     """The SVM of the labelled rows: unlabelled rows cost nothing."""
     signs = np.ones(len(data.label))
     result = steps.solve(problem_at(0.0, data.target)(signs), None)
@@ -88,8 +105,9 @@ def _labelled_alone(data, steps, problem_at, annealing):
     return result
 
 
-def _scaled_target(data, result):
+def _scaled_target(data: S3VMData, result: Result) -> float:
     """The balance target in units of |f|: f is small while unlabelled rows cost little."""
+    assert data.target is not None
     size = np.abs(data.decision(result)[data.unlabeled])
     order = np.argsort(size)
     share = np.cumsum(data.share[order])
@@ -97,14 +115,16 @@ def _scaled_target(data, result):
     return data.target * min(1.0, float(large))
 
 
-def _continued(problem, result):
+def _continued(problem: DualProblem, result: Result) -> Result:
     """A start for another problem from the solution of the one before."""
     start = warm_start(problem, result.a, result.gradient)
     start.history, start.n_iter = result.history, result.n_iter
     return start
 
 
-def _foreseen(data, result, sign, before, level):
+def _foreseen(
+    data: S3VMData, result: Result, sign: FloatArray, before: float, level: float
+) -> Result:
     """The solution at the cost ``level`` of unlabelled rows, at a guess from that at ``before``.
 
     Rows inside the margin are at their bound and stay there; the virtual row keeps the sum.
@@ -126,6 +146,6 @@ def _foreseen(data, result, sign, before, level):
     return replace(result, a=wanted, gradient=gradient)
 
 
-def annealing_levels(C_star):
+def annealing_levels(C_star: float) -> list[float]:
     """C* of every level, the last one its value."""
     return [C_star * _FACTOR ** -(_LEVELS - 1 - k) for k in range(_LEVELS)]

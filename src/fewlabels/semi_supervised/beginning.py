@@ -1,11 +1,15 @@
 """Where the path of an S3VM begins: at a solution, row by row, or at a small C*."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
+from ..kernels.base import Kernel
 from ..kernels.operators import Expansion
+from ..problem.penalty import RowPenalties
 from ..solvers.path import PathFollower
 from .problem import SemiSupervised
 
@@ -21,20 +25,22 @@ _OFF_BALANCE = 1e-9
 class PathRows:
     """Rows that a path begins with (``label`` +1, -1, 0), and arguments of ``PathFollower``."""
 
-    kernel: object
-    X: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray
+    kernel: Kernel
+    X: RowMatrix
+    label: FloatArray
+    weight: FloatArray
     machine: SemiSupervised
-    options: dict
+    options: dict[str, Any]
 
-    def penalties(self, rows, machine=None):
+    def penalties(
+        self, rows: IntArray | slice, machine: SemiSupervised | None = None
+    ) -> RowPenalties:
         """RowPenalties of some of the rows."""
         machine = self.machine if machine is None else machine
         return machine.penalties(self.label[rows], self.weight[rows])
 
     @property
-    def target(self):
+    def target(self) -> float | None:
         """Mean of f over the unlabelled rows; None for no constraint."""
         return self.machine.target(self.label, self.weight)
 
@@ -43,13 +49,13 @@ class PathRows:
 class Start:
     """A point to begin at, not always a solution: variables, signs, virtual row, multiplier."""
 
-    a: np.ndarray
-    sign: np.ndarray
+    a: FloatArray
+    sign: FloatArray
     virtual: float
     multiplier: float
 
 
-def at_solution(rows, start):
+def at_solution(rows: PathRows, start: Start) -> tuple[PathFollower, IntArray]:
     """A path that takes over a start and makes it exact, and its rows in the path's order."""
     free, n = rows.label == 0, len(rows.label)
     side = np.where(free, np.where(start.sign < 0, -1.0, 1.0), rows.label)
@@ -78,7 +84,7 @@ def at_solution(rows, start):
     return path, np.arange(n)
 
 
-def row_by_row(rows):
+def row_by_row(rows: PathRows) -> tuple[PathFollower, IntArray]:
     """Labelled rows, then the others one at a time, those first that f separates best."""
     path, given, free = _labelled(rows, rows.options["balance"])
     if len(free):
@@ -89,7 +95,7 @@ def row_by_row(rows):
     return path, np.concatenate([given, free])
 
 
-def by_C_star(rows):
+def by_C_star(rows: PathRows) -> tuple[PathFollower, IntArray]:
     """All rows at a small C*, which then moves steadily to its value."""
     balance = rows.options["balance"]
     path, given, free = _labelled(rows, balance and "keep")
@@ -101,7 +107,7 @@ def by_C_star(rows):
     return path, np.concatenate([given, free])
 
 
-def down_and_back(path, machine, weight):
+def down_and_back(path: PathFollower, machine: SemiSupervised, weight: FloatArray) -> bool:
     """Let C* of rows without a label, of some weights, go down and back; whether it got there."""
     free = np.flatnonzero(path.signs)
     for share in (_ANNEALING_SHARE, 1.0):
@@ -111,7 +117,7 @@ def down_and_back(path, machine, weight):
     return True
 
 
-def _labelled(rows, balance):
+def _labelled(rows: PathRows, balance: str | None) -> tuple[PathFollower, IntArray, IntArray]:
     """The model of the labelled rows, and which rows are of either kind."""
     given, free = np.flatnonzero(rows.label), np.flatnonzero(rows.label == 0)
     # To the end: the order of the others depends on it.

@@ -7,16 +7,22 @@ which Gu et al. (2018, section 5.1) compare.
 import time
 from dataclasses import replace
 from itertools import count
+from typing import TypeAlias
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
-from ..kernels.operators import BorderedGram
+from ..kernels.operators import BorderedGram, GramOperator
+from ..rows.spec import HistoryCallback
 from ..solvers import Status
-from ..solvers.papers.branch_and_bound import branch_and_bound
+from ..solvers.papers.branch_and_bound import SignSearch, branch_and_bound
 from ..solvers.run import certify
 from .annealing import anneal, solution_of
-from .sign_relaxation import SignRelaxation
+from .data import S3VMData, S3VMSettings, S3VMSolution
+from .path_state import PathSolution
+from .problem import SemiSupervised
+from .sign_relaxation import SignRelaxation, SignSolution
 
 # Other signs must lower the objective by this share of it.
 _RTOL = 1e-9
@@ -27,6 +33,9 @@ _MOST_NODES, _ROWS_OF_NODES = 50_000, 2_000_000
 # Bytes per row that a node keeps while it waits: variable, gradient, sign.
 _BYTES_PER_ROW = 24
 
+# Of a search over signs.
+Search: TypeAlias = SignSearch
+
 _ADVICE = {
     Status.MAX_ITER: "raise max_nodes, and cache_size for more than a thousand rows",
     Status.MAX_TIME: "raise max_time",
@@ -35,7 +44,9 @@ _ADVICE = {
 }
 
 
-def train(data, settings, signs_before=None):
+def train(
+    data: S3VMData, settings: S3VMSettings, signs_before: FloatArray | None = None
+) -> S3VMSolution:
     """Batch training, from ``signs_before`` or, with ``branching``, for the global minimum."""
     few = data.distinct()
     if few is not None:
@@ -46,11 +57,12 @@ def train(data, settings, signs_before=None):
     return anneal(data, settings, signs_before)
 
 
-def unproven(found):
+def unproven(found: S3VMSolution) -> str | None:
     """What to tell when a search ended without a proof; None where there is nothing to tell."""
     status = found.result.status
     if not found.n_nodes or status not in _ADVICE:
         return None
+    assert found.lower_bound is not None
     return (
         f"the global minimum is not certified: the search stopped after {found.n_nodes} nodes "
         f"({status.value}); the objective {found.objective:.6g} is at most "
@@ -59,7 +71,7 @@ def unproven(found):
     )
 
 
-def stopped_early(searches, n_rows):
+def stopped_early(searches: list[Search], n_rows: int) -> str | None:
     """What to tell of searches around new rows that stopped early; None without any."""
     stopped = [search for search in searches if search.status is not Status.CONVERGED]
     if not stopped:
@@ -72,7 +84,7 @@ def stopped_early(searches, n_rows):
     )
 
 
-def _sentence(status):
+def _sentence(status: Status) -> str:
     advice = _ADVICE[status]
     return advice[0].upper() + advice[1:]
 
@@ -80,7 +92,7 @@ def _sentence(status):
 # -- all signs -----------------------------------------------------------------------------
 
 
-def solve_global(data, settings):
+def solve_global(data: S3VMData, settings: S3VMSettings) -> S3VMSolution:
     """The best minimum of (1) within the limits; the search begins at the batch solution."""
     started, engine = time.perf_counter(), settings.engine
     found = anneal(data, settings)
@@ -95,7 +107,9 @@ def solve_global(data, settings):
     )
     sign, a, gradient = _start(data, found, gram)
     with one_blas_thread():
-        value, best = relaxation.descend(sign, a, gradient)
+        descended = relaxation.descend(sign, a, gradient)
+        assert descended is not None
+        value, best = descended
         search = branch_and_bound(
             relaxation,
             value,
@@ -105,7 +119,9 @@ def solve_global(data, settings):
             max_time=engine.max_time - (time.perf_counter() - started),
             callback=_reporter(settings.callback, len(history)),
         )
-    best = best if search.solution is None else search.solution
+    if search.solution is not None:
+        assert isinstance(search.solution, SignSolution)
+        best = search.solution
     history = history + [
         {"round": k, **entry} for k, entry in enumerate(search.history, start=len(history) + 1)
     ]
@@ -124,7 +140,9 @@ def solve_global(data, settings):
     )
 
 
-def _start(data, found, gram):
+def _start(
+    data: S3VMData, found: S3VMSolution, gram: GramOperator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Signs, variables and gradient of the batch solution, in float64."""
     sign, a = np.where(data.label != 0, data.label, found.sign), found.result.a
     if gram is data.gram:
@@ -133,13 +151,13 @@ def _start(data, found, gram):
     return sign, a, gram.product(support, a[support])
 
 
-def _nodes(settings, n):
-    if settings.max_nodes == "auto":
+def _nodes(settings: S3VMSettings, n: int) -> int:
+    if isinstance(settings.max_nodes, str):  # "auto"
         return min(_MOST_NODES, _ROWS_OF_NODES // n)
     return settings.max_nodes
 
 
-def _reporter(callback, before):
+def _reporter(callback: HistoryCallback | None, before: int) -> HistoryCallback | None:
     """The user's callback, for entries of a search."""
     if callback is None:
         return None
@@ -150,7 +168,15 @@ def _reporter(callback, before):
 # -- signs near a new row ------------------------------------------------------------------
 
 
-def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
+def search_near_last(
+    gram: GramOperator,
+    machine: SemiSupervised,
+    label: FloatArray,
+    weight: FloatArray,
+    at: PathSolution,
+    n_neighbors: int,
+    settings: S3VMSettings,
+) -> Search:
     """The ``SignSearch`` over the signs of the last row's neighbours, the others held ``at``.
 
     Its ``solution`` is None where no other signs are better.
@@ -181,7 +207,7 @@ def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
     return search
 
 
-def _nearest(gram, rows, newest, k):
+def _nearest(gram: GramOperator, rows: IntArray, newest: int, k: int) -> IntArray:
     """The ``k`` of ``rows`` nearest to the newest row in feature space, itself included."""
     column = gram.columns(np.array([newest]))[0]
     diagonal = gram.diagonal()

@@ -4,20 +4,34 @@ Rows change at once; the path may lag behind when its steps are limited. So it c
 that it follows with those that rows have, and each operation takes it nearer.
 """
 
+from __future__ import annotations
+
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from .._util.deadline import ENDLESS
-from ..rows.row_store import caught_up
-from ..solvers import Status
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from .._util.deadline import ENDLESS, Deadline
+from ..kernels.base import Kernel
+from ..kernels.operators import GramOperator
+from ..rows.row_store import HeldRows, caught_up
+from ..solvers import Result, Status
+from ..solvers.path import PathFollower
 from . import beginning as begin
-from .data import S3VMData
-from .path_state import ABSENT, NONE, PathState, both_classes
+from .beginning import Start
+from .data import S3VMData, S3VMSolution
+from .path_state import ABSENT, NONE, PathSolution, PathState, both_classes
 from .problem import SemiSupervised
+from .sign_relaxation import SignSolution
+
+# What rounds and operations have noted: numbers by name.
+History: TypeAlias = list[dict[str, Any]]
+# Builds a path over rows: the path, and its rows in its order.
+BuildPath: TypeAlias = Callable[[begin.PathRows], tuple[PathFollower, IntArray]]
 
 _HISTORY_KEPT = 1000
 
@@ -34,7 +48,7 @@ class PathOptions:
     cache_size: float = 200e6
     n_jobs: int = 1
     path_order: str = "block"
-    deadline: Any = ENDLESS
+    deadline: Deadline = ENDLESS
 
 
 class ClassPath:
@@ -43,10 +57,10 @@ class ClassPath:
     ``state`` is a ``PathState``, whose rows have the labels +1, -1 and 0 for none.
     """
 
-    def __init__(self, options, state):
+    def __init__(self, options: PathOptions, state: PathState) -> None:
         self.options, self._now = options, state
 
-    def _set(self, **changes):
+    def _set(self, **changes: Any) -> None:
         now = self._now
         self._now = now._replace(version=now.version + 1, **changes)
 
@@ -61,22 +75,22 @@ class ClassPath:
     leaving = property(attrgetter("_now.leaving"))  # places of rows on their way out
 
     @property
-    def has_path(self):
+    def has_path(self) -> bool:
         return self._now.path is not None
 
     @property
-    def has_start(self):
+    def has_start(self) -> bool:
         """Whether it is known where the next path begins."""
         return self._now.start is not None
 
     @property
-    def training_labels(self):
+    def training_labels(self) -> tuple[FloatArray, FloatArray]:
         """Labels and weights of the training rows."""
         rows = self.rows
         return rows["label"][rows.places], rows["weight"][rows.places]
 
     @property
-    def ready(self):
+    def ready(self) -> bool:
         """Whether both classes have a label."""
         return both_classes(self.rows["label"][self.rows.places])
 
@@ -84,7 +98,7 @@ class ClassPath:
     due = property(lambda self: self._now.is_due(self._value))
     due_by_itself = property(lambda self: self._now.is_due(self._value, by_itself=True))
 
-    def _value(self):
+    def _value(self) -> float:
         """Value of (1) for a unit of cost; NaN on the way."""
         value, _ = self.certificate(self.current_solution())
         return value / self.machine.cost(*self.training_labels).sum()
@@ -92,23 +106,26 @@ class ClassPath:
     # Of this path and those before; iterations and history of batch trainings too.
 
     @property
-    def n_steps(self):
-        return self._now.steps + (self._now.path.n_steps if self.has_path else 0)
+    def n_steps(self) -> int:
+        path = self._now.path
+        return self._now.steps + (0 if path is None else path.n_steps)
 
     @property
-    def n_flips(self):
-        return self._now.flips + (self._now.path.n_flips if self.has_path else 0)
+    def n_flips(self) -> int:
+        path = self._now.path
+        return self._now.flips + (0 if path is None else path.n_flips)
 
     @property
-    def n_iter(self):
+    def n_iter(self) -> int:
         return self._now.iterations + self.n_steps
 
     @property
-    def history(self):
-        path = self._now.path.history if self.has_path else []
-        return [*self._now.history, *path][-_HISTORY_KEPT:]
+    def history(self) -> History:
+        path = self._now.path
+        entries = [] if path is None else path.history
+        return [*self._now.history, *entries][-_HISTORY_KEPT:]
 
-    def lost_to_rounding(self, tol):
+    def lost_to_rounding(self, tol: float) -> float:
         """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
         path = self._now.path
         if not self.done or (path is not None and path.resolution <= tol):
@@ -116,11 +133,11 @@ class ClassPath:
         violation = self._now.lost if path is None else path.violation()
         return violation if violation > tol else 0.0
 
-    def current_solution(self):
+    def current_solution(self) -> PathSolution:
         """The function at every place, a ``PathSolution``."""
         return self._now.current_solution(self.options.n_jobs)
 
-    def certificate(self, solution):
+    def certificate(self, solution: PathSolution) -> tuple[float, float]:
         """Value of (1) and the largest violation of its optimality conditions."""
         places, machine = self.rows.places, self.machine
         label, weight = self.training_labels
@@ -131,27 +148,27 @@ class ClassPath:
         worst = machine.violation(label, weight, solution.a[places], f, target)
         return machine.objective(label, weight, norm, f), worst
 
-    def training_data(self, make_gram):
+    def training_data(self, make_gram: Callable[[RowMatrix], GramOperator]) -> S3VMData:
         """The training rows for batch training; ``make_gram`` makes an operator over rows."""
         rows = self._now.kernel_rows(self.rows.places)
         return S3VMData.over(make_gram(rows), self.machine, *self.training_labels)
 
     # -- what changes ---------------------------------------------------------------------------
 
-    def over(self, rows, n_changed=0):
+    def over(self, rows: HeldRows, n_changed: int = 0) -> ClassPath:
         """The same path over rows that have changed, to follow them in the place of this one."""
         return ClassPath(self.options, self._now.over(rows, n_changed))
 
-    def renumbered(self, rows, place):
+    def renumbered(self, rows: HeldRows, place: IntArray) -> ClassPath:
         """The same with rows at other places, which ``place`` says, in the place of this one."""
         return ClassPath(self.options, self._now.renumbered(rows, place))
 
-    def reprice(self, C, C_star):
+    def reprice(self, C: float, C_star: float) -> None:
         """Let costs move steadily to other values."""
         machine = replace(self.machine, C=float(C), C_star=float(C_star))
         self._set(machine=machine, stale=self.has_path)
 
-    def run(self, max_steps=None):
+    def run(self, max_steps: int | None = None) -> bool:
         """Let the path catch up. Returns whether it has, within ``max_steps``.
 
         After an exception there is no path but a start for another one.
@@ -162,7 +179,9 @@ class ClassPath:
                 if not self.ready:
                     return True
                 self.begin()
-            done = caught_up(self._now.path, self._next, max_steps, self.options.deadline)
+            path = self._now.path
+            assert path is not None
+            done = caught_up(path, self._next, max_steps, self.options.deadline)
             self._notice()
             self._set(done=done)
             if done and np.isnan(self._now.value_rebuilt):
@@ -172,7 +191,7 @@ class ClassPath:
             raise
         return self.done
 
-    def _next(self, max_steps):
+    def _next(self, max_steps: int | None) -> bool | None:
         """Start the operation that takes the path nearer to the rows; None if it is there.
 
         In blocks labelled rows join before others. Rows join before others leave.
@@ -184,7 +203,8 @@ class ClassPath:
         if not len(differ) and not now.stale:
             return None
         path, on_path = now.path, now.on_path
-        budget = {"target": now.target(), "max_steps": max_steps}
+        assert path is not None
+        budget: dict[str, Any] = {"target": now.target(), "max_steps": max_steps}
         if not len(differ):
             self._set(stale=False, leaving=NONE)
             return path.move(np.arange(len(on_path)), now.penalties(on_path), **budget)
@@ -204,7 +224,9 @@ class ClassPath:
         self._set(leaving=NONE, followed=now.following(differ, wanted[differ]))
         return path.change(where[differ], now.penalties(differ), **budget)
 
-    def _in_blocks(self, new, is_labelled):
+    def _in_blocks(
+        self, new: IntArray, is_labelled: BoolArray
+    ) -> tuple[IntArray, bool | list[int]]:
         """New rows that join now, and in which blocks: labelled ones first, by themselves.
 
         Where that would take out the balancing constraint and put it back twice, all join now.
@@ -216,20 +238,21 @@ class ClassPath:
             return known, True
         return np.concatenate([known, others]), [len(known), len(others)]
 
-    def _notice(self):
+    def _notice(self) -> None:
         """See which rows that join or leave have done so, the first ones of several.
 
         Where they are many, or ``balance_update="paper"``, some do so later.
         """
-        now = self._now
-        if len(now.path) == len(now.on_path):
+        now, path = self._now, self._now.path
+        assert path is not None
+        if len(path) == len(now.on_path):
             return
         if len(now.joining):
-            joined = len(now.path) - len(now.on_path)
+            joined = len(path) - len(now.on_path)
             on_path = np.append(now.on_path, now.joining[:joined])
             self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
         else:
-            n_gone = len(now.on_path) - len(now.path)
+            n_gone = len(now.on_path) - len(path)
             stays = np.ones(now.rows.n_places, bool)
             stays[now.leaving[:n_gone]] = False
             on_path = now.on_path[stays[now.on_path]]
@@ -237,7 +260,7 @@ class ClassPath:
 
     # -- where a path begins ----------------------------------------------------------------------
 
-    def begin(self, build=None):
+    def begin(self, build: BuildPath | None = None) -> None:
         """Begin the path where it is known to start, or build one, row by row if not told how."""
         now, places = self._now, self.rows.places
         label, weight = self.training_labels
@@ -268,7 +291,7 @@ class ClassPath:
             done=path.finished,
         )
 
-    def start_from(self, found, done=True):
+    def start_from(self, found: S3VMSolution, done: bool = True) -> None:
         """Let the path begin at the outcome of a batch training of the training rows."""
         is_lost = found.result.status is Status.STALLED
         self._set(
@@ -279,15 +302,15 @@ class ClassPath:
             done=done,
         )
 
-    def _start(self, result, sign):
+    def _start(self, result: Result | SignSolution, sign: FloatArray) -> Start:
         rows = self.rows
         n, places = len(rows), rows.places
         a, signs = np.zeros(rows.n_places), np.ones(rows.n_places)
         a[places], signs[places] = result.a[:n], sign
         virtual = float(result.a[n]) if len(result.a) > n else 0.0
-        return begin.Start(a, signs, virtual, float(result.multiplier))
+        return Start(a, signs, virtual, float(result.multiplier))
 
-    def restart_at(self, solution):
+    def restart_at(self, solution: SignSolution) -> None:
         """Begin another path of the same rows at a SignSolution."""
         other = self.fresh()
         other._set(start=other._start(solution, solution.sign))
@@ -298,11 +321,11 @@ class ClassPath:
         )
         self.take_over(other)
 
-    def last_signs(self):
+    def last_signs(self) -> FloatArray | None:
         """Signs of the training rows where the path was given up; None without a start."""
         return self._now.start_at(self.rows.places).sign if self.has_start else None
 
-    def _without_path(self):
+    def _without_path(self) -> dict[str, Any]:
         """What changes when the path is given up: where it is is where the next one starts."""
         if not self.has_path:
             return {"done": False}
@@ -321,7 +344,7 @@ class ClassPath:
             "history": tuple(self.history),
         }
 
-    def widened(self, rows, n_columns):
+    def widened(self, rows: HeldRows, n_columns: int) -> ClassPath:
         """The same with wider ``rows``, in the place of this one."""
         other, shift = ClassPath(self.options, self._now), self._now.shift
         if shift is not None:
@@ -330,7 +353,7 @@ class ClassPath:
         other._set(rows=rows, shift=shift)
         return other
 
-    def fresh(self, kernel=None):
+    def fresh(self, kernel: Kernel | None = None) -> ClassPath:
         """The same rows without a path, perhaps under another kernel."""
         now = self._now
         state = PathState.at_rest(
@@ -345,20 +368,20 @@ class ClassPath:
         )
         return ClassPath(self.options, state)
 
-    def beginning(self, rows, machine):
+    def beginning(self, rows: HeldRows, machine: SemiSupervised) -> ClassPath:
         """A path over other rows, that has not begun."""
         now = self._now
         state = PathState.at_rest(machine, now.kernel, rows, now.shift, version=1)
         return ClassPath(self.options, state)
 
-    def against(self, rows, machine):
+    def against(self, rows: HeldRows, machine: SemiSupervised) -> ClassPath:
         """The function of the other class, over ``rows``, where nothing is on its way."""
         now, other, places = self._now, self.beginning(rows, machine), self.rows.places
-        start = now.plain_start(self.options.n_jobs)
-        if start is not None:
+        plain, start = now.plain_start(self.options.n_jobs), None
+        if plain is not None:
             a, sign = np.zeros((2, rows.n_places))
-            a[places], sign[places] = -start["a"], -start["sign"]
-            start = begin.Start(a, sign, -start["virtual"], -start["multiplier"])
+            a[places], sign[places] = -plain["a"], -plain["sign"]
+            start = Start(a, sign, -plain["virtual"], -plain["multiplier"])
         other._set(
             start=start,
             n_rebuilt=now.n_rebuilt,
@@ -367,12 +390,12 @@ class ClassPath:
         )
         return other
 
-    def annealed(self):
+    def annealed(self) -> ClassPath:
         """The same rows where C* went down along the path from here, and back.
 
         Only one of the two may continue.
         """
-        if not self.has_path:
+        if self._now.path is None:
             raise ArithmeticError("no path has begun")
         path = self._now.path.copy()
         other = ClassPath(self.options, self._now._replace(path=path))
@@ -381,11 +404,11 @@ class ClassPath:
         other._set(done=begin.down_and_back(path, self.machine, weight))
         return other
 
-    def take_over(self, other):
+    def take_over(self, other: ClassPath) -> None:
         """Stand where another path of these rows does."""
         self._now = other.state._replace(version=self._now.version + 1)
 
-    def mark_rebuilt(self, consolidated=False):
+    def mark_rebuilt(self, consolidated: bool = False) -> None:
         """Count changes from now on."""
         self._set(
             n_rebuilt=len(self.rows), n_changed=0, value_rebuilt=np.nan, consolidated=consolidated
@@ -393,7 +416,7 @@ class ClassPath:
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def saved(self):
+    def saved(self) -> dict[str, Any]:
         """Counts and where the next path starts, as plain values; without rows and path."""
         now, options = self._now, self.options
         machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
@@ -415,7 +438,9 @@ class ClassPath:
         }
 
     @classmethod
-    def restored(cls, saved, options, rows, shift):
+    def restored(
+        cls, saved: dict[str, Any], options: PathOptions, rows: HeldRows, shift: FloatArray | None
+    ) -> Self:
         """The path that was ``saved``, over its rows."""
         start, parameters = saved["start"], saved["parameters"]
         machine = SemiSupervised(*(parameters[name] for name in ("C", "C_star", "balance")))
@@ -425,7 +450,7 @@ class ClassPath:
             rows,
             shift,
             version=saved["version"],
-            start=None if start is None else begin.Start(**{**start, "sign": start["sign"] * 1.0}),
+            start=None if start is None else Start(**{**start, "sign": start["sign"] * 1.0}),
             done=saved["done"],
             steps=saved["steps"],
             flips=saved["flips"],

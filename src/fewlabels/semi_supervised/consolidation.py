@@ -1,8 +1,12 @@
 """Other minima of an S3VM that its paths may go to, and the graph of its kernel formed again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..kernels.base import Kernel
+from ..kernels.manifold import Deformed
 from ..rows.row_store import BREAKDOWNS
+from .class_path import ClassPath
 from .updater import Updater
 
 # Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs
@@ -17,7 +21,7 @@ _BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
 _LOWER = 1e-9
 
 
-def read_strategies(strategies, solver, n_rows):
+def read_strategies(strategies: Sequence[str] | None, solver: str, n_rows: int) -> Sequence[str]:
     """The strategies that ``consolidate`` was given, or a solver's strategies."""
     if strategies is None:
         strategies = _OF_SOLVER.get(solver, ("batch",))
@@ -29,7 +33,7 @@ def read_strategies(strategies, solver, n_rows):
     return strategies
 
 
-def cheap_strategies(solver):
+def cheap_strategies(solver: str) -> Sequence[str]:
     """Those that ``auto_consolidate`` takes."""
     return _BY_ITSELF.get(solver, ("anneal", "batch", "one-sided"))
 
@@ -40,7 +44,7 @@ class Consolidation:
 
     updater: Updater
 
-    def improve(self, values, strategies):
+    def improve(self, values: list[float], strategies: Sequence[str]) -> bool:
         """Let every path go to the best minimum that strategies find; whether one is better.
 
         ``values`` are the values of (1) for each path now.
@@ -54,7 +58,9 @@ class Consolidation:
         self.updater.stream.mark_rebuilt(consolidated=True)
         return any(better)
 
-    def _improve(self, place, path, value, strategies):
+    def _improve(
+        self, place: int, path: ClassPath, value: float, strategies: Sequence[str]
+    ) -> bool:
         updater, cut = self.updater, self.updater.deadline.cut
         best, lowest = None, value - _LOWER * abs(value)
         for name in strategies:
@@ -76,7 +82,7 @@ class Consolidation:
             updater.record = updater.record.with_objectives(place, best[1])
         return best is not None
 
-    def _tried(self, place, path, name):
+    def _tried(self, place: int, path: ClassPath, name: str) -> tuple[ClassPath, list[float]]:
         """Another path by one strategy, and the objectives of its training."""
         updater, before = self.updater, self.updater.record
         if name == "anneal":
@@ -89,10 +95,10 @@ class Consolidation:
         updater.record = after.with_objectives(place, before.objectives[place])
         return fresh, found.objectives
 
-    def renew(self, kernel, strategy):
+    def renew(self, kernel: Kernel, strategy: str) -> bool:
         """Train all paths under another ``kernel``, if it is another one; whether it was done."""
         updater, stream = self.updater, self.updater.stream
-        if not kernel.has_graph or kernel.is_equal(stream.kernel):
+        if not isinstance(kernel, Deformed) or kernel.is_equal(stream.kernel):
             return False
         record, trained = updater.record.without_bound(), []  # a bound of another problem
         try:

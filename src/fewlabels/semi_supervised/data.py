@@ -1,12 +1,17 @@
 """What a semi-supervised SVM is trained on and with, and what comes out."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from ..kernels.operators import BorderedGram, GramOperator
 from ..kernels.operators.equal_rows import Copies
+from ..rows.spec import HistoryCallback
 from ..solvers import Result, Settings
 from ..solvers.equal_rows import MergedProblem, merged
 from .problem import SemiSupervised
@@ -24,7 +29,7 @@ class S3VMSettings:
     annealing: bool = True
     branching: bool = False
     max_nodes: int | str = "auto"
-    callback: object = None
+    callback: HistoryCallback | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +40,15 @@ class S3VMData:
     """
 
     machine: SemiSupervised
-    label: np.ndarray
-    weight: np.ndarray
+    label: FloatArray
+    weight: FloatArray
     gram: GramOperator
     target: float | None
 
     @classmethod
-    def over(cls, gram, machine, label, weight):
+    def over(
+        cls, gram: GramOperator, machine: SemiSupervised, label: FloatArray, weight: FloatArray
+    ) -> S3VMData:
         """The rows of ``gram``."""
         free = np.flatnonzero(label == 0)
         target = machine.target(label, weight) if len(free) else None
@@ -50,7 +57,13 @@ class S3VMData:
         return cls(machine, label, weight, gram, target)
 
     @classmethod
-    def each(cls, gram, machines, labels, weight):
+    def each(
+        cls,
+        gram: GramOperator,
+        machines: Sequence[SemiSupervised],
+        labels: Sequence[FloatArray],
+        weight: FloatArray,
+    ) -> list[S3VMData]:
         """The rows of ``gram`` for several models, which share them and their mean."""
         first = cls.over(gram, machines[0], labels[0], weight)
         bounded = first.target is not None
@@ -65,11 +78,11 @@ class S3VMData:
         ]
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows."""
         return len(self.label)
 
-    def distinct(self):
+    def distinct(self) -> DistinctRows | None:
         """The ``DistinctRows``; None where no rows are equal."""
         signs = np.ones(self.n)
         smaller = merged(self.machine.step(self.gram, self.label, self.weight, signs, self.target))
@@ -77,34 +90,34 @@ class S3VMData:
             return None
         copies, first = smaller.copies, smaller.copies.first
         rows = first[first < self.n]
-        weight = np.bincount(copies.of[: self.n], self.weight)
+        weight = np.bincount(copies.of[: self.n], self.weight).astype(np.float64, copy=False)
         gram, label = smaller.problem.gram, self.label[rows]
         data = S3VMData(self.machine, label, weight, gram, self.target)
         return DistinctRows(self, data, copies)
 
     @cached_property
-    def unlabeled(self):
+    def unlabeled(self) -> IntArray:
         """Rows without a label."""
         return np.flatnonzero(self.label == 0)
 
     @cached_property
-    def share(self):
+    def share(self) -> FloatArray:
         """Weights of the unlabelled rows, as shares."""
         weight = self.weight[self.unlabeled]
         return weight / weight.sum()
 
-    def decision(self, result):
+    def decision(self, result: Result) -> FloatArray:
         """f at the rows."""
         return result.gradient[: len(self.label)] - result.multiplier
 
-    def coefficients(self, a):
+    def coefficients(self, a: FloatArray) -> FloatArray:
         """Coefficients of the rows: the virtual row's are spread over those it is the mean of."""
         coef = a[: len(self.label)].copy()
         if self.target is not None:
             coef[self.unlabeled] += a[-1] * self.share
         return coef
 
-    def objective(self, result, machine=None):
+    def objective(self, result: Result, machine: SemiSupervised | None = None) -> float:
         """Value of (1) at the solution of a convex step."""
         machine = self.machine if machine is None else machine
         norm = float(result.a @ result.gradient)
@@ -121,15 +134,15 @@ class S3VMSolution:
     """
 
     result: Result
-    f: np.ndarray
-    sign: np.ndarray
+    f: FloatArray
+    sign: FloatArray
     objective: float
     violation: float
-    objectives: list
+    objectives: list[float]
     lower_bound: float | None = None
     n_nodes: int = 0
 
-    def over_all(self, known, f):
+    def over_all(self, known: IntArray, f: FloatArray) -> S3VMSolution:
         """This solution over the rows ``known`` as one over all, whose f is given."""
         f = f.copy()
         f[known] = self.f
@@ -149,7 +162,7 @@ class DistinctRows:
     data: S3VMData
     copies: Copies
 
-    def shared(self, found):
+    def shared(self, found: S3VMSolution) -> S3VMSolution:
         """An ``S3VMSolution`` over these rows, as one over all."""
         whole, of = self.whole, self.copies.of[: self.whole.n]
         sign = found.sign[of]

@@ -1,11 +1,17 @@
 """What a path of an S3VM stands at: rows, path, start, the function."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
+from ..kernels.base import Kernel
 from ..kernels.operators import Expansion
+from ..problem.penalty import RowPenalties
 from ..rows.row_store import HeldRows
 from ..solvers.path import PathFollower
 from .beginning import Start
@@ -13,7 +19,7 @@ from .problem import SemiSupervised
 
 # Decisions of unlabelled rows this small may have either sign.
 _ZERO = 1e-9
-NONE = np.zeros(0, np.int64)
+NONE: IntArray = np.zeros(0, np.int64)
 # In place of the label of a row that is gone, or not on the path.
 ABSENT = 2.0
 # A rebuild is due when as many rows came, went or changed as this share of those at the last one,
@@ -29,13 +35,13 @@ class PathSolution(NamedTuple):
     the sign that the path gives it.
     """
 
-    a: np.ndarray
-    coef: np.ndarray
-    f: np.ndarray
+    a: FloatArray
+    coef: FloatArray
+    f: FloatArray
     virtual: float
     multiplier: float
 
-    def at(self, places):
+    def at(self, places: IntArray) -> PathSolution:
         """The same at some places."""
         return self._replace(a=self.a[places], coef=self.coef[places], f=self.f[places])
 
@@ -51,16 +57,16 @@ class PathState(NamedTuple):
 
     version: int
     machine: SemiSupervised
-    kernel: Any
+    kernel: Kernel
     rows: HeldRows  # with labels +1, -1, and 0 for none
-    shift: np.ndarray | None
+    shift: FloatArray | None
     path: PathFollower | None = None
     start: Start | None = None
     done: bool = True
-    followed: np.ndarray = NONE
-    on_path: np.ndarray = NONE
-    joining: np.ndarray = NONE
-    leaving: np.ndarray = NONE
+    followed: AnyArray = NONE
+    on_path: IntArray = NONE
+    joining: IntArray = NONE
+    leaving: IntArray = NONE
     stale: bool = False  # whether costs have yet to move
     n_rebuilt: int = 0
     n_changed: int = 0
@@ -70,27 +76,36 @@ class PathState(NamedTuple):
     flips: int = 0
     iterations: int = 0  # of batch trainings
     lost: float = 0.0  # the violation of a start at which rounding ended training
-    history: tuple = ()
+    history: tuple[dict[str, Any], ...] = ()
 
     @classmethod
-    def at_rest(cls, machine, kernel, rows, shift, *, version=0, **known):
+    def at_rest(
+        cls,
+        machine: SemiSupervised,
+        kernel: Kernel,
+        rows: HeldRows,
+        shift: FloatArray | None,
+        *,
+        version: int = 0,
+        **known: Any,
+    ) -> PathState:
         """Over rows that no path follows so far."""
         known = {"n_rebuilt": len(rows), **known}
         followed = np.full(rows.n_places, ABSENT)
         return cls(version, machine, kernel, rows, shift, followed=followed, **known)
 
-    def wanted(self):
+    def wanted(self) -> FloatArray:
         """Labels at all places that a path has to follow; ``ABSENT`` where no row is."""
         rows = self.rows
         return rows["label"] if rows.are_all_there else np.where(rows.alive, rows["label"], ABSENT)
 
-    def following(self, places, label):
+    def following(self, places: IntArray, label: FloatArray | float) -> FloatArray:
         """``followed`` once the path follows other labels at some places."""
         followed = self.followed.copy()
         followed[places] = label
         return followed
 
-    def current_solution(self, n_jobs):
+    def current_solution(self, n_jobs: int) -> PathSolution:
         """The function at every place."""
         path, rows = self.path, self.rows
         if self.start is not None:
@@ -109,9 +124,10 @@ class PathState(NamedTuple):
         f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
         return PathSolution(a, coef, f, path.virtual, path.multiplier)
 
-    def _solution_at_start(self, n_jobs):
+    def _solution_at_start(self, n_jobs: int) -> PathSolution:
         """The function of the start."""
         start, rows = self.start, self.rows
+        assert start is not None
         places, label, weight = rows.places, rows["label"], rows["weight"]
         a = np.zeros(rows.n_places)
         a[: len(start.a)] = start.a
@@ -129,7 +145,7 @@ class PathState(NamedTuple):
             f[places] += expansion(self.kernel_rows(places))
         return PathSolution(a, coef, f, start.virtual, start.multiplier)
 
-    def is_due(self, value, by_itself=False):
+    def is_due(self, value: Callable[[], float], by_itself: bool = False) -> bool:
         """Whether enough has changed since the last rebuild for another; ``value`` says (1)'s.
 
         ``by_itself``: also for the first time after batch training, which tries one way only.
@@ -140,23 +156,24 @@ class PathState(NamedTuple):
         by_itself = by_itself and not self.consolidated
         return by_itself or bool(value() > _GROWN * self.value_rebuilt)
 
-    def target(self):
+    def target(self) -> float | None:
         """Mean of f over the unlabelled rows; None for no constraint."""
         rows = self.rows
         known = np.flatnonzero(rows.alive & (rows["label"] != 0))
         return self.machine.target(rows["label"][known], rows["weight"][known])
 
-    def penalties(self, places):
+    def penalties(self, places: IntArray) -> RowPenalties:
         """RowPenalties of the rows at some places."""
         return self.machine.penalties(self.rows["label"][places], self.rows["weight"][places])
 
-    def kernel_rows(self, places):
+    def kernel_rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the kernel sees them."""
         return centered(self.rows.rows(places), self.shift)
 
-    def start_from_path(self):
+    def start_from_path(self) -> Start:
         """A start where the path stands."""
         path, n = self.path, self.rows.n_places
+        assert path is not None
         a, sign = np.zeros(n), np.zeros(n)
         if len(path) == len(self.on_path):
             a[self.on_path], sign[self.on_path] = path.a, path.signs
@@ -164,7 +181,7 @@ class PathState(NamedTuple):
         numbers[~np.isfinite(numbers)] = 0.0
         return Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1]))
 
-    def plain_start(self, n_jobs):
+    def plain_start(self, n_jobs: int) -> dict[str, Any] | None:
         """Where the path stands, or begins, as plain values; None before there is a label."""
         if self.start is not None:
             start = self.start_at(self.rows.places)
@@ -177,14 +194,15 @@ class PathState(NamedTuple):
         numbers = {"virtual": float(start.virtual), "multiplier": float(start.multiplier)}
         return {"a": start.a, "sign": sign, **numbers}
 
-    def start_at(self, places):
+    def start_at(self, places: IntArray) -> Start:
         """The start at some places; rows that came after it have no part."""
         start = self.start
+        assert start is not None
         a, sign, known = np.zeros(len(places)), np.zeros(len(places)), places < len(start.a)
         a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
         return Start(a, sign, start.virtual, start.multiplier)
 
-    def renumbered(self, rows, place):
+    def renumbered(self, rows: HeldRows, place: IntArray) -> PathState:
         """The same where rows have other places, which ``place`` says; -1 for those gone."""
         kept = np.flatnonzero(place >= 0)
         return self._replace(
@@ -194,7 +212,7 @@ class PathState(NamedTuple):
             followed=self.followed[kept],
         )
 
-    def over(self, rows, n_changed=0):
+    def over(self, rows: HeldRows, n_changed: int = 0) -> PathState:
         """The same where rows or labels have changed, which the path has yet to follow."""
         new = np.full(rows.n_places - len(self.followed), ABSENT)
         return self._replace(
@@ -205,6 +223,6 @@ class PathState(NamedTuple):
         )
 
 
-def both_classes(label):
+def both_classes(label: AnyArray) -> bool:
     """Whether both are among some labels."""
     return bool(np.any(label > 0) and np.any(label < 0))
