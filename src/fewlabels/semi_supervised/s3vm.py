@@ -535,4 +535,5 @@ class S3VM(UpdatableS3VM):
         if offset is None:
             return solution
         self._offset = offset
-        return replace(solution, function=replace(function, bias=function.bias + offset))
+        bias: Any = function.bias + offset  # an array of several functions
+        return replace(solution, function=replace(function, bias=bias))
