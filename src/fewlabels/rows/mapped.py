@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._typing import RowMatrix
 from ..kernels.rows import is_sparse
 
 Stamp = tuple[int, int, int, int]
@@ -19,28 +21,30 @@ def stamp_of(file: str | int) -> Stamp:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def files_behind(*values: Any) -> Iterator[str]:
+def files_behind(*values: object) -> Iterator[str]:
     """Files of the arrays, or sparse matrices, that are mapped from one to be read.
 
     Whoever maps a file to write to it knows what is written.
     """
     for value in values:
-        parts = (value.data, value.indices, value.indptr) if _is_csr(value) else (value,)
-        for part in parts:
-            mapped = None
-            while isinstance(part, np.ndarray):
-                mapped = part if isinstance(part, np.memmap) else mapped
-                part = part.base
-            if mapped is not None and isinstance(part, mmap.mmap):
+        for part in _arrays_of(value):
+            holder: object = part
+            mapped: np.memmap[Any, Any] | None = None
+            while isinstance(holder, np.ndarray):
+                mapped = holder if isinstance(holder, np.memmap) else mapped
+                holder = holder.base
+            if mapped is not None and isinstance(holder, mmap.mmap):
                 if mapped.mode in ("r", "c") and mapped.filename is not None:
                     yield os.fspath(mapped.filename)
 
 
-def _is_csr(value: Any) -> bool:
-    return is_sparse(value) and value.format in ("csr", "csc")
+def _arrays_of(value: object) -> tuple[object, ...]:
+    if isinstance(value, sp.csr_array | sp.csr_matrix | sp.csc_array | sp.csc_matrix):
+        return value.data, value.indices, value.indptr
+    return (value,)
 
 
-def held(X: Any) -> Any:
+def held(X: RowMatrix) -> RowMatrix:
     """Rows in memory: mapped ones are copied, all others are as they are."""
     if not any(files_behind(X)):
         return X
@@ -53,7 +57,7 @@ class MappedFiles:
     A file that takes the name of one of them does no harm: what is mapped stays there.
     """
 
-    def __init__(self, *values: Any) -> None:
+    def __init__(self, *values: object) -> None:
         self._before: dict[str, Stamp | None] = {
             file: _stamp_if_any(file) for file in files_behind(*values)
         }

@@ -1,10 +1,8 @@
 """Rows that are nearly equal, in small groups far from all others, such as visits of a patient."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import BoolArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
 from ..kernels.operators.equal_rows import Copies
 from .repeats import Groups
@@ -17,7 +15,7 @@ _FEWEST, _SHARE = 4, 0.4
 _ROUNDING = 1e-7
 
 
-def near_copies(X: Any, known: NDArray[np.bool_] | None = None) -> Groups | None:
+def near_copies(X: RowMatrix, known: BoolArray | None = None) -> Groups | None:
     """Find small groups of rows that are nearly equal.
 
     A group is a row with its nearest neighbours, if these have the same ones, and the next
@@ -57,7 +55,7 @@ def near_copies(X: Any, known: NDArray[np.bool_] | None = None) -> Groups | None
     return np.where(grouped, first, np.arange(n))[copies.of]
 
 
-def _first_of_closed(place: NDArray[np.intp], size: NDArray[np.intp]) -> NDArray[np.intp]:
+def _first_of_closed(place: IntArray, size: IntArray) -> IntArray:
     """Return the first row of the group of each row, -1 where neighbours have others."""
     inside = np.arange(place.shape[1]) < size[:, None]
     rows = np.arange(len(place))

@@ -1,7 +1,6 @@
 """Which rows to trust and how wide a kernel to take, from distances to neighbours."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix
 from ..kernels import center_of, centered
@@ -140,7 +139,7 @@ def neighbor_distances(X: RowMatrix) -> FloatArray:
     if n > _REFERENCES:
         rank = max(1, round(rank * _REFERENCES / n))
     found = _to_neighbor(X, np.arange(n), rank)
-    squares = X.multiply(X) if sp.issparse(X) else X * X
+    squares = X * X if isinstance(X, np.ndarray) else X.multiply(X)
     largest = float(np.sqrt(np.asarray(squares.sum(axis=1)).max()))
     return np.where(found <= ROUNDING * largest, 0.0, found)
 

@@ -13,20 +13,20 @@ equal rows are independent draws. Three observations tell copies apart:
   whose age and blood group stay, labels decide: these are copies if each patient has one class.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, rel_entr
 
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
 from ..kernels.operators.equal_rows import Copies
 from ..kernels.rows import row_products
 from ..kernels.sparse import canonical
 
-Groups = NDArray[np.intp]
+Groups: TypeAlias = IntArray
 
 # Distinct rows that have to repeat before they are tested.
 _FEWEST = 3
@@ -54,7 +54,7 @@ _STATIC, _EVIDENCE = 0.9, 9.0
 _FOLLOWS = 0.5
 
 
-def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
+def repeated_rows(X: RowMatrix, y: IntArray | None = None) -> Groups | None:
     """Find copies among rows.
 
     Parameters
@@ -87,7 +87,7 @@ def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
     return groups if y is not None and labels_agree(groups, y) else None
 
 
-def labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
+def labels_agree(groups: Groups, y: IntArray) -> bool:
     """Return whether labelled rows of a group have one class, which chance can't explain."""
     known = y >= 0
     _, place = np.unique(groups[known], return_inverse=True)
@@ -127,20 +127,18 @@ def _share_of_repeated(groups: Groups, others: Groups) -> float:
     return float(np.mean(apart[np.bincount(groups) > 1] == 0))
 
 
-def _without_gaps(X: Any) -> Any:
+def _without_gaps(X: RowMatrix) -> RowMatrix:
     X = canonical(X) if sp.issparse(X) else np.asarray(X)
-    values = X.data if sp.issparse(X) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     if values.dtype.kind != "f" or not np.isnan(np.sum(values)):
         return X if values.dtype.kind == "f" else X.astype(np.float64)
     X = X.copy()
-    values = X.data if sp.issparse(X) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     values[np.isnan(values)] = np.pi * (np.nanmax(np.abs(values)) if values.size else 1.0)
     return X
 
 
-def _are_copies(
-    X: Any, copies: Copies, counts: NDArray[np.intp], known: NDArray[np.bool_] | None
-) -> bool:
+def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray | None) -> bool:
     repeated = counts > 1
     if repeated.sum() < _FEWEST:
         return False
@@ -157,7 +155,7 @@ def _are_copies(
 # -- multiplicities ------------------------------------------------------------------------------
 
 
-def _is_no_mixture(counts: NDArray[np.intp]) -> bool:
+def _is_no_mixture(counts: IntArray) -> bool:
     """Whether independent draws can't give rows so often; ``counts`` are of the distinct rows."""
     n_repeated, most = int(np.sum(counts > 1)), int(counts.max())
     if n_repeated < _FEWEST or most > _MOST_COPIES:
@@ -180,13 +178,13 @@ def _is_no_mixture(counts: NDArray[np.intp]) -> bool:
     return bool(deviance > _deviance(drawn.astype(float), expected).max())
 
 
-def _deviance(seen: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _deviance(seen: FloatArray, expected: FloatArray) -> FloatArray:
     share = seen / seen.sum(axis=1, keepdims=True)
     terms = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / expected), 0.0)
     return 2.0 * terms.sum(axis=1)
 
 
-def _is_complete_design(rows: Any) -> bool:
+def _is_complete_design(rows: RowMatrix) -> bool:
     """Whether the distinct rows are all combinations of the values of their columns.
 
     Then a new row equals one of them, and copies have nothing to give away.
@@ -207,7 +205,7 @@ def _is_complete_design(rows: Any) -> bool:
     return levels == len(rows)
 
 
-def _are_binary(columns: NDArray[np.float64]) -> bool:
+def _are_binary(columns: FloatArray) -> bool:
     low, high = columns.min(axis=0), columns.max(axis=0)
     return bool(((columns == low) | (columns == high)).all())
 
@@ -215,7 +213,7 @@ def _are_binary(columns: NDArray[np.float64]) -> bool:
 # -- halves of the columns -----------------------------------------------------------------------
 
 
-def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
+def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
     """Whether rows that agree in half of the columns agree in all of them, against chance."""
     varying = _varying(rows)
     if not sp.issparse(rows) and len(varying) <= _COLUMNS:
@@ -235,7 +233,7 @@ def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
     return bool(np.mean(votes) >= _MOST_HALVES)
 
 
-def _of_own_order(rows: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray[np.intp]:
+def _of_own_order(rows: FloatArray, columns: IntArray) -> IntArray:
     """Columns that aren't another one in other units, which has the same order of rows."""
     seen: set[bytes] = set()
     for column in columns:
@@ -251,9 +249,7 @@ def _of_own_order(rows: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArr
     return columns
 
 
-def _is_whole(
-    own: NDArray[np.float64], other: NDArray[np.float64], repeated: NDArray[np.bool_]
-) -> bool:
+def _is_whole(own: FloatArray, other: FloatArray, repeated: BoolArray) -> bool:
     _, place, size = np.unique(own, return_inverse=True, return_counts=True)
     whole, mixed = int(np.sum(repeated & (size[place] == 1))), int(np.sum(size[place] > 1))
     if whole < max(_FEWEST, _WHOLE * (whole + mixed)):
@@ -261,13 +257,13 @@ def _is_whole(
     return _tie_probability(np.unique(other, return_counts=True)[1]) <= _BY_CHANCE
 
 
-def _tie_probability(counts: NDArray[np.intp]) -> float:
+def _tie_probability(counts: IntArray) -> float:
     """Probability that two different ones of all rows have the same value."""
     n = float(counts.sum())
     return float(np.sum(counts * (counts - 1.0)) / max(n * (n - 1.0), 1.0))
 
 
-def _varying(rows: Any) -> NDArray[np.intp]:
+def _varying(rows: RowMatrix) -> IntArray:
     low, high = rows.min(axis=0), rows.max(axis=0)
     if sp.issparse(rows):
         low, high = low.toarray(), high.toarray()
@@ -280,12 +276,12 @@ def _varying(rows: Any) -> NDArray[np.intp]:
 class _Column(NamedTuple):
     """A column: the numbers of its values by row, and their counts."""
 
-    place: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    place: IntArray
+    counts: IntArray
     is_fine: bool  # has many values, on no grid, some of which repeat
 
 
-def _static_columns(X: NDArray[np.float64]) -> Groups | None:
+def _static_columns(X: FloatArray) -> Groups | None:
     """Groups of rows with the same value of a fine-grained column and of those that go with it."""
     varying = _varying(X)
     columns = [_column(X[:, j]) for j in varying[:: max(1, len(varying) // _COLUMNS)][:_COLUMNS]]
@@ -310,7 +306,7 @@ def _static_columns(X: NDArray[np.float64]) -> Groups | None:
     return found
 
 
-def _column(values: NDArray[np.float64]) -> _Column:
+def _column(values: FloatArray) -> _Column:
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts > 1
     enough = len(distinct) >= max(_VALUES, _VALUES_SHARE * len(values))
@@ -331,20 +327,20 @@ def _is_static(fine: _Column, other: _Column) -> bool:
     return bool(steps > _FOLLOWS * in_random_order)
 
 
-def _static_share(fine: _Column, place: NDArray[np.intp]) -> float:
+def _static_share(fine: _Column, place: IntArray) -> float:
     """Share of the repeated values within which another column doesn't vary."""
     low, high = _ends(fine, place)
     return float(np.mean((low == high)[fine.counts > 1]))
 
 
-def _ends(fine: _Column, place: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _ends(fine: _Column, place: IntArray) -> tuple[IntArray, IntArray]:
     """Least and greatest value of another column by value of ``fine``."""
     value = place[np.argsort(fine.place, kind="stable")]
     first = np.cumsum(np.r_[0, fine.counts[:-1]])
     return np.minimum.reduceat(value, first), np.maximum.reduceat(value, first)
 
 
-def _joint(places: list[NDArray[np.intp]]) -> Groups:
+def _joint(places: list[IntArray]) -> Groups:
     """Numbers of the combinations of values."""
     found = places[0]
     for place in places[1:]:

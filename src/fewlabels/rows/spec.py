@@ -67,7 +67,7 @@ class ProblemSpec:
             norm = source.farthest(center)
             few = rows_in_float64(kernel, formulation.min_support(mass))
             dtype = np.float64 if moments.n <= few else None
-            more = np.count_nonzero(center) if source.is_sparse and center is not None else 0
+            more = int(np.count_nonzero(center)) if source.is_sparse and center is not None else 0
             length = min(source.shape[1], moments.row_length + more)
             row_map = RowMap.known(kernel, center, norm, length, source.shape[1], dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -65,9 +66,9 @@ def anneal(
             make_step,
             sign,
             signs,
-            lambda problem, start, tol=tol: steps.solve(problem, start, tol),
-            lambda found, at_level=at_level: data.objective(found, at_level),
-            start=lambda problem, foreseen=foreseen: _continued(problem, foreseen),
+            partial(steps.solve, tol=tol),
+            partial(data.objective, machine=at_level),
+            start=partial(_continued, result=foreseen),
         )
         before = level
     return solution_of(data, result, sign, objectives)

@@ -1,6 +1,6 @@
 """What an S3VM is given: labels, costs and shares, checked and as its problems take them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -13,14 +13,15 @@ from .._util.warn import warn
 from ..class_prior.class_ratio import estimated_shares
 from ..class_prior.contradiction import judge_labels
 from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
-from ..kernels import TREES_OF_CLASSES, SharedLeaves, kind_of
+from ..kernels import TREES_OF_CLASSES, SharedLeaves, Trees, kind_of
 from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
 from ..rows.source import RowSource
 from .problem import SemiSupervised
 
-# What users pass as ``balance`` and as ``class_ratio``.
+# What users pass as ``balance``, ``kernel`` and ``class_ratio``.
 Balance: TypeAlias = str | bool | float | Mapping[Any, float]
+KernelChoice: TypeAlias = str | Trees | Callable[..., Any]
 ClassRatio: TypeAlias = str | float | Mapping[Any, float] | VectorLike | None
 
 
@@ -286,13 +287,13 @@ def given_ratio(given: ClassRatio, classes: AnyArray) -> FloatArray | None:
     return None if given is None else read_ratio(given, classes)
 
 
-def has_trees(kernel: object) -> bool:
+def has_trees(kernel: KernelChoice) -> bool:
     """Whether a kernel's trees are grown at ``fit``."""
     return kind_of(kernel).learns == "labels"
 
 
 def grown_trees(
-    kernel: object,
+    kernel: KernelChoice,
     rows: MemorySource,
     label: AnyArray,
     n_classes: int,
@@ -312,6 +313,7 @@ def grown_trees(
     trees = TREES_OF_CLASSES if isinstance(kernel, str) else kind_of(kernel)
     X, place = rows.X[known], places_of(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
+    assert isinstance(trees, Trees)
     return trees.over(X[order], place[order], gamma=gamma, random_state=seed)
 
 

@@ -57,7 +57,7 @@ class SemiSupervisedTask(Task):
         are_classes = len(counts) == 2 or sum(counts) >= 2 * len(counts)
         return len(counts) > 1 and are_classes and n_blank > 0
 
-    def class_names(self, training: Mapping[str, Any]) -> dict[int, str]:
+    def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
         return dict(enumerate(training["classes"]))
 
     def shown(self, score: float) -> str:

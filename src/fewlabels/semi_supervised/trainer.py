@@ -65,7 +65,10 @@ class Trainer:
             return gram
         held = PrecomputedGram(inner.block(np.arange(inner.n)), inner.n_jobs)
         held.n_values, held.is_inner_product = inner.n_values, inner.is_inner_product
-        return held if inner is gram else RepeatedGram(held, gram.copies)
+        if inner is gram:
+            return held
+        assert gram.copies is not None
+        return RepeatedGram(held, gram.copies)
 
     def shared_gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """``gram``, the same again for the same kernel: functions of classes have equal rows."""

@@ -459,7 +459,9 @@ class UpdatableS3VM(TwoClassMachine):
         f = self._certifier().decisions_at(self._stream)
         ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
         if ahead.any():
-            f[ahead] = self.decision_function(self.training_rows_.X[ahead])
+            rows = self.training_rows_
+            assert rows is not None
+            f[ahead] = self.decision_function(rows.X[ahead])
         return f
 
     # -- attributes of a stream -----------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn import get_config
 
-from ..._typing import AnyArray, FloatArray
+from ..._typing import FloatArray
 from ..._util.extras import require
 from ...problem import Penalty, Totals
 from ...problem.piecewise import PiecewiseLinear
@@ -53,7 +53,7 @@ class ArrayBackend:
         self.moved += values.nbytes
         return self.xp.asarray(values.copy(), device=self.device)
 
-    def numpy(self, array: DeviceArray) -> AnyArray:
+    def numpy(self, array: DeviceArray) -> Any:
         """An array from here, in NumPy."""
         name = self.xp.__name__.split(".")[-1]
         if name == "array_api_strict":

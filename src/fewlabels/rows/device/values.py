@@ -211,7 +211,9 @@ def _sums(
     value, beyond = backend.zeros(X.shape[0]), None
     for k in np.flatnonzero(function.coef.any(axis=1)):
         dtype = np.float64 if function.float64 else np.float32
-        row_map = RowMap.restored(function.kernels[k], function.center, dtype)
+        kernel = function.kernels[k]
+        assert isinstance(kernel, MappedKernel)
+        row_map = RowMap.restored(kernel, function.center, dtype)
         vectors, term = row_map.prepare(function.vectors)
         columns, rows = columns_of(backend, row_map, vectors, term), prepared(backend, row_map, X)
         coef = backend.array(function.coef[k], float)
