@@ -125,7 +125,7 @@ class Strategy(ABC):
             If requested.
         """
         question = self._question(X, y, clf, candidates, decisions)
-        batch_size = min(whole_number("batch_size", batch_size), len(question.candidates))
+        batch_size = min(check_whole_number("batch_size", batch_size), len(question.candidates))
         utilities = np.full((batch_size if return_utilities else 0, len(question.y)), np.nan)
         indices = np.empty(batch_size, dtype=np.intp)
         reasons = []
@@ -157,7 +157,7 @@ class Strategy(ABC):
         labeled = ~missing
         labeled[labeled] = values[labeled] != self.missing_label
         if candidates is None:
-            candidates = np.flatnonzero(self._may_ask(labeled))
+            candidates = np.flatnonzero(self._candidate_mask(labeled))
         candidates = np.asarray(candidates)
         if candidates.ndim != 1 or not np.issubdtype(candidates.dtype, np.integer):
             raise ValueError("candidates must be positions of rows of X, whole numbers.")
@@ -171,7 +171,7 @@ class Strategy(ABC):
         classes = getattr(clf, "classes_", None)
         return Question(rows, values, labeled, clf, np.unique(candidates), decisions, classes)
 
-    def _may_ask(self, labeled: BoolArray) -> BoolArray:
+    def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
         return ~labeled
 
     def reason(self, question: Question) -> str:
@@ -219,7 +219,7 @@ def shares_of(f: FloatArray) -> FloatArray:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def whole_number(name: str, value: object) -> int:
+def check_whole_number(name: str, value: object) -> int:
     """A parameter that is a whole number >= 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ValueError(f"{name}={value!r} is not a whole number.")

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 
 from .._typing import FloatArray, IntArray, RandomStateLike, RowMatrix
-from .base import Choice, Question, Strategy, whole_number
+from .base import Choice, Question, Strategy, check_whole_number
 
 # Rows of which clusters are made.
 _SAMPLE = 2000
@@ -38,8 +38,8 @@ class Central(Strategy):
         random_state: RandomStateLike = None,
     ) -> None:
         super().__init__(missing_label, random_state)
-        self.n_clusters = whole_number("n_clusters", n_clusters)
-        self._known: tuple[RowMatrix, IntArray, FloatArray] | None = None
+        self.n_clusters = check_whole_number("n_clusters", n_clusters)
+        self._cached: tuple[RowMatrix, IntArray, FloatArray] | None = None
 
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         cluster, distance = self._clusters(question.X)
@@ -59,7 +59,7 @@ class Central(Strategy):
 
     def _clusters(self, X: RowMatrix) -> tuple[IntArray, FloatArray]:
         """The cluster of every row, and its distance from the centre as a share below 1."""
-        if self._known is None or self._known[0] is not X:
+        if self._cached is None or self._cached[0] is not X:
             n = X.shape[0]
             rows = self._rng.permutation(n)[:_SAMPLE]
             means = KMeans(min(self.n_clusters, len(rows)), n_init=3, random_state=self._rng)
@@ -69,5 +69,5 @@ class Central(Strategy):
             D = pairwise_distances(X, means.cluster_centers_)
             cluster = D.argmin(axis=1)
             distance = D[np.arange(n), cluster]
-            self._known = X, cluster, distance / (2.0 * distance.max() or 1.0)
-        return self._known[1:]
+            self._cached = X, cluster, distance / (2.0 * distance.max() or 1.0)
+        return self._cached[1:]

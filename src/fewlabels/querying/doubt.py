@@ -56,19 +56,19 @@ class Typical(Strategy):
         self, missing_label: object = np.nan, random_state: RandomStateLike = None
     ) -> None:
         super().__init__(missing_label, random_state)
-        self._known: tuple[RowMatrix, FloatArray] | None = None
+        self._cached: tuple[RowMatrix, FloatArray] | None = None
 
     def utilities(self, question: Question) -> FloatArray:
         scale = np.median(question.margins[question.candidates]) or 1.0
         return self._density(question.X) / (1.0 + question.margins / scale)
 
     def _density(self, X: RowMatrix) -> FloatArray:
-        if self._known is None or self._known[0] is not X:
+        if self._cached is None or self._cached[0] is not X:
             rows = self._rng.choice(X.shape[0], min(_SAMPLE, X.shape[0]), replace=False)
             D = pairwise_distances(X, X[rows])
             density = np.exp(-((D / (np.median(D) or 1.0)) ** 2)).mean(axis=1)
-            self._known = X, density / density.max()
-        return self._known[1]
+            self._cached = X, density / density.max()
+        return self._cached[1]
 
 
 class Diverse(Strategy):

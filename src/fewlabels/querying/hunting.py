@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import AnyArray, BoolArray, FloatArray, RandomStateLike
-from .base import Question, Strategy, decisions_of, shares_of, whole_number
+from .base import Question, Strategy, check_whole_number, decisions_of, shares_of
 
 
 class Positives(Strategy):
@@ -80,10 +80,10 @@ class LikelyWrong(Strategy):
     ) -> None:
         super().__init__(missing_label, random_state)
         self.n_folds = n_folds
-        if n_folds is not None and whole_number("n_folds", n_folds) < 2:
+        if n_folds is not None and check_whole_number("n_folds", n_folds) < 2:
             raise ValueError(f"n_folds={n_folds} must be 2 or more, or None.")
 
-    def _may_ask(self, labeled: BoolArray) -> BoolArray:
+    def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
         return labeled
 
     def utilities(self, question: Question) -> FloatArray:
@@ -98,28 +98,30 @@ class LikelyWrong(Strategy):
             row for row in question.candidates if np.sum(y[question.labeled] == y[row]) > 1
         ]
         values = np.full(len(y), -np.inf)
-        decisions = self._forgotten if self.n_folds is None else self._refitted
+        decisions = (
+            self._decide_by_forgetting if self.n_folds is None else self._decide_by_refitting
+        )
         for row, classes, f in decisions(question, labelled):
             f = np.array([-f, f]) if np.ndim(f) == 0 else f
             own = int(np.flatnonzero(classes == y[row])[0])
             values[row] = np.delete(f, own).max() - f[own]
         return values
 
-    def _forgotten(
+    def _decide_by_forgetting(
         self, question: Question, rows: list[int]
     ) -> Iterator[tuple[int, AnyArray, FloatArray]]:
         """Row, classes and decisions without its label, by exact updates of a copy."""
         X, y = question.X, question.y
-        machine, order = pickle.loads(pickle.dumps(question.clf)), np.arange(len(y))
+        model, order = pickle.loads(pickle.dumps(question.clf)), np.arange(len(y))
         for row in rows:
             place = np.flatnonzero(order == row)
-            machine.forget(place)
-            f = machine.decision_function(X[[row]])[0]
-            machine.partial_fit(X[[row]], [y[row]])
+            model.forget(place)
+            f = model.decision_function(X[[row]])[0]
+            model.partial_fit(X[[row]], [y[row]])
             order = np.append(np.delete(order, place), row)
-            yield row, machine.classes_, f
+            yield row, model.classes_, f
 
-    def _refitted(
+    def _decide_by_refitting(
         self, question: Question, rows: list[int]
     ) -> Iterator[tuple[int, AnyArray, FloatArray]]:
         """The same by fits without a share of the labels at a time; every class keeps one."""
@@ -127,15 +129,15 @@ class LikelyWrong(Strategy):
         assert self.n_folds is not None
         rows = self._rng.permutation(rows)
         for k in range(self.n_folds):
-            hidden, fold = y.copy(), []
+            labels, fold = y.copy(), []
             for row in rows[k :: self.n_folds]:
-                if np.sum(hidden == y[row]) > 1:
-                    hidden[row] = self.missing_label
+                if np.sum(labels == y[row]) > 1:
+                    labels[row] = self.missing_label
                     fold.append(row)
             if fold:
-                machine = clone(question.clf).fit(X, hidden)
-                for row, f in zip(fold, decisions_of(machine, X[fold]), strict=True):
-                    yield row, machine.classes_, f
+                model = clone(question.clf).fit(X, labels)
+                for row, f in zip(fold, decisions_of(model, X[fold]), strict=True):
+                    yield row, model.classes_, f
 
 
 class ExpectedError(Strategy):
@@ -178,10 +180,10 @@ class ExpectedError(Strategy):
         assert question.decisions is not None
         shares = shares_of(question.decisions)
         for row in first[: self.n_candidates]:
-            machine, expected = pickle.loads(kept), 0.0
+            model, expected = pickle.loads(kept), 0.0
             for place, label in enumerate(clf.classes_):
-                machine.relabel([row], [label])
-                left = 1.0 - shares_of(machine.training_decisions_)[free].max(axis=1)
+                model.relabel([row], [label])
+                left = 1.0 - shares_of(model.training_decisions_)[free].max(axis=1)
                 expected += shares[row, place] * (left.sum())
             values[row] = -expected
         return values

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .._typing import FloatArray, RandomStateLike
-from .base import Choice, Question, Strategy, whole_number
+from .base import Choice, Question, Strategy, check_whole_number
 from .doubt import Random, Uncertain
 
 
@@ -41,16 +41,18 @@ class Mixed(Strategy):
         self.parts = [(strategy, float(share)) for strategy, share in parts]
         if not self.parts or any(not 0 < share < np.inf for _, share in self.parts):
             raise ValueError("parts must be strategies, each with a number > 0.")
-        self._asked = np.zeros(len(self.parts))
-        self.first, self.n_first = first, whole_number("n_first", n_first)
+        self._n_queried = np.zeros(len(self.parts))
+        self.first, self.n_first = first, check_whole_number("n_first", n_first)
 
     def turn(self, n_labels: int) -> Strategy:
         """The strategy whose turn it is when ``n_labels`` rows have labels."""
         if self.first is not None and n_labels < self.n_first:
             return self.first
         shares = np.array([share for _, share in self.parts])
-        place = int(np.argmax(shares / shares.sum() * (self._asked.sum() + 1.0) - self._asked))
-        self._asked[place] += 1.0
+        place = int(
+            np.argmax(shares / shares.sum() * (self._n_queried.sum() + 1.0) - self._n_queried)
+        )
+        self._n_queried[place] += 1.0
         return self.parts[place][0]
 
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:

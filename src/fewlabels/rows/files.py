@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.sparse import canonical
-from .mapped import Stamp, changed_file, stamp_of
+from .mapped import Stamp, changed_file_error, read_stamp
 from .shards import Shard, stacked
 from .source import ShardedSource
 
@@ -34,7 +34,7 @@ _BESIDE = 120
 # Rows of a mapped array that are compared with the file of its name.
 _COMPARED = 64
 # Functions that are called with the number of times a file was read.
-_heard: ContextVar[Callable[[float], object] | None] = ContextVar("heard", default=None)
+_pass_listener: ContextVar[Callable[[float], object] | None] = ContextVar("heard", default=None)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 # Reads the rows from a first one up to another from opened files.
@@ -46,11 +46,11 @@ Reader: TypeAlias = tuple[ReadRows, list[FileIO]]
 @contextmanager
 def heard_by(function: Callable[[float], object]) -> Iterator[None]:
     """Have a function called with how often the rows were read, from threads that read them."""
-    token = _heard.set(function)
+    token = _pass_listener.set(function)
     try:
         yield
     finally:
-        _heard.reset(token)
+        _pass_listener.reset(token)
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class ArrayFile:
         path = os.fspath(mapped.filename)
         offset = start + array.ctypes.data - begins
         try:
-            stamp = stamp_of(path)
+            stamp = read_stamp(path)
         except FileNotFoundError:  # what is mapped is still there
             return None
         found = cls(path, offset, array.dtype, array.shape, stamp)
-        return found if found.holds(array) else None
+        return found if found.matches(array) else None
 
-    def holds(self, array: AnyArray) -> bool:
+    def matches(self, array: AnyArray) -> bool:
         """Whether the file has numbers of a mapped array: another may have taken its name."""
         with self.open() as file:
             n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _COMPARED)
@@ -104,10 +104,10 @@ class ArrayFile:
         try:
             file = open(self.path, "rb", buffering=0)
         except FileNotFoundError:
-            raise changed_file(self.path, "is gone") from None
-        if stamp_of(file.fileno()) != self.stamp:
+            raise changed_file_error(self.path, "is gone") from None
+        if read_stamp(file.fileno()) != self.stamp:
             file.close()
-            raise changed_file(self.path, "has changed")
+            raise changed_file_error(self.path, "has changed")
         return file
 
     def read(self, file: FileIO, start: int, stop: int) -> AnyArray:
@@ -119,10 +119,10 @@ class ArrayFile:
         while done < len(room):
             count = file.readinto(room[done:])
             if not count:
-                raise changed_file(self.path, "has become shorter")
+                raise changed_file_error(self.path, "has become shorter")
             done += count
-        if stamp_of(file.fileno()) != self.stamp:  # somebody wrote into it meanwhile
-            raise changed_file(self.path, "has changed")
+        if read_stamp(file.fileno()) != self.stamp:  # somebody wrote into it meanwhile
+            raise changed_file_error(self.path, "has changed")
         return rows
 
 
@@ -226,7 +226,7 @@ class FileShard(Shard):
         rows = read(first, last + 1)
         if last - first >= stop - start:
             rows = rows[self.source.numbers(self.first + np.arange(start, stop)) - first]
-        self.source.note(stop - start)
+        self.source.count_read(stop - start)
         return rows.astype(self.source.dtype, copy=False)
 
     def take(self, places: IntArray) -> RowMatrix:
@@ -271,7 +271,7 @@ class FileSource(ShardedSource):
         self.dtype, self.n_jobs = file.dtype, n_jobs
         self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
         self.most_sampled = max(1024, int(cache_size / (2 * file.row_bytes + _BESIDE)))
-        self.rows_read, self._tell = 0, _heard.get()
+        self.rows_read, self._listener = 0, _pass_listener.get()
         # How many rows there are before each of those that are left out.
         self._before = np.empty(0, dtype=np.intp)
         n = self.shape[0]
@@ -286,11 +286,11 @@ class FileSource(ShardedSource):
         pairs = [(ends[k], ends[k + 1]) for k in range(n_shards) if ends[k] < ends[k + 1]]
         self.shards = [FileShard(self, b - a, a, weight) for a, b in pairs]
 
-    def note(self, n_rows: int) -> None:
+    def count_read(self, n_rows: int) -> None:
         """Note that so many rows were read."""
         self.rows_read += n_rows
-        if self._tell is not None:
-            self._tell(self.rows_read / self.n)
+        if self._listener is not None:
+            self._listener(self.rows_read / self.n)
 
     def spent(self) -> dict[str, float]:
         return {"rows_read": self.rows_read}

@@ -15,13 +15,13 @@ from ..kernels.rows import is_sparse
 Stamp = tuple[int, int, int, int]
 
 
-def stamp_of(file: str | int) -> Stamp:
+def read_stamp(file: str | int) -> Stamp:
     """Identities of files, to notice when somebody writes into one or replaces it."""
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def files_behind(*values: object) -> Iterator[str]:
+def find_mapped_files(*values: object) -> Iterator[str]:
     """Files of the arrays, or sparse matrices, that are mapped from one to be read.
 
     Whoever maps a file to write to it knows what is written.
@@ -46,7 +46,7 @@ def _arrays_of(value: object) -> tuple[object, ...]:
 
 def held(X: RowMatrix) -> RowMatrix:
     """Rows in memory: mapped ones are copied, all others are as they are."""
-    if not any(files_behind(X)):
+    if not any(find_mapped_files(X)):
         return X
     return X.copy() if is_sparse(X) else np.array(X)
 
@@ -59,7 +59,7 @@ class MappedFiles:
 
     def __init__(self, *values: object) -> None:
         self._before: dict[str, Stamp | None] = {
-            file: _stamp_if_any(file) for file in files_behind(*values)
+            file: _stamp_if_any(file) for file in find_mapped_files(*values)
         }
 
     def __bool__(self) -> bool:
@@ -77,7 +77,7 @@ class MappedFiles:
         """Refuse what was computed from rows of which some are of another version."""
         file = self.written()
         if file is not None:
-            raise changed_file(file, "has changed")
+            raise changed_file_error(file, "has changed")
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -88,18 +88,18 @@ class MappedFiles:
             file = self.written()
             if file is None:
                 raise
-            raise changed_file(file, "has changed") from error
+            raise changed_file_error(file, "has changed") from error
         self.check()
 
 
 def _stamp_if_any(file: str) -> Stamp | None:
     try:
-        return stamp_of(file)
+        return read_stamp(file)
     except OSError:
         return None
 
 
-def changed_file(file: str, what: str) -> OSError:
+def changed_file_error(file: str, what: str) -> OSError:
     """Say that rows of a file are no longer as they were at first."""
     return OSError(
         f"{file} {what} while its rows were used; run this again when nothing writes to it."

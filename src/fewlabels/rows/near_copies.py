@@ -47,7 +47,7 @@ def near_copies(X: RowMatrix, known: BoolArray | None = None) -> Groups | None:
     distance = np.maximum(distance, _ROUNDING * np.median(distance))
     gap = distance[:, 1:] / distance[:, :-1]
     size = np.where(gap.max(axis=1) >= _GAP, gap.argmax(axis=1) + 1, 0)
-    first = _first_of_closed(place, size)
+    first = _find_closed_groups(place, size)
     grouped = first >= 0
     counted = grouped[copies.of] if known is None else grouped[copies.of][known]
     if len(np.unique(first[grouped])) < _FEWEST or np.mean(counted) < _SHARE:
@@ -55,7 +55,7 @@ def near_copies(X: RowMatrix, known: BoolArray | None = None) -> Groups | None:
     return np.where(grouped, first, np.arange(n))[copies.of]
 
 
-def _first_of_closed(place: IntArray, size: IntArray) -> IntArray:
+def _find_closed_groups(place: IntArray, size: IntArray) -> IntArray:
     """Return the first row of the group of each row, -1 where neighbours have others."""
     inside = np.arange(place.shape[1]) < size[:, None]
     rows = np.arange(len(place))

@@ -91,13 +91,13 @@ def gamma_of_reach(rows: RowMatrix, far: BoolArray, share: float) -> float:
     rows are, gamma is not so small that those trained on become one point.
     """
     rows = centered(rows, center_of(rows))
-    squared = _to_neighbor(rows, np.flatnonzero(~far), 1) ** 2
+    squared = _distance_to_neighbor(rows, np.flatnonzero(~far), 1) ** 2
     edge = float(np.quantile(squared, 1.0 - share))
     if not edge > 0.0:
         return np.inf
     core = rows[~far]
     spread = 2.0 * total_variance(core)
-    return max(_within(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
+    return max(_reach_limit(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
 
 
 def lost_share(rows: RowMatrix, core: RowMatrix, gamma: float) -> float:
@@ -107,10 +107,10 @@ def lost_share(rows: RowMatrix, core: RowMatrix, gamma: float) -> float:
     center = center_of(core)
     core, rows = centered(core, center), centered(rows, center)
     nearest = NearestNeighbors(n_neighbors=1).fit(core).kneighbors(rows)[0][:, 0]
-    return float(np.mean(gamma * nearest**2 > _within(core.shape[0])))
+    return float(np.mean(gamma * nearest**2 > _reach_limit(core.shape[0])))
 
 
-def _within(n: int) -> float:
+def _reach_limit(n: int) -> float:
     """Gamma times squared distance to one of n rows, at the edge of the reach."""
     return max(1.0, float(-np.log(_LOST * n)))
 
@@ -138,13 +138,13 @@ def neighbor_distances(X: RowMatrix) -> FloatArray:
     rank = rank_of_neighbor(n)
     if n > _REFERENCES:
         rank = max(1, round(rank * _REFERENCES / n))
-    found = _to_neighbor(X, np.arange(n), rank)
+    found = _distance_to_neighbor(X, np.arange(n), rank)
     squares = X * X if isinstance(X, np.ndarray) else X.multiply(X)
     largest = float(np.sqrt(np.asarray(squares.sum(axis=1)).max()))
     return np.where(found <= ROUNDING * largest, 0.0, found)
 
 
-def _to_neighbor(X: RowMatrix, among: IntArray, rank: int) -> FloatArray:
+def _distance_to_neighbor(X: RowMatrix, among: IntArray, rank: int) -> FloatArray:
     """Distance of every row to its ``rank``-th neighbour, itself aside, of some, or a sample."""
     if len(among) > _REFERENCES:
         draw = np.random.default_rng(0).choice(len(among), _REFERENCES, replace=False)

@@ -72,14 +72,14 @@ def repeated_rows(X: RowMatrix, y: IntArray | None = None) -> Groups | None:
     """
     if X.shape[0] < 2 * _FEWEST or X.shape[1] == 0:
         return None
-    X = _without_gaps(X)
+    X = _fill_missing(X)
     copies = Copies.among(X, row_keys(X))
     counts = np.bincount(copies.of)
     if _are_copies(X, copies, counts, None if y is None else y >= 0):
         return copies.of
     if sp.issparse(X) or len(X) > _MOST_ROWS:
         return None
-    groups = _static_columns(X)
+    groups = _group_by_static_columns(X)
     if groups is None:
         return None
     if _share_of_repeated(groups, copies.of) >= _WHOLE:
@@ -127,7 +127,7 @@ def _share_of_repeated(groups: Groups, others: Groups) -> float:
     return float(np.mean(apart[np.bincount(groups) > 1] == 0))
 
 
-def _without_gaps(X: RowMatrix) -> RowMatrix:
+def _fill_missing(X: RowMatrix) -> RowMatrix:
     X = canonical(X) if sp.issparse(X) else np.asarray(X)
     values = X if isinstance(X, np.ndarray) else X.data
     if values.dtype.kind != "f" or not np.isnan(np.sum(values)):
@@ -149,38 +149,38 @@ def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray
     if known is not None and known.any() and not known.all():
         of_known = np.bincount(copies.of[known])
         every.append(of_known[of_known > 0])
-    return any(map(_is_no_mixture, every)) and not _is_complete_design(rows)
+    return any(map(_repeats_beyond_chance, every)) and not _is_complete_design(rows)
 
 
 # -- multiplicities ------------------------------------------------------------------------------
 
 
-def _is_no_mixture(counts: IntArray) -> bool:
+def _repeats_beyond_chance(counts: IntArray) -> bool:
     """Whether independent draws can't give rows so often; ``counts`` are of the distinct rows."""
     n_repeated, most = int(np.sum(counts > 1)), int(counts.max())
     if n_repeated < _FEWEST or most > _MOST_COPIES:
         return False
     k = np.arange(1, 2 * most + 10)
-    seen = np.bincount(counts, minlength=len(k) + 1)[1 : len(k) + 1].astype(float)
+    observed = np.bincount(counts, minlength=len(k) + 1)[1 : len(k) + 1].astype(float)
     means = np.geomspace(0.02, 1.2 * most + 1.0, _MEANS)
     log_p = k * np.log(means[:, None]) - means[:, None] - gammaln(k + 1.0)
     p = np.exp(log_p - np.log(-np.expm1(-means))[:, None])
     weight = np.full(_MEANS, 1.0 / _MEANS)
     for _ in range(_STEPS):
         mixed = weight @ p
-        weight *= p @ (seen / np.maximum(mixed, 1e-300)) / seen.sum()
+        weight *= p @ (observed / np.maximum(mixed, 1e-300)) / observed.sum()
     expected = np.maximum(weight @ p, 1e-12)
-    deviance = _deviance(seen[None], expected)[0]
+    deviance = _poisson_deviance(observed[None], expected)[0]
     if deviance < _DEVIANCE * n_repeated:
         return False
     rng = np.random.default_rng(0)
-    drawn = rng.multinomial(int(seen.sum()), expected / expected.sum(), size=_TABLES)
-    return bool(deviance > _deviance(drawn.astype(float), expected).max())
+    simulated = rng.multinomial(int(observed.sum()), expected / expected.sum(), size=_TABLES)
+    return bool(deviance > _poisson_deviance(simulated.astype(float), expected).max())
 
 
-def _deviance(seen: FloatArray, expected: FloatArray) -> FloatArray:
-    share = seen / seen.sum(axis=1, keepdims=True)
-    terms = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / expected), 0.0)
+def _poisson_deviance(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    share = observed / observed.sum(axis=1, keepdims=True)
+    terms = np.where(observed > 0, observed * np.log(np.maximum(share, 1e-300) / expected), 0.0)
     return 2.0 * terms.sum(axis=1)
 
 
@@ -191,7 +191,7 @@ def _is_complete_design(rows: RowMatrix) -> bool:
     """
     if sp.issparse(rows):
         return False
-    rows, levels, k = rows[:, _varying(rows)], 1, 0
+    rows, levels, k = rows[:, _find_varying_columns(rows)], 1, 0
     marks = rows > rows.min(axis=0)
     while k < rows.shape[1] and levels <= len(rows):
         sizes = np.cumsum(marks[:, k:], axis=1)
@@ -215,9 +215,9 @@ def _are_binary(columns: FloatArray) -> bool:
 
 def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
     """Whether rows that agree in half of the columns agree in all of them, against chance."""
-    varying = _varying(rows)
+    varying = _find_varying_columns(rows)
     if not sp.issparse(rows) and len(varying) <= _COLUMNS:
-        varying = _of_own_order(rows, varying)
+        varying = _drop_rescaled_columns(rows, varying)
     if len(varying) < 2:
         return False
     rng = np.random.default_rng(0)
@@ -233,17 +233,17 @@ def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
     return bool(np.mean(votes) >= _MOST_HALVES)
 
 
-def _of_own_order(rows: FloatArray, columns: IntArray) -> IntArray:
+def _drop_rescaled_columns(rows: FloatArray, columns: IntArray) -> IntArray:
     """Columns that aren't another one in other units, which has the same order of rows."""
-    seen: set[bytes] = set()
+    observed: set[bytes] = set()
     for column in columns:
         values, place = np.unique(rows[:, column], return_inverse=True)
         orders = {
             place.astype(np.int32).tobytes(),
             (len(values) - 1 - place).astype(np.int32).tobytes(),
         }
-        if seen.isdisjoint(orders):
-            seen |= orders
+        if observed.isdisjoint(orders):
+            observed |= orders
         else:
             columns = columns[columns != column]
     return columns
@@ -263,7 +263,7 @@ def _tie_probability(counts: IntArray) -> float:
     return float(np.sum(counts * (counts - 1.0)) / max(n * (n - 1.0), 1.0))
 
 
-def _varying(rows: RowMatrix) -> IntArray:
+def _find_varying_columns(rows: RowMatrix) -> IntArray:
     low, high = rows.min(axis=0), rows.max(axis=0)
     if sp.issparse(rows):
         low, high = low.toarray(), high.toarray()
@@ -281,10 +281,12 @@ class _Column(NamedTuple):
     is_fine: bool  # has many values, on no grid, some of which repeat
 
 
-def _static_columns(X: FloatArray) -> Groups | None:
+def _group_by_static_columns(X: FloatArray) -> Groups | None:
     """Groups of rows with the same value of a fine-grained column and of those that go with it."""
-    varying = _varying(X)
-    columns = [_column(X[:, j]) for j in varying[:: max(1, len(varying) // _COLUMNS)][:_COLUMNS]]
+    varying = _find_varying_columns(X)
+    columns = [
+        _describe_column(X[:, j]) for j in varying[:: max(1, len(varying) // _COLUMNS)][:_COLUMNS]
+    ]
     best, found = _EVIDENCE + 2.0 * np.log(max(1, len(columns))), None
     for k, fine in enumerate(columns):
         if not fine.is_fine:
@@ -292,7 +294,7 @@ def _static_columns(X: FloatArray) -> Groups | None:
         others = [one for j, one in enumerate(columns) if j != k and _is_static(fine, one)]
         if not others:
             continue
-        joint = _joint([one.place for one in others])
+        joint = _number_combinations([one.place for one in others])
         share = _static_share(fine, joint)
         chance = max(_tie_probability(np.bincount(joint)), 0.5 / len(joint))
         if share < _STATIC or chance > _BY_CHANCE:
@@ -302,11 +304,11 @@ def _static_columns(X: FloatArray) -> Groups | None:
             * rel_entr([share, 1.0 - share], [chance, 1.0 - chance]).sum()
         )
         if evidence > best:
-            best, found = evidence, _joint([fine.place, joint])
+            best, found = evidence, _number_combinations([fine.place, joint])
     return found
 
 
-def _column(values: FloatArray) -> _Column:
+def _describe_column(values: FloatArray) -> _Column:
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts > 1
     enough = len(distinct) >= max(_VALUES, _VALUES_SHARE * len(values))
@@ -340,7 +342,7 @@ def _ends(fine: _Column, place: IntArray) -> tuple[IntArray, IntArray]:
     return np.minimum.reduceat(value, first), np.maximum.reduceat(value, first)
 
 
-def _joint(places: list[IntArray]) -> Groups:
+def _number_combinations(places: list[IntArray]) -> Groups:
     """Numbers of the combinations of values."""
     found = places[0]
     for place in places[1:]:

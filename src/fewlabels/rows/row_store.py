@@ -104,7 +104,7 @@ class HeldRows:
         return self._values.get(name)
 
     def __setitem__(self, name: str, value: npt.ArrayLike) -> None:
-        self._values[name] = _one_each(name, value, self.n_places)
+        self._values[name] = _check_length(name, value, self.n_places)
 
     @property
     def X(self) -> RowMatrix:
@@ -123,7 +123,7 @@ class HeldRows:
         return np.flatnonzero(self.alive)
 
     @property
-    def are_all_there(self) -> bool:
+    def has_all_rows(self) -> bool:
         """Whether there is a row at every place."""
         return self._n_alive == self.n_places
 
@@ -154,7 +154,7 @@ class HeldRows:
             raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
         n, b = self.n_places, X.shape[0]
         joined = {
-            name: _one_each(name, np.concatenate([held, np.asarray(values[name])]), n + b)
+            name: _check_length(name, np.concatenate([held, np.asarray(values[name])]), n + b)
             for name, held in self._values.items()
         }
         alive, more = np.concatenate([self.alive, np.ones(b, bool)]), self._more
@@ -206,7 +206,7 @@ class HeldRows:
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
-    def viewed(self, **values: npt.ArrayLike) -> HeldRows:
+    def with_values(self, **values: npt.ArrayLike) -> HeldRows:
         """The same rows with other numbers next to them."""
         other = self.copy()
         other._values = {name: np.asarray(value) for name, value in values.items()}
@@ -215,7 +215,7 @@ class HeldRows:
     def state(self) -> dict[str, RowMatrix]:
         """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
         kept = self.places
-        everything = self.are_all_there
+        everything = self.has_all_rows
         state = {"X": self.X if everything else self.X[kept]}
         for name, value in self._values.items():
             state[name] = value if everything else value[kept]
@@ -258,7 +258,7 @@ class AnomalyMarks:
         if self.rows.get("anomaly") is None:
             return {"key": key}
         anomaly = np.zeros(len(key), bool) if anomaly is None else np.asarray(anomaly, dtype=bool)
-        key = np.where(anomaly, _other(key), key)
+        key = np.where(anomaly, _anomaly_key(key), key)
         return {"key": key, "anomaly": anomaly, "followed": anomaly}
 
     def at(self, places: IntArray) -> dict[str, AnyArray]:
@@ -296,12 +296,12 @@ class AnomalyMarks:
             key = rows["key"].copy()
             there = np.flatnonzero(turned)
             known = row_keys(rows.rows(there))
-            key[there] = np.where(marks[there], _other(known), known)
+            key[there] = np.where(marks[there], _anomaly_key(known), known)
             rows["key"] = key
         rows["followed"] = np.array(marks)
 
 
-def _other(key: FloatArray) -> FloatArray:
+def _anomaly_key(key: FloatArray) -> FloatArray:
     """A number that differs from the key, for each key."""
     return np.where(np.abs(key) < 1.0, key + 2.0, 2.0 * key)
 
@@ -344,7 +344,7 @@ class SavedStream(PlainState):
         alive, rows = self.rows.alive, self.rows.state()
         a, multiplier = self._start
         if self.on_path is not None:
-            # In the machine's own variables; leaving rows are gone, and a path makes good for it.
+            # In the model's own variables; leaving rows are gone, and a path makes good for it.
             _, result = self.solution()
             a = self.rows.spread(self.on_path, result.a)[alive]
             multiplier = result.multiplier
@@ -414,7 +414,7 @@ def weight_in_training(rows: Mapping[str, RowMatrix]) -> FloatArray:
     return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
 
 
-def _one_each(name: str, value: npt.ArrayLike, n_places: int) -> AnyArray:
+def _check_length(name: str, value: npt.ArrayLike, n_places: int) -> AnyArray:
     value = np.asarray(value)
     if value.shape != (n_places,):
         raise ValueError(

@@ -111,7 +111,7 @@ class Moments:
 
     @classmethod
     def _of_piece(cls, shard: Shard, where: slice, rows: RowMatrix) -> Moments:
-        largest = refuse_no_numbers(rows, lambda row: shard.number(where.start + row))
+        largest = check_finite(rows, lambda row: shard.number(where.start + row))
         weight = np.ones(rows.shape[0]) if shard.weight is None else shard.weight[where]
         if not np.all(weight > 0):
             rows, weight = rows[weight > 0], weight[weight > 0]
@@ -140,9 +140,9 @@ class Moments:
     @classmethod
     def combined(cls, parts: Iterable[Moments | None]) -> Moments:
         """Of the rows of all parts."""
-        return reduce(cls._and, [part for part in parts if part is not None])
+        return reduce(cls._merged_with, [part for part in parts if part is not None])
 
-    def _and(self, other: Moments) -> Moments:
+    def _merged_with(self, other: Moments) -> Moments:
         weight, n = self.weight + other.weight, self.n + other.n
         share = other.weight / weight if weight else 0.0
         apart = other.mean - self.mean
@@ -197,7 +197,7 @@ def stacked(arrays: Sequence[RowMatrix]) -> RowMatrix:
     return np.concatenate(arrays)
 
 
-def refuse_no_numbers(rows: RowMatrix, number: Callable[[int], int]) -> float:
+def check_finite(rows: RowMatrix, number: Callable[[int], int]) -> float:
     """Refuse rows with entries that are missing, or too large; a function gives their numbers."""
     entries = rows if isinstance(rows, np.ndarray) else rows.data
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))

@@ -28,7 +28,7 @@ from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
 from .device import ArrayBackend
-from .shards import Moments, Shard, Taken, refuse_no_numbers, sampled, stacked, weights_of
+from .shards import Moments, Shard, Taken, check_finite, sampled, stacked, weights_of
 from .spec import HistoryCallback, ProblemSpec, Solved, solve_sharded
 
 Answer = TypeVar("Answer")
@@ -49,7 +49,7 @@ class HeldOut(NamedTuple):
     weight: FloatArray
 
 
-class Stated(ABC):
+class BoundProblem(ABC):
     """The problem of a model over the rows of a source; ``shift`` is taken from them."""
 
     shift: FloatArray | None
@@ -132,7 +132,7 @@ class RowSource(ABC):
         """Refuse rows that a kernel has no digits for; its ``width`` only if asked."""
 
     @abstractmethod
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> Stated:
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> BoundProblem:
         """The problem that a ``Formulation`` states over the rows that count."""
 
     @abstractmethod
@@ -289,8 +289,8 @@ class ShardedSource(RowSource):
         if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
             check_width(kernel, self.sample(_SAMPLED))
 
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedOverShards:
-        return StatedOverShards(self, kernel, formulation)
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> ProblemOverShards:
+        return ProblemOverShards(self, kernel, formulation)
 
     @property
     def indices(self) -> IntArray:
@@ -319,13 +319,13 @@ class ShardedSource(RowSource):
     def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
         numbers = np.flatnonzero(mask)
         rows = self.take(numbers)
-        refuse_no_numbers(rows, numbers.__getitem__)
+        check_finite(rows, numbers.__getitem__)
         self.leave_out(mask)
         self._moments = None
         return self, (rows, {})
 
 
-class StatedOverShards(Stated):
+class ProblemOverShards(BoundProblem):
     """The problem of a model over rows in shards."""
 
     def __init__(self, source: ShardedSource, kernel: Kernel, formulation: Formulation) -> None:
@@ -342,7 +342,7 @@ class StatedOverShards(Stated):
 
     def sample(self) -> tuple[GramOperator, float]:
         source = self.source
-        gram = self.spec.gram(source.take(spread_over(source.n)))
+        gram = self.spec.gram(source.take(choose_evenly(source.n)))
         ridge = self.formulation.ridge({"weight": np.array([source.mass / source.n_counting])})
         return gram, float(np.mean(ridge))
 
@@ -373,6 +373,6 @@ def _digits_left(kernel: MappedKernel, norm: float, X: RowMatrix) -> bool:
     return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
 
 
-def spread_over(n: int) -> IntArray:
+def choose_evenly(n: int) -> IntArray:
     """Numbers of a few of n rows, from the first to the last."""
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))

@@ -91,7 +91,7 @@ def check_rows(estimator: KernelEstimator, X: MatrixLike, *, reset: bool) -> Row
                 f"{type(estimator).__name__} takes NumPy rows here, not rows of {backend}; "
                 "convert them to NumPy arrays."
             )
-        _refuse_what_is_no_number(X)
+        _refuse_non_numbers(X)
         try:
             with np.errstate(invalid="ignore"):  # a sum of inf and -inf; both are refused
                 rows = validated_rows(
@@ -181,7 +181,7 @@ def _largest(numbers: AnyArray) -> float:
     return float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
-def _refuse_what_is_no_number(X: MatrixLike) -> None:
+def _refuse_non_numbers(X: MatrixLike) -> None:
     """Equal names, and dates, which would become numbers in silence."""
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
     if len(set(names)) < len(names):

@@ -35,40 +35,40 @@ def anneal(
 
     ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for none.
     """
-    steps, machine = Steps(settings.engine), data.machine
+    steps, class_objective = Steps(settings.engine), data.class_objective
 
     def problem_at(level: float, target: float | None) -> MakeStep:
-        at_level = replace(machine, C_star=level)
+        at_level = replace(class_objective, C_star=level)
         return lambda sign: at_level.step(data.gram, data.label, data.weight, sign, target)
 
     def signs(result: Result) -> FloatArray:
         return np.where(data.decision(result) >= 0, 1.0, -1.0)
 
-    annealing = settings.annealing and signs_before is None and machine.C_star > 0.0
-    result = _labelled_alone(data, steps, problem_at, annealing)
+    annealing = settings.annealing and signs_before is None and class_objective.C_star > 0.0
+    result = _fit_labelled(data, steps, problem_at, annealing)
     sign = signs(result)
     objectives = [data.objective(result)]
-    C_star = machine.C_star
+    C_star = class_objective.C_star
     levels = annealing_levels(C_star) if annealing else [C_star]
     if signs_before is not None:
         sign = np.where(signs_before != 0, signs_before, sign)
     before = 0.0
-    for level in levels if len(data.unlabeled) and machine.C_star > 0.0 else ():
+    for level in levels if len(data.unlabeled) and class_objective.C_star > 0.0 else ():
         if not result.converged:
             break
         is_last = level == levels[-1]
         full = is_last or data.target is None
         make_step = problem_at(level, data.target if full else _scaled_target(data, result))
         tol = settings.engine.tol * (1.0 if is_last else _LOOSER)
-        at_level = replace(machine, C_star=level)
-        foreseen = _foreseen(data, result, sign, before, level)
+        at_level = replace(class_objective, C_star=level)
+        extrapolated = _extrapolate(data, result, sign, before, level)
         result, sign, objectives = solve_cccp(
             make_step,
             sign,
             signs,
             partial(steps.solve, tol=tol),
-            partial(data.objective, machine=at_level),
-            start=partial(_continued, result=foreseen),
+            partial(data.objective, class_objective=at_level),
+            start=partial(_continue_from, result=extrapolated),
         )
         before = level
     return solution_of(data, result, sign, objectives)
@@ -84,12 +84,12 @@ def solution_of(
         f=f,
         sign=sign,
         objective=data.objective(result),
-        violation=data.machine.violation(data.label, data.weight, a, f, data.target),
+        violation=data.class_objective.violation(data.label, data.weight, a, f, data.target),
         objectives=objectives,
     )
 
 
-def _labelled_alone(
+def _fit_labelled(
     data: S3VMData,
     steps: Steps,
     problem_at: Callable[[float, float | None], MakeStep],
@@ -102,7 +102,7 @@ def _labelled_alone(
         if not result.converged:
             break
         problem = problem_at(0.0, _scaled_target(data, result))(signs)
-        result = steps.solve(problem, _continued(problem, result))
+        result = steps.solve(problem, _continue_from(problem, result))
     return result
 
 
@@ -116,14 +116,14 @@ def _scaled_target(data: S3VMData, result: Result) -> float:
     return data.target * min(1.0, float(large))
 
 
-def _continued(problem: DualProblem, result: Result) -> Result:
+def _continue_from(problem: DualProblem, result: Result) -> Result:
     """A start for another problem from the solution of the one before."""
     start = warm_start(problem, result.a, result.gradient)
     start.history, start.n_iter = result.history, result.n_iter
     return start
 
 
-def _foreseen(
+def _extrapolate(
     data: S3VMData, result: Result, sign: FloatArray, before: float, level: float
 ) -> Result:
     """The solution at the cost ``level`` of unlabelled rows, at a guess from that at ``before``.

@@ -57,7 +57,7 @@ def train(
     return anneal(data, settings, signs_before)
 
 
-def unproven(found: S3VMSolution) -> str | None:
+def describe_unproven(found: S3VMSolution) -> str | None:
     """What to tell when a search ended without a proof; None where there is nothing to tell."""
     status = found.result.status
     if not found.n_nodes or status not in _ADVICE:
@@ -71,7 +71,7 @@ def unproven(found: S3VMSolution) -> str | None:
     )
 
 
-def stopped_early(searches: list[Search], n_rows: int) -> str | None:
+def describe_early_stops(searches: list[Search], n_rows: int) -> str | None:
     """What to tell of searches around new rows that stopped early; None without any."""
     stopped = [search for search in searches if search.status is not Status.CONVERGED]
     if not stopped:
@@ -98,12 +98,12 @@ def solve_global(data: S3VMData, settings: S3VMSettings) -> S3VMSolution:
     found = anneal(data, settings)
     if not found.result.converged:
         return replace(found, lower_bound=0.0)
-    if not data.machine.C_star:  # the problem is convex
+    if not data.class_objective.C_star:  # the problem is convex
         return replace(found, lower_bound=found.objective)
     n, history = len(data.label), found.result.history
     gram = data.gram.refined() or data.gram
     relaxation = SignRelaxation(
-        gram, data.label, data.machine.cost(data.label, data.weight), data.target
+        gram, data.label, data.class_objective.cost(data.label, data.weight), data.target
     )
     sign, a, gradient = _start(data, found, gram)
     with one_blas_thread():
@@ -125,7 +125,7 @@ def solve_global(data: S3VMData, settings: S3VMSettings) -> S3VMSolution:
     history = history + [
         {"round": k, **entry} for k, entry in enumerate(search.history, start=len(history) + 1)
     ]
-    problem = data.machine.step(gram, data.label, data.weight, best.sign, data.target)
+    problem = data.class_objective.step(gram, data.label, data.weight, best.sign, data.target)
     status = search.status
     if status is Status.CONVERGED and search.gap > PROVEN * abs(search.value):
         status = Status.STALLED
@@ -170,7 +170,7 @@ def _reporter(callback: HistoryCallback | None, before: int) -> HistoryCallback 
 
 def search_near_last(
     gram: GramOperator,
-    machine: SemiSupervised,
+    class_objective: SemiSupervised,
     label: FloatArray,
     weight: FloatArray,
     at: PathSolution,
@@ -184,7 +184,7 @@ def search_near_last(
     free = np.flatnonzero(label == 0)
     sign = np.where(label != 0, label, np.where(at.f >= 0, 1.0, -1.0))
     a, gradient = at.a, at.f + at.multiplier
-    target = machine.target(label, weight) if len(free) else None
+    target = class_objective.target(label, weight) if len(free) else None
     near = _nearest(gram, free, len(label) - 1, n_neighbors)
     if target is not None:
         gram = BorderedGram.mean_of(gram, free)
@@ -193,7 +193,7 @@ def search_near_last(
     side[near] = 0.0
     with one_blas_thread():
         relaxation = SignRelaxation(
-            gram, side, machine.cost(label, weight), target, start=(a, gradient)
+            gram, side, class_objective.cost(label, weight), target, start=(a, gradient)
         )
         search = branch_and_bound(
             relaxation,

@@ -79,7 +79,7 @@ class Calibrator:
     def _curves(self) -> LeftOutCurves:
         model = self.estimator
         return LeftOutCurves(
-            self._of_fold,
+            self._make_estimator,
             len(model.classes_),
             self.deadline,
             self.columns,
@@ -87,7 +87,7 @@ class Calibrator:
             labels_alone=model.C_star == 0 and model.balance is False,
         )
 
-    def _of_fold(self, numbers: AnyArray) -> BaseEstimator:
+    def _make_estimator(self, numbers: AnyArray) -> BaseEstimator:
         """An S3VM to fit to some rows, whose classes are ``numbers``."""
         model = self.estimator
         settings: dict[str, object] = {"solver": "auto", "unlabeled": None, "verbose": False}

@@ -22,7 +22,7 @@ from ..rows.shards import stacked
 from ..rows.source import RowSource, ShardedSource
 from .class_path import History
 from .data import S3VMData, S3VMSolution
-from .stream import S3VMStream, numbered
+from .stream import S3VMStream, number_entries
 
 # Steps, history, and whether it converged.
 SolverRun: TypeAlias = tuple[int, History, bool]
@@ -42,7 +42,7 @@ class Certifier:
     tol: float = 1e-3
     n_jobs: int | None = None
 
-    def moved(self, decision: FloatArray, sign: float = 1.0) -> FloatArray:
+    def with_offset(self, decision: FloatArray, sign: float = 1.0) -> FloatArray:
         """Values of f of all functions, the last dimension, with (or, by sign, without) offset."""
         return decision if self.offset is None else decision + sign * self.offset
 
@@ -97,7 +97,7 @@ class Certifier:
 
     # -- batch training -------------------------------------------------------------------------
 
-    def trained(
+    def describe_training(
         self,
         found: list[S3VMSolution],
         data: list[S3VMData],
@@ -107,14 +107,14 @@ class Certifier:
     ) -> Solution:
         """The ``Solution`` of batch trainings on a ``RowSource``."""
         if isinstance(rows, ShardedSource):
-            return self._trained_on_shards(found, data, rows, label, shift)
+            return self._describe_training_on_shards(found, data, rows, label, shift)
         assert isinstance(rows, MemorySource)
         coefs = [one.coefficients(each.result.a) for one, each in zip(data, found, strict=True)]
         biases = [-float(one.result.multiplier) for one in found]
-        gram, run = data[0].gram, run_of(found)
+        gram, run = data[0].gram, combine_runs(found)
         return self.solution(gram, rows.X, coefs, biases, rows.indices, label, run, shift)
 
-    def _trained_on_shards(
+    def _describe_training_on_shards(
         self,
         found: list[S3VMSolution],
         data: list[S3VMData],
@@ -141,7 +141,7 @@ class Certifier:
             coefs = np.column_stack([coefs, [result.a[-1] for result in results]])
             numbers, label = np.append(ids, -1), np.append(label, 0)
         biases = [-float(result.multiplier) for result in results]
-        gram, run = LinearGram(centered(X, shift)), run_of(found)
+        gram, run = LinearGram(centered(X, shift)), combine_runs(found)
         return self.solution(gram, X, list(coefs), biases, numbers, label, run, shift)
 
     def certificate_of(
@@ -153,7 +153,7 @@ class Certifier:
     ) -> Certificate:
         """Its ``Certificate``; ``label`` are the labels of all rows."""
         decision = np.empty((len(label), len(found)))
-        decision[rows.indices] = self.moved(np.column_stack([one.f for one in found]))
+        decision[rows.indices] = self.with_offset(np.column_stack([one.f for one in found]))
         if rows.kept is not None:
             assert isinstance(rows, MemorySource)
             out = np.setdiff1d(np.arange(len(label)), rows.kept)
@@ -166,18 +166,18 @@ class Certifier:
 
     def current_solution(self, stream: S3VMStream) -> Solution:
         """The ``Solution`` where the paths of a stream stand."""
-        known = np.concatenate([stream.places, stream.leaving])
-        stands = [path.current_solution().at(known) for path in stream.paths]
-        support = np.flatnonzero(np.any([at.coef for at in stands], axis=0))
+        known = np.concatenate([stream.places, stream.pending_removals])
+        solutions = [path.current_solution().at(known) for path in stream.paths]
+        support = np.flatnonzero(np.any([at.coef for at in solutions], axis=0))
         numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
         of_gram = support if len(support) else np.arange(len(known))
         gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
         converged = stream.done and not stream.lost_to_rounding(self.tol)
-        biases = self.moved(np.array([-float(at.multiplier) for at in stands]))
+        biases = self.with_offset(np.array([-float(at.multiplier) for at in solutions]))
         return self.solution(
             gram,
             stream.rows(known[support]),
-            [at.coef[support] for at in stands],
+            [at.coef[support] for at in solutions],
             biases.tolist(),
             numbers[support],
             stream.label(known[support]),
@@ -189,32 +189,32 @@ class Certifier:
         self, stream: S3VMStream, function: Function | ClassFunctions
     ) -> Certificate:
         """The ``Certificate`` where they stand; ``function`` belongs to the ``Solution``."""
-        stands, places = [path.current_solution() for path in stream.paths], stream.places
-        f = np.column_stack([at.f[places] for at in stands])
+        solutions, places = [path.current_solution() for path in stream.paths], stream.places
+        f = np.column_stack([at.f[places] for at in solutions])
         waiting = np.flatnonzero(np.isnan(f).any(axis=1))
         if len(waiting):
             values = function(stream.rows(places[waiting]), n_jobs=self.n_jobs)
-            values = self.moved(values.reshape(len(waiting), -1), -1.0)
-            for column, at in enumerate(stands):
+            values = self.with_offset(values.reshape(len(waiting), -1), -1.0)
+            for column, at in enumerate(solutions):
                 unknown = np.isnan(f[waiting, column])
                 at.f[places[waiting[unknown]]] = values[unknown, column]
                 f[:, column] = at.f[places]
-        found = [path.certificate(at) for path, at in zip(stream.paths, stands, strict=True)]
+        found = [path.certificate(at) for path, at in zip(stream.paths, solutions, strict=True)]
         objectives, violations = zip(*found, strict=True)
         return self.certificate(
-            objectives, violations, self.moved(f), function, stream.label(places)
+            objectives, violations, self.with_offset(f), function, stream.label(places)
         )
 
     def decisions_at(self, stream: S3VMStream) -> FloatArray:
         """f at the training rows, a column for every function; NaN where a path has yet to go."""
         each = [path.current_solution().f[stream.places] for path in stream.paths]
-        return self.moved(each[0] if len(each) == 1 else np.stack(each, axis=1))
+        return self.with_offset(each[0] if len(each) == 1 else np.stack(each, axis=1))
 
 
-def run_of(found: list[S3VMSolution]) -> SolverRun:
+def combine_runs(found: list[S3VMSolution]) -> SolverRun:
     """Steps, history and whether all converged, of the trainings of every function."""
     results = [one.result for one in found]
     history = results[0].history
     if len(found) > 1:
-        history = numbered(result.history for result in results)
+        history = number_entries(result.history for result in results)
     return sum(r.n_iter for r in results), history, all(r.converged for r in results)

@@ -68,11 +68,12 @@ class ClassPath:
 
     state = property(attrgetter("_now"))
     version = property(attrgetter("_now.version"))  # goes up with every change
-    machine = property(attrgetter("_now.machine"))  # what is minimised
+    class_objective = property(attrgetter("_now.class_objective"))  # what is minimised
     kernel = property(attrgetter("_now.kernel"))
     rows = property(attrgetter("_now.rows"))  # not to be changed
     done = property(attrgetter("_now.done"))  # whether the path has caught up
-    leaving = property(attrgetter("_now.leaving"))  # places of rows on their way out
+    # Places of rows on their way out.
+    pending_removals = property(attrgetter("_now.pending_removals"))
 
     @property
     def has_path(self) -> bool:
@@ -101,7 +102,7 @@ class ClassPath:
     def _value(self) -> float:
         """Value of (1) for a unit of cost; NaN on the way."""
         value, _ = self.certificate(self.current_solution())
-        return value / self.machine.cost(*self.training_labels).sum()
+        return value / self.class_objective.cost(*self.training_labels).sum()
 
     # Of this path and those before; iterations and history of batch trainings too.
 
@@ -139,25 +140,25 @@ class ClassPath:
 
     def certificate(self, solution: PathSolution) -> tuple[float, float]:
         """Value of (1) and the largest violation of its optimality conditions."""
-        places, machine = self.rows.places, self.machine
+        places, class_objective = self.rows.places, self.class_objective
         label, weight = self.training_labels
-        known = np.concatenate([places, self.leaving])
+        known = np.concatenate([places, self.pending_removals])
         norm = float(solution.coef[known] @ (solution.f[known] + solution.multiplier))
         f, free = solution.f[places], np.flatnonzero(label == 0)
         target = self._now.target() if len(free) and both_classes(label) else None
-        worst = machine.violation(label, weight, solution.a[places], f, target)
-        return machine.objective(label, weight, norm, f), worst
+        worst = class_objective.violation(label, weight, solution.a[places], f, target)
+        return class_objective.objective(label, weight, norm, f), worst
 
     def training_data(self, make_gram: Callable[[RowMatrix], GramOperator]) -> S3VMData:
         """The training rows for batch training; ``make_gram`` makes an operator over rows."""
         rows = self._now.kernel_rows(self.rows.places)
-        return S3VMData.over(make_gram(rows), self.machine, *self.training_labels)
+        return S3VMData.over(make_gram(rows), self.class_objective, *self.training_labels)
 
     # -- what changes ---------------------------------------------------------------------------
 
-    def over(self, rows: HeldRows, n_changed: int = 0) -> ClassPath:
+    def with_rows(self, rows: HeldRows, n_changed: int = 0) -> ClassPath:
         """The same path over rows that have changed, to follow them in the place of this one."""
-        return ClassPath(self.options, self._now.over(rows, n_changed))
+        return ClassPath(self.options, self._now.with_rows(rows, n_changed))
 
     def renumbered(self, rows: HeldRows, place: IntArray) -> ClassPath:
         """The same with rows at other places, which ``place`` says, in the place of this one."""
@@ -165,8 +166,8 @@ class ClassPath:
 
     def reprice(self, C: float, C_star: float) -> None:
         """Let costs move steadily to other values."""
-        machine = replace(self.machine, C=float(C), C_star=float(C_star))
-        self._set(machine=machine, stale=self.has_path)
+        class_objective = replace(self.class_objective, C=float(C), C_star=float(C_star))
+        self._set(class_objective=class_objective, stale=self.has_path)
 
     def run(self, max_steps: int | None = None) -> bool:
         """Let the path catch up. Returns whether it has, within ``max_steps``.
@@ -182,7 +183,7 @@ class ClassPath:
             path = self._now.path
             assert path is not None
             done = caught_up(path, self._next, max_steps, self.options.deadline)
-            self._notice()
+            self._sync_membership()
             self._set(done=done)
             if done and np.isnan(self._now.value_rebuilt):
                 self._set(value_rebuilt=self._value())
@@ -196,32 +197,34 @@ class ClassPath:
 
         In blocks labelled rows join before others. Rows join before others leave.
         """
-        self._notice()
+        self._sync_membership()
         now = self._now
-        wanted = now.wanted()
-        differ = np.flatnonzero(wanted != now.followed)
+        target_labels = now.target_labels()
+        differ = np.flatnonzero(target_labels != now.path_labels)
         if not len(differ) and not now.stale:
             return None
         path, on_path = now.path, now.on_path
         assert path is not None
         budget: dict[str, Any] = {"target": now.target(), "max_steps": max_steps}
         if not len(differ):
-            self._set(stale=False, leaving=NONE)
+            self._set(stale=False, pending_removals=NONE)
             return path.move(np.arange(len(on_path)), now.penalties(on_path), **budget)
         budget["block"] = in_blocks = self.options.path_order == "block"
-        new = differ[now.followed[differ] == ABSENT]
+        new = differ[now.path_labels[differ] == ABSENT]
         if len(new):
             if in_blocks:
-                new, budget["block"] = self._in_blocks(new, wanted[new] != 0)
-            self._set(joining=new, followed=now.following(new, wanted[new]))
+                new, budget["block"] = self._in_blocks(new, target_labels[new] != 0)
+            self._set(pending_adds=new, path_labels=now.with_path_labels(new, target_labels[new]))
             return path.add(now.kernel_rows(new), now.penalties(new), **budget)
         where = np.full(now.rows.n_places, -1)
         where[on_path] = np.arange(len(on_path))
-        gone = differ[wanted[differ] == ABSENT]
+        gone = differ[target_labels[differ] == ABSENT]
         if len(gone):
-            self._set(leaving=gone, followed=now.following(gone, ABSENT))
+            self._set(pending_removals=gone, path_labels=now.with_path_labels(gone, ABSENT))
             return path.remove(where[gone], **budget)
-        self._set(leaving=NONE, followed=now.following(differ, wanted[differ]))
+        self._set(
+            pending_removals=NONE, path_labels=now.with_path_labels(differ, target_labels[differ])
+        )
         return path.change(where[differ], now.penalties(differ), **budget)
 
     def _in_blocks(
@@ -238,7 +241,7 @@ class ClassPath:
             return known, True
         return np.concatenate([known, others]), [len(known), len(others)]
 
-    def _notice(self) -> None:
+    def _sync_membership(self) -> None:
         """See which rows that join or leave have done so, the first ones of several.
 
         Where they are many, or ``balance_update="paper"``, some do so later.
@@ -247,16 +250,18 @@ class ClassPath:
         assert path is not None
         if len(path) == len(now.on_path):
             return
-        if len(now.joining):
+        if len(now.pending_adds):
             joined = len(path) - len(now.on_path)
-            on_path = np.append(now.on_path, now.joining[:joined])
-            self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
+            on_path = np.append(now.on_path, now.pending_adds[:joined])
+            self._set(
+                on_path=on_path, pending_adds=now.pending_adds[joined:], pending_removals=NONE
+            )
         else:
             n_gone = len(now.on_path) - len(path)
             stays = np.ones(now.rows.n_places, bool)
-            stays[now.leaving[:n_gone]] = False
+            stays[now.pending_removals[:n_gone]] = False
             on_path = now.on_path[stays[now.on_path]]
-            self._set(on_path=on_path, leaving=now.leaving[n_gone:])
+            self._set(on_path=on_path, pending_removals=now.pending_removals[n_gone:])
 
     # -- where a path begins ----------------------------------------------------------------------
 
@@ -264,28 +269,30 @@ class ClassPath:
         """Begin the path where it is known to start, or build one, row by row if not told how."""
         now, places = self._now, self.rows.places
         label, weight = self.training_labels
-        self.machine.check_weight(label, weight)
+        self.class_objective.check_weight(label, weight)
         options = {
-            "balance": None if self.machine.balance is False else self.options.balance_update,
+            "balance": None
+            if self.class_objective.balance is False
+            else self.options.balance_update,
             "deadline": self.options.deadline,
             "cache_size": self.options.cache_size,
             "n_jobs": self.options.n_jobs,
         }
         rows = begin.PathRows(
-            self.kernel, now.kernel_rows(places), label, weight, self.machine, options
+            self.kernel, now.kernel_rows(places), label, weight, self.class_objective, options
         )
         if self.has_start:
-            path, order = begin.at_solution(rows, now.start_at(places))
+            path, order = begin.start_at_solution(rows, now.start_at(places))
         else:
             self.mark_rebuilt()
-            path, order = (build or begin.row_by_row)(rows)
+            path, order = (build or begin.build_row_by_row)(rows)
         # Rows that a deadline has kept out join later.
         here, later = order[: len(path)], order[len(path) :]
         self._set(
             path=path,
-            followed=now.wanted().copy(),
+            path_labels=now.target_labels().copy(),
             on_path=places[here],
-            joining=places[later],
+            pending_adds=places[later],
             start=None,
             stale=False,
             done=path.finished,
@@ -310,16 +317,16 @@ class ClassPath:
         virtual = float(result.a[n]) if len(result.a) > n else 0.0
         return Start(a, signs, virtual, float(result.multiplier))
 
-    def restart_at(self, solution: SignSolution) -> None:
+    def restart_from(self, solution: SignSolution) -> None:
         """Begin another path of the same rows at a SignSolution."""
-        other = self.fresh()
+        other = self.new_path()
         other._set(start=other._start(solution, solution.sign))
         other.begin()
         now = self._now
         other._set(
             n_rebuilt=now.n_rebuilt, n_changed=now.n_changed, value_rebuilt=now.value_rebuilt
         )
-        self.take_over(other)
+        self.replace_with(other)
 
     def last_signs(self) -> FloatArray | None:
         """Signs of the training rows where the path was given up; None without a start."""
@@ -329,16 +336,16 @@ class ClassPath:
         """What changes when the path is given up: where it is is where the next one starts."""
         if not self.has_path:
             return {"done": False}
-        self._notice()
+        self._sync_membership()
         return {
             "start": self._now.start_from_path(),
             "path": None,
             "done": False,
             "stale": False,
-            "followed": np.full(self.rows.n_places, ABSENT),
+            "path_labels": np.full(self.rows.n_places, ABSENT),
             "on_path": NONE,
-            "joining": NONE,
-            "leaving": NONE,
+            "pending_adds": NONE,
+            "pending_removals": NONE,
             "steps": self.n_steps,
             "flips": self.n_flips,
             "history": tuple(self.history),
@@ -353,11 +360,11 @@ class ClassPath:
         other._set(rows=rows, shift=shift)
         return other
 
-    def fresh(self, kernel: Kernel | None = None) -> ClassPath:
+    def new_path(self, kernel: Kernel | None = None) -> ClassPath:
         """The same rows without a path, perhaps under another kernel."""
         now = self._now
-        state = PathState.at_rest(
-            now.machine,
+        state = PathState.without_path(
+            now.class_objective,
             now.kernel if kernel is None else kernel,
             now.rows,
             now.shift,
@@ -368,15 +375,15 @@ class ClassPath:
         )
         return ClassPath(self.options, state)
 
-    def beginning(self, rows: HeldRows, machine: SemiSupervised) -> ClassPath:
+    def new_path_on(self, rows: HeldRows, class_objective: SemiSupervised) -> ClassPath:
         """A path over other rows, that has not begun."""
         now = self._now
-        state = PathState.at_rest(machine, now.kernel, rows, now.shift, version=1)
+        state = PathState.without_path(class_objective, now.kernel, rows, now.shift, version=1)
         return ClassPath(self.options, state)
 
-    def against(self, rows: HeldRows, machine: SemiSupervised) -> ClassPath:
+    def mirrored(self, rows: HeldRows, class_objective: SemiSupervised) -> ClassPath:
         """The function of the other class, over ``rows``, where nothing is on its way."""
-        now, other, places = self._now, self.beginning(rows, machine), self.rows.places
+        now, other, places = self._now, self.new_path_on(rows, class_objective), self.rows.places
         plain, start = now.plain_start(self.options.n_jobs), None
         if plain is not None:
             a, sign = np.zeros((2, rows.n_places))
@@ -401,10 +408,10 @@ class ClassPath:
         other = ClassPath(self.options, self._now._replace(path=path))
         path.deadline = self.options.deadline
         weight = self.rows["weight"][self._now.on_path[path.signs != 0]]
-        other._set(done=begin.down_and_back(path, self.machine, weight))
+        other._set(done=begin.anneal_path(path, self.class_objective, weight))
         return other
 
-    def take_over(self, other: ClassPath) -> None:
+    def replace_with(self, other: ClassPath) -> None:
         """Stand where another path of these rows does."""
         self._now = other.state._replace(version=self._now.version + 1)
 
@@ -419,11 +426,13 @@ class ClassPath:
     def saved(self) -> dict[str, Any]:
         """Counts and where the next path starts, as plain values; without rows and path."""
         now, options = self._now, self.options
-        machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
+        class_objective = {
+            name: getattr(now.class_objective, name) for name in ("C", "C_star", "balance")
+        }
         names = ("balance_update", "cache_size", "n_jobs", "path_order")
         return {
             "kernel": now.kernel,
-            "parameters": {**machine, **{name: getattr(options, name) for name in names}},
+            "parameters": {**class_objective, **{name: getattr(options, name) for name in names}},
             "start": now.plain_start(options.n_jobs),
             "done": self.done,
             "version": self.version,
@@ -443,9 +452,11 @@ class ClassPath:
     ) -> Self:
         """The path that was ``saved``, over its rows."""
         start, parameters = saved["start"], saved["parameters"]
-        machine = SemiSupervised(*(parameters[name] for name in ("C", "C_star", "balance")))
-        state = PathState.at_rest(
-            machine,
+        class_objective = SemiSupervised(
+            *(parameters[name] for name in ("C", "C_star", "balance"))
+        )
+        state = PathState.without_path(
+            class_objective,
             saved["kernel"],
             rows,
             shift,

@@ -68,32 +68,34 @@ class Consolidation:
                 cut.append(f"{name!r} (not tried as a search for a better minimum)")
                 continue
             try:
-                fresh, objectives = self._tried(place, path, name)
+                new_path, objectives = self._try_strategy(place, path, name)
             except BREAKDOWNS:
                 continue
-            if not fresh.done:
+            if not new_path.done:
                 cut.append(f"{name!r} (a search for a better minimum that did not finish)")
                 continue
-            value = fresh.certificate(fresh.current_solution())[0]
+            value = new_path.certificate(new_path.current_solution())[0]
             if value < lowest:
-                best, lowest = (fresh, objectives), value
+                best, lowest = (new_path, objectives), value
         if best is not None:
-            path.take_over(best[0])
+            path.replace_with(best[0])
             updater.record = updater.record.with_objectives(place, best[1])
         return best is not None
 
-    def _tried(self, place: int, path: ClassPath, name: str) -> tuple[ClassPath, list[float]]:
+    def _try_strategy(
+        self, place: int, path: ClassPath, name: str
+    ) -> tuple[ClassPath, list[float]]:
         """Another path by one strategy, and the objectives of its training."""
         updater, before = self.updater, self.updater.record
         if name == "anneal":
             return path.annealed(), before.objectives[place]
-        fresh = path.fresh()
-        found = updater.train_afresh(fresh, name)
+        new_path = path.new_path()
+        found = updater.retrain(new_path, name)
         if found is None:
-            return fresh, []
+            return new_path, []
         after = before.with_training(place, found).bounded_by(before.bound)
         updater.record = after.with_objectives(place, before.objectives[place])
-        return fresh, found.objectives
+        return new_path, found.objectives
 
     def renew(self, kernel: Kernel, strategy: str) -> bool:
         """Train all paths under another ``kernel``, if it is another one; whether it was done."""
@@ -103,9 +105,9 @@ class Consolidation:
         record, trained = updater.record.without_bound(), []  # a bound of another problem
         try:
             for place, path in enumerate(stream.paths):
-                fresh = path.fresh(kernel)
-                found = updater.train_afresh(fresh, strategy)
-                if not fresh.done:
+                new_path = path.new_path(kernel)
+                found = updater.retrain(new_path, strategy)
+                if not new_path.done:
                     updater.deadline.cut.append("the graph was not rebuilt")
                     return False
                 record = (
@@ -113,10 +115,10 @@ class Consolidation:
                     if found is None
                     else record.with_training(place, found)
                 )
-                trained.append(fresh)
+                trained.append(new_path)
         except BREAKDOWNS:
             return False
-        for path, fresh in zip(stream.paths, trained, strict=True):
-            path.take_over(fresh)
+        for path, new_path in zip(stream.paths, trained, strict=True):
+            path.replace_with(new_path)
         updater.record = record
         return True

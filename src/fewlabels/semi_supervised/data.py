@@ -39,7 +39,7 @@ class S3VMData:
     With a ``target``, the mean of f over the unlabelled rows, ``gram`` is bordered by their mean.
     """
 
-    machine: SemiSupervised
+    class_objective: SemiSupervised
     label: FloatArray
     weight: FloatArray
     gram: GramOperator
@@ -47,34 +47,38 @@ class S3VMData:
 
     @classmethod
     def over(
-        cls, gram: GramOperator, machine: SemiSupervised, label: FloatArray, weight: FloatArray
+        cls,
+        gram: GramOperator,
+        class_objective: SemiSupervised,
+        label: FloatArray,
+        weight: FloatArray,
     ) -> S3VMData:
         """The rows of ``gram``."""
         free = np.flatnonzero(label == 0)
-        target = machine.target(label, weight) if len(free) else None
+        target = class_objective.target(label, weight) if len(free) else None
         if target is not None:
             gram = BorderedGram.mean_of(gram, free, weight[free])
-        return cls(machine, label, weight, gram, target)
+        return cls(class_objective, label, weight, gram, target)
 
     @classmethod
     def each(
         cls,
         gram: GramOperator,
-        machines: Sequence[SemiSupervised],
+        class_objectives: Sequence[SemiSupervised],
         labels: Sequence[FloatArray],
         weight: FloatArray,
     ) -> list[S3VMData]:
         """The rows of ``gram`` for several models, which share them and their mean."""
-        first = cls.over(gram, machines[0], labels[0], weight)
+        first = cls.over(gram, class_objectives[0], labels[0], weight)
         bounded = first.target is not None
         return [first] + [
             replace(
                 first,
-                machine=machine,
+                class_objective=class_objective,
                 label=label,
-                target=machine.target(label, weight) if bounded else None,
+                target=class_objective.target(label, weight) if bounded else None,
             )
-            for machine, label in zip(machines[1:], labels[1:], strict=True)
+            for class_objective, label in zip(class_objectives[1:], labels[1:], strict=True)
         ]
 
     @property
@@ -85,14 +89,16 @@ class S3VMData:
     def distinct(self) -> DistinctRows | None:
         """The ``DistinctRows``; None where no rows are equal."""
         signs = np.ones(self.n)
-        smaller = merged(self.machine.step(self.gram, self.label, self.weight, signs, self.target))
+        smaller = merged(
+            self.class_objective.step(self.gram, self.label, self.weight, signs, self.target)
+        )
         if smaller is None:
             return None
         copies, first = smaller.copies, smaller.copies.first
         rows = first[first < self.n]
         weight = np.bincount(copies.of[: self.n], self.weight).astype(np.float64, copy=False)
         gram, label = smaller.problem.gram, self.label[rows]
-        data = S3VMData(self.machine, label, weight, gram, self.target)
+        data = S3VMData(self.class_objective, label, weight, gram, self.target)
         return DistinctRows(self, data, copies)
 
     @cached_property
@@ -117,11 +123,11 @@ class S3VMData:
             coef[self.unlabeled] += a[-1] * self.share
         return coef
 
-    def objective(self, result: Result, machine: SemiSupervised | None = None) -> float:
+    def objective(self, result: Result, class_objective: SemiSupervised | None = None) -> float:
         """Value of (1) at the solution of a convex step."""
-        machine = self.machine if machine is None else machine
+        class_objective = self.class_objective if class_objective is None else class_objective
         norm = float(result.a @ result.gradient)
-        return machine.objective(self.label, self.weight, norm, self.decision(result))
+        return class_objective.objective(self.label, self.weight, norm, self.decision(result))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,7 +148,7 @@ class S3VMSolution:
     lower_bound: float | None = None
     n_nodes: int = 0
 
-    def over_all(self, known: IntArray, f: FloatArray) -> S3VMSolution:
+    def extend_to_all(self, known: IntArray, f: FloatArray) -> S3VMSolution:
         """This solution over the rows ``known`` as one over all, whose f is given."""
         f = f.copy()
         f[known] = self.f
@@ -166,6 +172,8 @@ class DistinctRows:
         """An ``S3VMSolution`` over these rows, as one over all."""
         whole, of = self.whole, self.copies.of[: self.whole.n]
         sign = found.sign[of]
-        step = whole.machine.step(whole.gram, whole.label, whole.weight, sign, whole.target)
+        step = whole.class_objective.step(
+            whole.gram, whole.label, whole.weight, sign, whole.target
+        )
         result = MergedProblem(step, self.copies).shared(found.result)
         return replace(found, result=result, f=found.f[of], sign=sign)

@@ -128,10 +128,10 @@ class LeftOutCurves:
         tried = deadline.is_near and 2 * pilot < size
         if tried:
             train, test = splits[0]
-            scores[test] = score(_fewer(labels, train, pilot), test).reshape(len(test), -1)
+            scores[test] = score(_limit_rows(labels, train, pilot), test).reshape(len(test), -1)
             # Training takes about the square of the number of rows.
             size = int(pilot * (deadline.left() / seconds.pop()) ** 0.5)
-            splits = [(_fewer(labels, train, size), test) for train, test in splits]
+            splits = [(_limit_rows(labels, train, size), test) for train, test in splits]
         if size > pilot or not tried:
             found = left_out_scores(
                 len(fold),
@@ -157,7 +157,7 @@ def _pilot_rows(labels: AnyArray) -> int:
     return max(_PILOT_ROWS, _PILOT_LABELS * int(np.count_nonzero(labels)))
 
 
-def _fewer(labels: AnyArray, train: IntArray, size: int) -> IntArray:
+def _limit_rows(labels: AnyArray, train: IntArray, size: int) -> IntArray:
     """At most ``size`` of the rows ``train``, labelled ones first."""
     if len(train) <= size:
         return train

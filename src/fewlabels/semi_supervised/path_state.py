@@ -49,24 +49,24 @@ class PathSolution(NamedTuple):
 class PathState(NamedTuple):
     """All that changes, replaced at once: an interruption leaves the old state or the new one.
 
-    Only ``path`` changes by itself. ``followed`` are labels at all places, those that the path
+    Only ``path`` changes by itself. ``path_labels`` are labels at all places, those that the path
     follows, ``ABSENT`` for rows that it doesn't have; ``on_path`` are places in the path's order.
     Rows that join or leave it do so with a delay under ``balance_update="paper"``. ``start`` is
     where the next path begins, at all places, while there is none.
     """
 
     version: int
-    machine: SemiSupervised
+    class_objective: SemiSupervised
     kernel: Kernel
     rows: HeldRows  # with labels +1, -1, and 0 for none
     shift: FloatArray | None
     path: PathFollower | None = None
     start: Start | None = None
     done: bool = True
-    followed: AnyArray = NONE
+    path_labels: AnyArray = NONE
     on_path: IntArray = NONE
-    joining: IntArray = NONE
-    leaving: IntArray = NONE
+    pending_adds: IntArray = NONE
+    pending_removals: IntArray = NONE
     stale: bool = False  # whether costs have yet to move
     n_rebuilt: int = 0
     n_changed: int = 0
@@ -79,9 +79,9 @@ class PathState(NamedTuple):
     history: tuple[dict[str, Any], ...] = ()
 
     @classmethod
-    def at_rest(
+    def without_path(
         cls,
-        machine: SemiSupervised,
+        class_objective: SemiSupervised,
         kernel: Kernel,
         rows: HeldRows,
         shift: FloatArray | None,
@@ -91,19 +91,19 @@ class PathState(NamedTuple):
     ) -> PathState:
         """Over rows that no path follows so far."""
         known = {"n_rebuilt": len(rows), **known}
-        followed = np.full(rows.n_places, ABSENT)
-        return cls(version, machine, kernel, rows, shift, followed=followed, **known)
+        path_labels = np.full(rows.n_places, ABSENT)
+        return cls(version, class_objective, kernel, rows, shift, path_labels=path_labels, **known)
 
-    def wanted(self) -> FloatArray:
+    def target_labels(self) -> FloatArray:
         """Labels at all places that a path has to follow; ``ABSENT`` where no row is."""
         rows = self.rows
-        return rows["label"] if rows.are_all_there else np.where(rows.alive, rows["label"], ABSENT)
+        return rows["label"] if rows.has_all_rows else np.where(rows.alive, rows["label"], ABSENT)
 
-    def following(self, places: IntArray, label: FloatArray | float) -> FloatArray:
-        """``followed`` once the path follows other labels at some places."""
-        followed = self.followed.copy()
-        followed[places] = label
-        return followed
+    def with_path_labels(self, places: IntArray, label: FloatArray | float) -> FloatArray:
+        """``path_labels`` once the path follows other labels at some places."""
+        path_labels = self.path_labels.copy()
+        path_labels[places] = label
+        return path_labels
 
     def current_solution(self, n_jobs: int) -> PathSolution:
         """The function at every place."""
@@ -160,11 +160,13 @@ class PathState(NamedTuple):
         """Mean of f over the unlabelled rows; None for no constraint."""
         rows = self.rows
         known = np.flatnonzero(rows.alive & (rows["label"] != 0))
-        return self.machine.target(rows["label"][known], rows["weight"][known])
+        return self.class_objective.target(rows["label"][known], rows["weight"][known])
 
     def penalties(self, places: IntArray) -> RowPenalties:
         """RowPenalties of the rows at some places."""
-        return self.machine.penalties(self.rows["label"][places], self.rows["weight"][places])
+        return self.class_objective.penalties(
+            self.rows["label"][places], self.rows["weight"][places]
+        )
 
     def kernel_rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the kernel sees them."""
@@ -209,17 +211,17 @@ class PathState(NamedTuple):
             rows=rows,
             start=self.start and self.start_at(kept),
             on_path=place[self.on_path],
-            followed=self.followed[kept],
+            path_labels=self.path_labels[kept],
         )
 
-    def over(self, rows: HeldRows, n_changed: int = 0) -> PathState:
+    def with_rows(self, rows: HeldRows, n_changed: int = 0) -> PathState:
         """The same where rows or labels have changed, which the path has yet to follow."""
-        new = np.full(rows.n_places - len(self.followed), ABSENT)
+        new = np.full(rows.n_places - len(self.path_labels), ABSENT)
         return self._replace(
             version=self.version + 1,
             rows=rows,
             n_changed=self.n_changed + n_changed,
-            followed=np.append(self.followed, new),
+            path_labels=np.append(self.path_labels, new),
         )
 
 

@@ -77,7 +77,7 @@ def follows_labels(balance: Balance) -> bool:
     return balance is True or (isinstance(balance, np.bool_ | str) and bool(balance))
 
 
-def means_with_shares(f: FloatArray, weight: FloatArray, shares: FloatArray) -> list[float]:
+def find_means(f: FloatArray, weight: FloatArray, shares: FloatArray) -> list[float]:
     """Means of f at which the classes have some shares, a number for each function.
 
     The constraint's own mean, ``2 * share - 1``, supposes that ``|f|`` is 1. Where f of the
@@ -108,7 +108,7 @@ def means_with_shares(f: FloatArray, weight: FloatArray, shares: FloatArray) -> 
     return means
 
 
-def problems_of(
+def build_objectives(
     C: float,
     C_star: float,
     balance: Balance,
@@ -260,7 +260,7 @@ def _ratio_unlike_labels(
     return None, None
 
 
-def labels_alone(
+def fit_labels_alone(
     estimator: BaseEstimator, rows: MemorySource, label: AnyArray
 ) -> tuple[FloatArray, FloatArray]:
     """Decisions about unlabelled ``MemorySource`` rows that follow from the labels alone.
@@ -292,7 +292,7 @@ def has_trees(kernel: KernelChoice) -> bool:
     return kind_of(kernel).learns == "labels"
 
 
-def grown_trees(
+def grow_trees(
     kernel: KernelChoice,
     rows: MemorySource,
     label: AnyArray,

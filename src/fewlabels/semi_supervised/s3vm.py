@@ -414,12 +414,12 @@ class S3VM(UpdatableS3VM):
             data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
             f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
             known = np.flatnonzero(label)
-            found = [one.over_all(known, own) for one, own in zip(ran, f.T, strict=True)]
+            found = [one.extend_to_all(known, own) for one, own in zip(ran, f.T, strict=True)]
         else:
             gram = rows.gram(certifier.kernel, shift, trainer.gram)
             data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), weights)
             found = ran = trainer.train(data, callback)
-            solution = certifier.trained(found, data, rows, label, shift)
+            solution = certifier.describe_training(found, data, rows, label, shift)
         if stream is not None:
             for path, one in zip(stream.paths, found, strict=True):
                 path.start_from(one)
@@ -449,7 +449,7 @@ class S3VM(UpdatableS3VM):
         gram = trainer.gram(certifier.kernel, centered(some.X, shift))
         data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), some.weights)
         found = trainer.train(data, callback)
-        return data, found, certifier.trained(found, data, some, label, shift)
+        return data, found, certifier.describe_training(found, data, some, label, shift)
 
     def _prepare(self, rows: RowSource, label: FloatArray) -> None:
         """Take from the labels of ``MemorySource`` what training begins with."""
@@ -459,18 +459,18 @@ class S3VM(UpdatableS3VM):
         self._means = None
         if self.class_ratio is None and self.class_ratio_ is not None:
             assert isinstance(rows, MemorySource)
-            f, weight = reading.labels_alone(self, rows, label)
-            self._means = reading.means_with_shares(f, weight, self.class_ratio_)
+            f, weight = reading.fit_labels_alone(self, rows, label)
+            self._means = reading.find_means(f, weight, self.class_ratio_)
         if reading.has_trees(self.kernel):
             assert isinstance(rows, MemorySource)
-            self._deformed = reading.grown_trees(
+            self._deformed = reading.grow_trees(
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
             )
 
     def _problems(self, classes: AnyArray | None = None) -> list[SemiSupervised]:
         """What the function of two classes minimises, or each of several."""
         classes = self.classes_ if classes is None else classes
-        return reading.problems_of(
+        return reading.build_objectives(
             self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
         )
 
@@ -505,7 +505,7 @@ class S3VM(UpdatableS3VM):
                 "probabilities; call predict_proba once before you save the model, or fit again."
             )
         sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
-        scores = self._certifier().moved(calibrator.decisions(sample))
+        scores = self._certifier().with_offset(calibrator.decisions(sample))
         assert self._late is not None and self.probability is not None
         self._late.put(_LEFT_OUT, self._version, scores)
         return calibrator.curve(scores, sample, self.probability, self.function_)

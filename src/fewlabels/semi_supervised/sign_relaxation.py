@@ -101,9 +101,9 @@ class SignRelaxation:
     def root(self) -> SignNode:
         if self._start is None:
             zero = np.zeros(self.gram.n)
-            return self._solved(self.side, zero, zero, np.inf)
+            return self._solve_node(self.side, zero, zero, np.inf)
         a, gradient = self._feasible(self.side, *self._start)
-        return self._solved(self.side, a, gradient, np.inf)
+        return self._solve_node(self.side, a, gradient, np.inf)
 
     def is_leaf(self, node: SignNode) -> bool:
         return not np.any(node.side == 0)
@@ -122,7 +122,7 @@ class SignRelaxation:
         for sign in (1.0, -1.0):
             side = node.side.copy()
             side[i] = sign
-            children.append(self._solved(side, node.a, node.gradient, cutoff))
+            children.append(self._solve_node(side, node.a, node.gradient, cutoff))
         return sorted(children, key=lambda child: child.bound), 2
 
     def descend(
@@ -137,7 +137,7 @@ class SignRelaxation:
         while self._key(sign) not in self._tried:
             self._tried.add(self._key(sign))
             a, gradient = self._feasible(sign, a, gradient)
-            leaf = self._solved(sign, a, gradient, cutoff)
+            leaf = self._solve_node(sign, a, gradient, cutoff)
             a, gradient = leaf.a, leaf.gradient
             if leaf.bound >= cutoff:
                 break
@@ -169,7 +169,7 @@ class SignRelaxation:
         start = warm_start(DualProblem(self.gram, self._penalty(side), 0.0), a, gradient)
         return start.a, start.gradient
 
-    def _solved(
+    def _solve_node(
         self, side: FloatArray, a: FloatArray, gradient: FloatArray, cutoff: float
     ) -> SignNode:
         """The node of ``side``, from a point that is feasible for it."""

@@ -24,7 +24,7 @@ from .path_state import NONE, PathState, both_classes
 from .problem import SemiSupervised
 
 
-class _Now(NamedTuple):
+class _StreamState(NamedTuple):
     """All that changes, replaced at once."""
 
     version: int
@@ -44,7 +44,7 @@ class S3VMStream(PlainState):
     def __init__(
         self,
         kernel: Kernel,
-        machines: Sequence[SemiSupervised],
+        class_objectives: Sequence[SemiSupervised],
         balance_update: str,
         X: RowMatrix,
         label: AnyArray,
@@ -56,13 +56,17 @@ class S3VMStream(PlainState):
         path_order: str = "block",
     ) -> None:
         self.names = None if names is None else list(names)
-        self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs, path_order)
+        self.options = PathOptions(
+            balance_update, cache_size / len(class_objectives), n_jobs, path_order
+        )
         held = labelled_rows(X, label, weight)
         paths = tuple(
-            ClassPath(self.options, PathState.at_rest(machine, kernel, view, shift))
-            for machine, view in zip(machines, _views(held, len(machines)), strict=True)
+            ClassPath(self.options, PathState.without_path(class_objective, kernel, view, shift))
+            for class_objective, view in zip(
+                class_objectives, _views(held, len(class_objectives)), strict=True
+            )
         )
-        self._now = _Now(0, held, paths)
+        self._now = _StreamState(0, held, paths)
 
     # -- what others read -----------------------------------------------------------------------
 
@@ -126,16 +130,20 @@ class S3VMStream(PlainState):
     n_iter = property(lambda self: sum(path.n_iter for path in self.paths))
 
     @property
-    def leaving(self) -> IntArray:
+    def pending_removals(self) -> IntArray:
         """Places of rows on their way out of some path."""
-        leaving = [path.leaving for path in self.paths]
-        return leaving[0] if len(leaving) == 1 else np.unique(np.concatenate(leaving))
+        pending_removals = [path.pending_removals for path in self.paths]
+        return (
+            pending_removals[0]
+            if len(pending_removals) == 1
+            else np.unique(np.concatenate(pending_removals))
+        )
 
     @property
     def history(self) -> History:
         """Entries of all paths, in the order of these; of several each with its number."""
         histories = [path.history for path in self.paths]
-        return histories[0] if len(histories) == 1 else numbered(histories)
+        return histories[0] if len(histories) == 1 else number_entries(histories)
 
     def lost_to_rounding(self, tol: float) -> float:
         """The violation where rounding keeps a path above ``tol``, else 0."""
@@ -163,7 +171,7 @@ class S3VMStream(PlainState):
 
     def check(self) -> None:
         """Refuse weights that the paths cannot hold."""
-        self.paths[0].machine.check_weight(*self.paths[0].training_labels)
+        self.paths[0].class_objective.check_weight(*self.paths[0].training_labels)
 
     def check_new(self, label: AnyArray, weight: FloatArray | None = None) -> None:
         """Refuse weights of rows to be added."""
@@ -171,7 +179,7 @@ class S3VMStream(PlainState):
         weight = np.ones(len(label)) if weight is None else weight
         unlabelled = held.alive & (held["label"] == 0)
         one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
-        self.paths[0].machine.check_weight(
+        self.paths[0].class_objective.check_weight(
             np.append(held["label"][one], label), np.append(held["weight"][one], weight)
         )
 
@@ -198,13 +206,13 @@ class S3VMStream(PlainState):
         new = before.copy()
         new[places] = label
         self._check_labels(new[kept], "take back or change these labels")
-        self.paths[0].machine.check_weight(new[kept], held["weight"][kept])
+        self.paths[0].class_objective.check_weight(new[kept], held["weight"][kept])
         held["label"] = new
         self._change(held, int(np.sum(new[places] != before[places])))
 
     def _change(self, held: HeldRows, n_changed: int) -> None:
         """Rows have changed; the paths will follow."""
-        self._replace(held, lambda path, view: path.over(view, n_changed))
+        self._replace(held, lambda path, view: path.with_rows(view, n_changed))
 
     def _replace(self, held: HeldRows, over: Callable[[ClassPath, HeldRows], ClassPath]) -> None:
         """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
@@ -241,7 +249,7 @@ class S3VMStream(PlainState):
         self._replace(held, lambda path, view: path.widened(view, n_columns))
 
     def with_classes(
-        self, names: Sequence[object], before: IntArray, machine: SemiSupervised
+        self, names: Sequence[object], before: IntArray, class_objective: SemiSupervised
     ) -> Self:
         """Another stream of the same rows, at rest, with those classes that are new in ``names``.
 
@@ -254,21 +262,21 @@ class S3VMStream(PlainState):
             number[old < 0], number[old > 0] = place + 1
         else:
             number[old > 0] = (place + 1)[old[old > 0].astype(np.intp) - 1]
-        held = self.held.viewed(label=number, weight=self.held["weight"])
+        held = self.held.with_values(label=number, weight=self.held["weight"])
         views = _views(held, len(names))
         known = dict(zip(place.tolist(), self.paths, strict=False))
         if len(place) == 2:
             (path,) = self.paths
-            known = {place[0]: path.against(views[place[0]], machine), place[1]: path}
+            known = {place[0]: path.mirrored(views[place[0]], class_objective), place[1]: path}
         like = self.paths[0]
         other = type(self).__new__(type(self))
         other.names, other.options = list(names), self.options
         self.options.cache_size *= len(self.paths) / len(names)
         paths = tuple(
-            known[k].over(view) if k in known else like.beginning(view, machine)
+            known[k].with_rows(view) if k in known else like.new_path_on(view, class_objective)
             for k, view in enumerate(views)
         )
-        other._now = _Now(1 + self.version, held, paths)
+        other._now = _StreamState(1 + self.version, held, paths)
         return other
 
     # -- the paths ------------------------------------------------------------------------------
@@ -280,7 +288,7 @@ class S3VMStream(PlainState):
                 with suppress(*BREAKDOWNS):  # the operation will try again
                     path.begin()
 
-    def settle(self) -> None:
+    def compact(self) -> None:
         """Free the places of rows that are gone, once there are many and nothing is on its way."""
         if not self.done:
             return
@@ -319,10 +327,10 @@ class S3VMStream(PlainState):
         paths = tuple(
             ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
         )
-        self._now = _Now(state["version"], held, paths)
+        self._now = _StreamState(state["version"], held, paths)
 
 
-def numbered(histories: Iterable[History]) -> History:
+def number_entries(histories: Iterable[History]) -> History:
     """Histories of the functions of several classes as one, each entry with its function."""
     return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
 
@@ -333,4 +341,4 @@ def _views(held: HeldRows, n_paths: int) -> list[HeldRows]:
         return [held]
     _ = held.X  # sparse rows become one array, which all views hold
     labels = sides(held["label"], n_paths)
-    return [held.viewed(label=label, weight=held["weight"]) for label in labels]
+    return [held.with_values(label=label, weight=held["weight"]) for label in labels]

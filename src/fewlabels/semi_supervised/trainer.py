@@ -89,7 +89,7 @@ class Trainer:
         found: list[S3VMSolution] = []
         started = time.perf_counter()
         for number, data in enumerate(several):
-            settings = self.settings(callback and partial(_called, callback, number))
+            settings = self.settings(callback and partial(_call_numbered, callback, number))
             left = settings.engine.max_time - (time.perf_counter() - started)
             if any(was_stopped(one.result) for one in found):
                 left = 0.0  # the others only begin
@@ -98,7 +98,7 @@ class Trainer:
         return found
 
 
-def _called(callback: HistoryCallback, number: int, entry: dict[str, Any]) -> object:
+def _call_numbered(callback: HistoryCallback, number: int, entry: dict[str, Any]) -> object:
     return callback({**entry, "machine": number})
 
 

@@ -19,8 +19,8 @@ from ..kernels.operators import GramOperator, make_gram
 from ..problem.dual import curvature_missing
 from ..rows.row_store import BREAKDOWNS
 from ..solvers import Status
-from .beginning import by_C_star, row_by_row
-from .branching import Search, search_near_last, unproven
+from .beginning import build_by_C_star, build_row_by_row
+from .branching import Search, describe_unproven, search_near_last
 from .class_path import BuildPath, ClassPath
 from .data import S3VMSolution
 from .sign_relaxation import SignSolution
@@ -28,7 +28,7 @@ from .stream import S3VMStream
 from .trainer import Trainer, was_stopped
 
 # Strategies of ``consolidate`` that build a path, instead of training at once.
-_BUILDS: dict[str, BuildPath] = {"C_star": by_C_star, "row-by-row": row_by_row}
+_BUILDS: dict[str, BuildPath] = {"C_star": build_by_C_star, "row-by-row": build_row_by_row}
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class Updater:
             left = None if max_steps is None else max(0, last - stream.n_steps)
             done &= self._follow(path, place, name, left)
         if done:
-            stream.settle()
+            stream.compact()
         # Training has said so itself.
         paths = [path for path in stream.paths if done and path.has_path]
         rough = max((path.lost_to_rounding(self.tol) for path in paths), default=0.0)
@@ -178,14 +178,14 @@ class Updater:
         warn_of_training(self.name, [found], data.gram, self.tol, self.deadline)
         return found
 
-    def train_afresh(self, fresh: ClassPath, strategy: str) -> S3VMSolution | None:
+    def retrain(self, new_path: ClassPath, strategy: str) -> S3VMSolution | None:
         """Begin a path that is ``fresh``; the ``S3VMSolution`` of its training, if any."""
         if strategy not in ("batch", "one-sided"):
-            fresh.begin(_BUILDS[strategy])
+            new_path.begin(_BUILDS[strategy])
             return None
-        signs = None if strategy == "batch" else one_sided(*fresh.training_labels)
-        found = self.train(fresh, signs)
-        fresh.begin()
+        signs = None if strategy == "batch" else choose_one_side(*new_path.training_labels)
+        found = self.train(new_path, signs)
+        new_path.begin()
         return found
 
     def search_near_newest(self, path: ClassPath, n_neighbors: int) -> Search:
@@ -200,7 +200,7 @@ class Updater:
         label, weight = path.training_labels
         search = search_near_last(
             gram,
-            path.machine,
+            path.class_objective,
             label,
             weight,
             path.current_solution().at(places),
@@ -210,11 +210,11 @@ class Updater:
         self.record = self.record.with_search(search.n_nodes)
         if search.solution is not None:
             assert isinstance(search.solution, SignSolution)
-            path.restart_at(search.solution)
+            path.restart_from(search.solution)
         return search
 
 
-def one_sided(label: FloatArray, weight: FloatArray) -> FloatArray:
+def choose_one_side(label: FloatArray, weight: FloatArray) -> FloatArray:
     """Signs of rows, those without a label on the side of most labels; 0 for labelled ones."""
     return np.where(label == 0, 1.0 if label @ weight > 0 else -1.0, 0.0)
 
@@ -227,7 +227,7 @@ def warn_of_training(
     ``found`` are the ``S3VMSolution`` of every function, over the rows of ``gram``.
     """
     worst = next((one for one in found if not one.result.converged), found[0])
-    message = unproven(worst)
+    message = describe_unproven(worst)
     if message is None:
         gaps = [curvature_missing(gram, one.result.a) for one in found]
         report_status(name, worst.result, tol, float(np.sum(gaps)), deadline)

@@ -27,7 +27,7 @@ from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
 from ..rows.validation import check_weight, fit_rows
 from . import reading
-from .branching import PROVEN, stopped_early
+from .branching import PROVEN, describe_early_stops
 from .consolidation import Consolidation, cheap_strategies, read_strategies
 from .problem import SemiSupervised
 from .stream import S3VMStream
@@ -38,17 +38,17 @@ _NO_CLASSES = (
 )
 
 
-def _of_stream(name: str) -> property:
+def _stream_attribute(name: str) -> property:
     """An attribute that only a model with a stream has."""
 
     @consistent
-    def value(machine: UpdatableS3VM) -> object:
-        if machine._stream is None:
+    def value(model: UpdatableS3VM) -> object:
+        if model._stream is None:
             raise AttributeError(
-                f"this {type(machine).__name__} can't be updated; fit it on rows with weights > "
+                f"this {type(model).__name__} can't be updated; fit it on rows with weights > "
                 "0 and a kernel that isn't precomputed, or call partial_fit."
             )
-        return getattr(machine._stream, name)
+        return getattr(model._stream, name)
 
     return property(value)
 
@@ -418,7 +418,7 @@ class UpdatableS3VM(TwoClassMachine):
                     for path, was_ready in zip(stream.paths, were_ready, strict=True)
                     if was_ready and path.has_path
                 ]
-        message = stopped_early(searches, len(label))
+        message = describe_early_stops(searches, len(label))
         if message is not None:
             warn(message, ConvergenceWarning)
         return self
@@ -466,9 +466,9 @@ class UpdatableS3VM(TwoClassMachine):
 
     # -- attributes of a stream -----------------------------------------------------------------
 
-    consolidation_due_ = _of_stream("due")
-    n_steps_ = _of_stream("n_steps")
-    n_flips_ = _of_stream("n_flips")
+    consolidation_due_ = _stream_attribute("due")
+    n_steps_ = _stream_attribute("n_steps")
+    n_flips_ = _stream_attribute("n_flips")
 
     @property
     def objectives_(self) -> list[float] | list[list[float]]:

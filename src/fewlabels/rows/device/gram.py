@@ -12,7 +12,7 @@ from ...kernels.operators.far_rows import FarColumns, far_places
 from ...kernels.operators.linear import weights
 from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
-from .values import add_products, columns_of, linear_products, own_values, prepared
+from .values import add_products, columns_of, diagonal_values, linear_products, prepared
 
 # Rows whose values show whether a device computes in the precision that it says, and how far these
 # may be off, in units of what rounding explains.
@@ -39,7 +39,7 @@ class ArrayGram:
         self._far = self._far_rows()
 
     def diagonal(self) -> DeviceArray:
-        return own_values(self.backend, self.spec.kernel, self.X, self.spec.shift)
+        return diagonal_values(self.backend, self.spec.kernel, self.X, self.spec.shift)
 
     def gather(self, rows: DeviceArray) -> Columns:
         taken = self.backend.xp.take(self.X, rows, axis=0)
@@ -110,7 +110,7 @@ class ArrayGram:
             return None
         return ArrayGram(self.backend, self.X, self.spec.refined(), self.passes)
 
-    def is_as_exact_as_it_says(self) -> bool:
+    def has_stated_precision(self) -> bool:
         """Whether products round as their precision does: some devices compute with fewer bits."""
         if self.dtype == np.float64:
             return True

@@ -12,7 +12,7 @@ from ...kernels.operators import GramOperator
 from ...kernels.operators.row_map import middle
 from ...solvers.engine.partition import Partition
 from ...solvers.engine.rows import Rows
-from ..shards import MemoryShard, Moments, Shard, refuse_no_numbers
+from ..shards import MemoryShard, Moments, Shard, check_finite
 from ..source import ShardedSource
 from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
@@ -43,7 +43,7 @@ class ArrayShard(Shard):
     def array_gram(self, spec: ProblemSpec) -> ArrayGram:
         """K at the rows, computed where they are, in a precision that the device keeps."""
         gram = ArrayGram(self.backend, self.X, spec)
-        refined = None if gram.is_as_exact_as_it_says() else gram.refined()
+        refined = None if gram.has_stated_precision() else gram.refined()
         return gram if refined is None else refined
 
     # -- sums of all rows, where they are ------------------------------------------------------
@@ -66,7 +66,7 @@ class ArrayShard(Shard):
         rows = backend.exactly(self.X[part, :])
         largest = float(xp.max(xp.abs(rows)))
         if not largest <= LARGEST:
-            refuse_no_numbers(backend.numpy(rows), part.start.__add__)
+            check_finite(backend.numpy(rows), part.start.__add__)
         total, n = float(weight.sum()), int(np.count_nonzero(weight))
         if not n:
             return Moments(0, 0.0, np.zeros(d), np.zeros(d), np.zeros(d), largest, 0)

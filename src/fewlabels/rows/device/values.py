@@ -140,7 +140,7 @@ def linear_products(
     return found[0] if len(found) == 1 else xp.concat(found)
 
 
-def own_values(
+def diagonal_values(
     backend: ArrayBackend, kernel: MappedKernel, X: DeviceArray, shift: FloatArray | None = None
 ) -> DeviceArray:
     """K(x, x) of every row, in float64."""
@@ -186,11 +186,11 @@ def values_at(
         )
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity; every number must be finite.")
-    value, beyond = _sums(backend, function, X)
+    value, beyond = _sum_terms(backend, function, X)
     value = value + float(function.bias)
     if function.self_weight:
         assert isinstance(function.kernel, MappedKernel)
-        own = own_values(backend, function.kernel, X, function.shift)
+        own = diagonal_values(backend, function.kernel, X, function.shift)
         value = value - float(function.self_weight) * own
     far = ~xp.isfinite(value)
     far = far | (value < function.tail) if function.tail else far
@@ -202,7 +202,7 @@ def values_at(
     return xp.where(near, backend.array(float(function.boundary)), value)
 
 
-def _sums(
+def _sum_terms(
     backend: ArrayBackend, function: KernelFunction, X: DeviceArray
 ) -> tuple[DeviceArray, DeviceArray | None]:
     if function.kernels[0].is_linear:
