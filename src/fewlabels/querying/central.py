@@ -10,8 +10,8 @@ from sklearn.metrics import pairwise_distances
 from .._typing import FloatArray, IntArray, RandomStateLike, RowMatrix
 from .base import Choice, Question, Strategy, check_whole_number
 
-# Rows of which clusters are made.
-_SAMPLE = 2000
+# Rows that the clusters are made of.
+_N_ROWS_CLUSTERED = 2000
 
 
 class Central(Strategy):
@@ -61,7 +61,7 @@ class Central(Strategy):
         """The cluster of every row, and its distance from the centre as a share below 1."""
         if self._cached is None or self._cached[0] is not X:
             n = X.shape[0]
-            rows = self._rng.permutation(n)[:_SAMPLE]
+            rows = self._rng.permutation(n)[:_N_ROWS_CLUSTERED]
             means = KMeans(min(self.n_clusters, len(rows)), n_init=3, random_state=self._rng)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # fewer distinct rows than clusters

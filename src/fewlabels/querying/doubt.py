@@ -8,7 +8,10 @@ from sklearn.metrics import pairwise_distances
 from .._typing import FloatArray, RandomStateLike, RowMatrix
 from .base import Choice, Question, Strategy
 
-_SAMPLE, _POOL = 200, 10
+# Rows that densities are estimated from; also the smallest pool.
+_N_ROWS_SAMPLED = 200
+# Least certain candidates considered for every row chosen.
+_POOL_SIZE_PER_ROW = 10
 
 
 class Random(Strategy):
@@ -64,7 +67,7 @@ class Typical(Strategy):
 
     def _density(self, X: RowMatrix) -> FloatArray:
         if self._cached is None or self._cached[0] is not X:
-            rows = self._rng.choice(X.shape[0], min(_SAMPLE, X.shape[0]), replace=False)
+            rows = self._rng.choice(X.shape[0], min(_N_ROWS_SAMPLED, X.shape[0]), replace=False)
             D = pairwise_distances(X, X[rows])
             density = np.exp(-((D / (np.median(D) or 1.0)) ** 2)).mean(axis=1)
             self._cached = X, density / density.max()
@@ -88,7 +91,7 @@ class Diverse(Strategy):
         X, candidates = question.X, question.candidates
         chance = self._rng.random_sample(len(candidates))  # among equally sure ones
         sure = np.lexsort((chance, question.margins[candidates]))
-        pool = candidates[sure[: max(_POOL * batch_size, _SAMPLE)]]
+        pool = candidates[sure[: max(_POOL_SIZE_PER_ROW * batch_size, _N_ROWS_SAMPLED)]]
         known = np.flatnonzero(question.labeled)
         far = np.full(len(question.y), np.inf)
         far[pool] = pairwise_distances(X[pool], X[known]).min(axis=1) if len(known) else np.inf

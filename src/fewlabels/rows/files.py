@@ -23,16 +23,20 @@ from .mapped import Stamp, changed_file_error, read_stamp
 from .shards import Shard, stacked
 from .source import ShardedSource
 
-# Bytes that are read at a time, and rows of a shard at most.
-_PIECE, _ROWS_OF_A_SHARD = 2_000_000, 1_000_000
-# Shards for each thread, of no fewer rows.
-_SHARDS_OF_A_THREAD, _FEWEST = 4, 50_000
-# Of so large a share of its rows a shard is read from one end to the other.
-_MANY = 1 / 64
+# Bytes that are read at a time.
+_PIECE_BYTES = 2_000_000
+# Rows of a shard at most.
+_MAX_SHARD_ROWS = 1_000_000
+# Shards for each thread, ...
+_SHARDS_PER_THREAD = 4
+# ... of no fewer rows.
+_MIN_SHARD_ROWS = 50_000
+# From this share of its rows on, a shard is read from one end to the other.
+_FULL_READ_SHARE = 1 / 64
 # Bytes that a row of a sample takes beside its numbers, twice: as given, and packed.
-_BESIDE = 120
+_SAMPLED_ROW_OVERHEAD_BYTES = 120
 # Rows of a mapped array that are compared with the file of its name.
-_COMPARED = 64
+_N_ROWS_COMPARED = 64
 # Functions that are called with the number of times a file was read.
 _pass_listener: ContextVar[Callable[[float], object] | None] = ContextVar("heard", default=None)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -89,7 +93,7 @@ class ArrayFile:
     def matches(self, array: AnyArray) -> bool:
         """Whether the file has numbers of a mapped array: another may have taken its name."""
         with self.open() as file:
-            n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _COMPARED)
+            n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _N_ROWS_COMPARED)
             for row in np.unique(some.astype(int)) if n else ():
                 if array[row : row + 1].tobytes() != self.read(file, row, row + 1).tobytes():
                     return False
@@ -234,7 +238,7 @@ class FileShard(Shard):
         if np.any(np.diff(places) <= 0):  # in any order, or the same row again
             places, where = np.unique(places, return_inverse=True)
             return self.take(places)[where]
-        if len(places) > _MANY * self.n:
+        if len(places) > _FULL_READ_SHARE * self.n:
             found = []
             for part, rows in self.pieces():
                 low, high = np.searchsorted(places, (part.start, part.stop))
@@ -269,15 +273,17 @@ class FileSource(ShardedSource):
     ) -> None:
         self.file, self.shape, self.is_sparse = file, file.shape, file.is_sparse
         self.dtype, self.n_jobs = file.dtype, n_jobs
-        self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
-        self.most_sampled = max(1024, int(cache_size / (2 * file.row_bytes + _BESIDE)))
+        self.rows_of_a_piece = max(256, int(_PIECE_BYTES // file.row_bytes) // 256 * 256)
+        self.most_sampled = max(
+            1024, int(cache_size / (2 * file.row_bytes + _SAMPLED_ROW_OVERHEAD_BYTES))
+        )
         self.rows_read, self._listener = 0, _pass_listener.get()
         # How many rows there are before each of those that are left out.
         self._before = np.empty(0, dtype=np.intp)
         n = self.shape[0]
         if n_shards is None:
             n_shards = max(
-                -(-n // _ROWS_OF_A_SHARD), min(_SHARDS_OF_A_THREAD * n_jobs, n // _FEWEST), 1
+                -(-n // _MAX_SHARD_ROWS), min(_SHARDS_PER_THREAD * n_jobs, n // _MIN_SHARD_ROWS), 1
             )
         self._divide(n, n_shards, weight)
 

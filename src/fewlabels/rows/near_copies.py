@@ -7,10 +7,14 @@ from ..kernels.operators import row_keys
 from ..kernels.operators.equal_rows import Copies
 from .repeats import Groups
 
-# Most rows of a group, and how many times as far as its rows are from each other all others are.
-_MOST, _GAP = 12, 4.0
-# Groups there have to be, and the share of the labelled rows that they have to hold.
-_FEWEST, _SHARE = 4, 0.4
+# Rows of a group at most.
+_MAX_GROUP_ROWS = 12
+# How many times as far as its rows are from each other all other rows are from a group.
+_MIN_GAP_RATIO = 4.0
+# Groups that there have to be, ...
+_MIN_GROUPS = 4
+# ... and the share of the labelled rows that they have to hold.
+_MIN_GROUPED_SHARE = 0.4
 # Distances below this share of the median are rounding.
 _ROUNDING = 1e-7
 
@@ -40,17 +44,17 @@ def near_copies(X: RowMatrix, known: BoolArray | None = None) -> Groups | None:
 
     copies = Copies.among(X, row_keys(X))
     n = len(copies.first)
-    if n < 2 * _FEWEST or X.shape[1] < 2:
+    if n < 2 * _MIN_GROUPS or X.shape[1] < 2:
         return None
-    nearest = NearestNeighbors(n_neighbors=min(_MOST, n - 1)).fit(X[copies.first])
+    nearest = NearestNeighbors(n_neighbors=min(_MAX_GROUP_ROWS, n - 1)).fit(X[copies.first])
     distance, place = nearest.kneighbors()
     distance = np.maximum(distance, _ROUNDING * np.median(distance))
     gap = distance[:, 1:] / distance[:, :-1]
-    size = np.where(gap.max(axis=1) >= _GAP, gap.argmax(axis=1) + 1, 0)
+    size = np.where(gap.max(axis=1) >= _MIN_GAP_RATIO, gap.argmax(axis=1) + 1, 0)
     first = _find_closed_groups(place, size)
     grouped = first >= 0
     counted = grouped[copies.of] if known is None else grouped[copies.of][known]
-    if len(np.unique(first[grouped])) < _FEWEST or np.mean(counted) < _SHARE:
+    if len(np.unique(first[grouped])) < _MIN_GROUPS or np.mean(counted) < _MIN_GROUPED_SHARE:
         return None
     return np.where(grouped, first, np.arange(n))[copies.of]
 

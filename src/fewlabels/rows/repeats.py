@@ -29,29 +29,45 @@ from ..kernels.sparse import canonical
 Groups: TypeAlias = IntArray
 
 # Distinct rows that have to repeat before they are tested.
-_FEWEST = 3
-# Poisson means that the mixture consists of, its EM steps, and the simulated tables. More copies
-# of a row than the last number aren't looked at.
-_MEANS, _STEPS, _TABLES, _MOST_COPIES = 40, 200, 400, 1000
+_MIN_REPEATED = 3
+# Poisson means that the mixture consists of.
+_N_MEANS = 40
+# EM steps that fit the mixture.
+_N_EM_STEPS = 200
+# Simulated tables that a deviance is compared with.
+_N_TABLES = 400
+# More copies of a row than this aren't looked at.
+_MAX_COPIES = 1000
 # Deviance from the mixture per repeated row that matters.
-_DEVIANCE = 0.4
-# Random halves of the columns; the share of them that has to speak for copies, the share of
-# ties in a half that are whole rows, and the most that it may be by chance.
-_HALVES, _MOST_HALVES, _WHOLE, _BY_CHANCE = 8, 0.75, 0.8, 0.25
+_MIN_DEVIANCE = 0.4
+# Random halves of the columns.
+_N_HALVES = 8
+# The share of the halves that has to speak for copies.
+_MIN_VOTES = 0.75
+# The share of the ties in a half that have to be whole rows, ...
+_MIN_WHOLE_SHARE = 0.8
+# ... and the most that it may be by chance.
+_MAX_CHANCE = 0.25
 # Copies of a distinct row, on average, beyond which they are rather the frequent values of a
 # small population, of which new rows will be drawn too.
-_POPULATION = 20.0
-# Single columns that are tested, the different values that they need, as a number and as a share
-# of the rows, and the share of smallest gaps between them from which they lie on a grid.
-_COLUMNS, _VALUES, _VALUES_SHARE, _GRID = 40, 10, 0.05, 0.2
+_MAX_MEAN_COPIES = 20.0
+# Single columns that are tested.
+_MAX_COLUMNS = 40
+# The different values that such a column needs, ...
+_MIN_VALUES = 10
+# ... and as a share of the rows.
+_MIN_VALUES_SHARE = 0.05
+# The share of smallest gaps between values from which they lie on a grid.
+_GRID_SHARE = 0.2
 # With more rows single columns aren't tested, which would take long.
-_MOST_ROWS = 20_000
-# Share of repeated values within which other columns don't vary, and the logarithm of the
-# probability of that by chance.
-_STATIC, _EVIDENCE = 0.9, 9.0
+_MAX_ROWS_FOR_COLUMNS = 20_000
+# Share of repeated values within which other columns don't vary.
+_MIN_STATIC_SHARE = 0.9
+# Minus the logarithm of the probability of that by chance.
+_MIN_EVIDENCE = 9.0
 # A column changes at least so much from value to value of another, relative to values in random
 # order, if it doesn't follow from it.
-_FOLLOWS = 0.5
+_MIN_RELATIVE_CHANGE = 0.5
 
 
 def repeated_rows(X: RowMatrix, y: IntArray | None = None) -> Groups | None:
@@ -70,19 +86,19 @@ def repeated_rows(X: RowMatrix, y: IntArray | None = None) -> Groups | None:
         A number for each row, the same for copies; None where rows don't repeat more often than
         chance allows.
     """
-    if X.shape[0] < 2 * _FEWEST or X.shape[1] == 0:
+    if X.shape[0] < 2 * _MIN_REPEATED or X.shape[1] == 0:
         return None
     X = _fill_missing(X)
     copies = Copies.among(X, row_keys(X))
     counts = np.bincount(copies.of)
     if _are_copies(X, copies, counts, None if y is None else y >= 0):
         return copies.of
-    if sp.issparse(X) or len(X) > _MOST_ROWS:
+    if sp.issparse(X) or len(X) > _MAX_ROWS_FOR_COLUMNS:
         return None
     groups = _group_by_static_columns(X)
     if groups is None:
         return None
-    if _share_of_repeated(groups, copies.of) >= _WHOLE:
+    if _share_of_repeated(groups, copies.of) >= _MIN_WHOLE_SHARE:
         return copies.of
     return groups if y is not None and labels_agree(groups, y) else None
 
@@ -95,15 +111,15 @@ def labels_agree(groups: Groups, y: IntArray) -> bool:
     share = np.bincount(kinds) / max(len(kinds), 1)
     sizes = np.bincount(place)
     several = sizes > 1
-    if several.sum() < _FEWEST:
+    if several.sum() < _MIN_REPEATED:
         return False
     low, high = (np.full(len(sizes), end) for end in (len(share), -1))
     np.minimum.at(low, place, kinds)
     np.maximum.at(high, place, kinds)
-    if np.mean((low == high)[several]) < _STATIC:
+    if np.mean((low == high)[several]) < _MIN_STATIC_SHARE:
         return False
     chance = [np.log(np.sum(share**size)) for size in sizes[several]]
-    return bool(-np.sum(chance) > _EVIDENCE)
+    return bool(-np.sum(chance) > _MIN_EVIDENCE)
 
 
 def joined_groups(parts: list[Groups]) -> Groups | None:
@@ -140,10 +156,10 @@ def _fill_missing(X: RowMatrix) -> RowMatrix:
 
 def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray | None) -> bool:
     repeated = counts > 1
-    if repeated.sum() < _FEWEST:
+    if repeated.sum() < _MIN_REPEATED:
         return False
     rows = X[copies.first]
-    if counts[repeated].mean() <= _POPULATION and _halves_agree(rows, repeated):
+    if counts[repeated].mean() <= _MAX_MEAN_COPIES and _halves_agree(rows, repeated):
         return True
     every = [counts]
     if known is not None and known.any() and not known.all():
@@ -158,23 +174,23 @@ def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray
 def _repeats_beyond_chance(counts: IntArray) -> bool:
     """Whether independent draws can't give rows so often; ``counts`` are of the distinct rows."""
     n_repeated, most = int(np.sum(counts > 1)), int(counts.max())
-    if n_repeated < _FEWEST or most > _MOST_COPIES:
+    if n_repeated < _MIN_REPEATED or most > _MAX_COPIES:
         return False
     k = np.arange(1, 2 * most + 10)
     observed = np.bincount(counts, minlength=len(k) + 1)[1 : len(k) + 1].astype(float)
-    means = np.geomspace(0.02, 1.2 * most + 1.0, _MEANS)
+    means = np.geomspace(0.02, 1.2 * most + 1.0, _N_MEANS)
     log_p = k * np.log(means[:, None]) - means[:, None] - gammaln(k + 1.0)
     p = np.exp(log_p - np.log(-np.expm1(-means))[:, None])
-    weight = np.full(_MEANS, 1.0 / _MEANS)
-    for _ in range(_STEPS):
+    weight = np.full(_N_MEANS, 1.0 / _N_MEANS)
+    for _ in range(_N_EM_STEPS):
         mixed = weight @ p
         weight *= p @ (observed / np.maximum(mixed, 1e-300)) / observed.sum()
     expected = np.maximum(weight @ p, 1e-12)
     deviance = _poisson_deviance(observed[None], expected)[0]
-    if deviance < _DEVIANCE * n_repeated:
+    if deviance < _MIN_DEVIANCE * n_repeated:
         return False
     rng = np.random.default_rng(0)
-    simulated = rng.multinomial(int(observed.sum()), expected / expected.sum(), size=_TABLES)
+    simulated = rng.multinomial(int(observed.sum()), expected / expected.sum(), size=_N_TABLES)
     return bool(deviance > _poisson_deviance(simulated.astype(float), expected).max())
 
 
@@ -216,21 +232,21 @@ def _are_binary(columns: FloatArray) -> bool:
 def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
     """Whether rows that agree in half of the columns agree in all of them, against chance."""
     varying = _find_varying_columns(rows)
-    if not sp.issparse(rows) and len(varying) <= _COLUMNS:
+    if not sp.issparse(rows) and len(varying) <= _MAX_COLUMNS:
         varying = _drop_rescaled_columns(rows, varying)
     if len(varying) < 2:
         return False
     rng = np.random.default_rng(0)
     weights = rng.normal(size=rows.shape[1])
     votes = []
-    for _ in range(_HALVES):
+    for _ in range(_N_HALVES):
         order = rng.permutation(varying)
         half = np.isin(np.arange(rows.shape[1]), order[: len(order) // 2])
         keys = [row_products(rows, np.where(part, weights, 0.0)) for part in (half, ~half)]
         votes += [
             _is_whole(own, other, repeated) for own, other in zip(keys, keys[::-1], strict=True)
         ]
-    return bool(np.mean(votes) >= _MOST_HALVES)
+    return bool(np.mean(votes) >= _MIN_VOTES)
 
 
 def _drop_rescaled_columns(rows: FloatArray, columns: IntArray) -> IntArray:
@@ -252,9 +268,9 @@ def _drop_rescaled_columns(rows: FloatArray, columns: IntArray) -> IntArray:
 def _is_whole(own: FloatArray, other: FloatArray, repeated: BoolArray) -> bool:
     _, place, size = np.unique(own, return_inverse=True, return_counts=True)
     whole, mixed = int(np.sum(repeated & (size[place] == 1))), int(np.sum(size[place] > 1))
-    if whole < max(_FEWEST, _WHOLE * (whole + mixed)):
+    if whole < max(_MIN_REPEATED, _MIN_WHOLE_SHARE * (whole + mixed)):
         return False
-    return _tie_probability(np.unique(other, return_counts=True)[1]) <= _BY_CHANCE
+    return _tie_probability(np.unique(other, return_counts=True)[1]) <= _MAX_CHANCE
 
 
 def _tie_probability(counts: IntArray) -> float:
@@ -285,9 +301,10 @@ def _group_by_static_columns(X: FloatArray) -> Groups | None:
     """Groups of rows with the same value of a fine-grained column and of those that go with it."""
     varying = _find_varying_columns(X)
     columns = [
-        _describe_column(X[:, j]) for j in varying[:: max(1, len(varying) // _COLUMNS)][:_COLUMNS]
+        _describe_column(X[:, j])
+        for j in varying[:: max(1, len(varying) // _MAX_COLUMNS)][:_MAX_COLUMNS]
     ]
-    best, found = _EVIDENCE + 2.0 * np.log(max(1, len(columns))), None
+    best, found = _MIN_EVIDENCE + 2.0 * np.log(max(1, len(columns))), None
     for k, fine in enumerate(columns):
         if not fine.is_fine:
             continue
@@ -297,7 +314,7 @@ def _group_by_static_columns(X: FloatArray) -> Groups | None:
         joint = _number_combinations([one.place for one in others])
         share = _static_share(fine, joint)
         chance = max(_tie_probability(np.bincount(joint)), 0.5 / len(joint))
-        if share < _STATIC or chance > _BY_CHANCE:
+        if share < _MIN_STATIC_SHARE or chance > _MAX_CHANCE:
             continue
         evidence = (
             float(np.sum(fine.counts > 1))
@@ -311,22 +328,22 @@ def _group_by_static_columns(X: FloatArray) -> Groups | None:
 def _describe_column(values: FloatArray) -> _Column:
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts > 1
-    enough = len(distinct) >= max(_VALUES, _VALUES_SHARE * len(values))
-    if not enough or repeated.sum() < _FEWEST:
+    enough = len(distinct) >= max(_MIN_VALUES, _MIN_VALUES_SHARE * len(values))
+    if not enough or repeated.sum() < _MIN_REPEATED:
         return _Column(place, counts, False)
     gaps = np.diff(distinct)
-    on_grid = np.mean(gaps <= 1.5 * gaps.min()) > _GRID
+    on_grid = np.mean(gaps <= 1.5 * gaps.min()) > _GRID_SHARE
     return _Column(place, counts, not on_grid)
 
 
 def _is_static(fine: _Column, other: _Column) -> bool:
     """Whether another column doesn't vary where ``fine`` repeats, and doesn't follow from it."""
     low, high = _ends(fine, other.place)
-    if np.mean((low == high)[fine.counts > 1]) < _STATIC:
+    if np.mean((low == high)[fine.counts > 1]) < _MIN_STATIC_SHARE:
         return False
     steps = np.abs(np.diff(low)).mean()
     in_random_order = np.abs(np.diff(np.random.default_rng(0).permutation(low))).mean()
-    return bool(steps > _FOLLOWS * in_random_order)
+    return bool(steps > _MIN_RELATIVE_CHANGE * in_random_order)
 
 
 def _static_share(fine: _Column, place: IntArray) -> float:

@@ -25,8 +25,10 @@ from ..solvers.run import certify
 
 # What rounding may do to a path.
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
-# Rows that are gone are removed from all arrays when they are this share, and so many.
-_GONE_SHARE, _FEW = 0.25, 64
+# Rows that are gone are removed from all arrays when they are more than this share of the places,
+_MAX_GONE_SHARE = 0.25
+# and more than so many rows.
+_MAX_GONE_ROWS = 64
 
 
 def caught_up(
@@ -189,7 +191,7 @@ class HeldRows:
         Gives the new place of every old one, -1 for rows that are gone; None if nothing changed.
         """
         gone = self.n_places - len(self)
-        if gone <= max(_FEW, _GONE_SHARE * self.n_places):
+        if gone <= max(_MAX_GONE_ROWS, _MAX_GONE_SHARE * self.n_places):
             return None
         kept = self.places
         place = np.full(self.n_places, -1)

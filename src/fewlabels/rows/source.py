@@ -38,8 +38,10 @@ MakeGram: TypeAlias = Callable[[Kernel, RowMatrix], GramOperator]
 FunctionRows: TypeAlias = tuple[RowMatrix, dict[str, AnyArray]]
 
 _EPSILON = float(np.finfo(float).eps)
-# Rows that the spread of all is estimated from, and distances and medians.
-_SAMPLE, _SAMPLED = 256, 500
+# Rows, evenly chosen, that the spread of all is estimated from.
+_N_ROWS_FOR_SPREAD = 256
+# Rows at random that distances and medians are estimated from.
+_N_ROWS_FOR_DISTANCES = 500
 
 
 class HeldOut(NamedTuple):
@@ -279,15 +281,16 @@ class ShardedSource(RowSource):
     def gamma(self, rule: str | float) -> float:
         if not isinstance(rule, str):
             return float(rule)
-        of, sample = self.moments, self.sample(_SAMPLED) if rule == "distance" else None
+        moments = self.moments
+        sample = self.sample(_N_ROWS_FOR_DISTANCES) if rule == "distance" else None
         return gamma_of_moments(
-            rule, self.shape[1], of.variance, of.total_variance, of.mean, sample
+            rule, self.shape[1], moments.variance, moments.total_variance, moments.mean, sample
         )
 
     def check(self, kernel: Kernel, *, width: bool) -> None:
         refused = self.moments  # if a number is missing
         if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
-            check_width(kernel, self.sample(_SAMPLED))
+            check_width(kernel, self.sample(_N_ROWS_FOR_DISTANCES))
 
     def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> ProblemOverShards:
         return ProblemOverShards(self, kernel, formulation)
@@ -307,7 +310,9 @@ class ShardedSource(RowSource):
 
     def center(self) -> FloatArray | None:
         """What to take from all rows, as ``center_of`` says; of sparse rows, of a sample."""
-        return center_of(self.sample(_SAMPLED)) if self.is_sparse else self.moments.center
+        if self.is_sparse:
+            return center_of(self.sample(_N_ROWS_FOR_DISTANCES))
+        return self.moments.center
 
     def farthest(self, center: FloatArray | None) -> float:
         """The largest squared norm of a row less a centre, which may be None."""
@@ -375,4 +380,4 @@ def _digits_left(kernel: MappedKernel, norm: float, X: RowMatrix) -> bool:
 
 def choose_evenly(n: int) -> IntArray:
     """Numbers of a few of n rows, from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, _N_ROWS_FOR_SPREAD)).astype(np.intp))

@@ -32,18 +32,23 @@ from .source import ShardedSource
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
 # beyond the second become float64.
 _LARGEST_FLOAT32 = 1e15
-# Below this all squares are zero. Weights that costs, their sums and their ratios can carry.
-_SMALLEST, _HEAVIEST, _APART = 1e-150, 1e250, 1e30
-# Differences between K[i, j] and K[j, i] that are rounding, relative to the largest value; numbers
-# compared at a time.
-_ASYMMETRIC, _AT_A_TIME = 1e-5, 4_000_000
+# Below this all squares of numbers are zero.
+_MIN_NUMBER = 1e-150
+# The largest weight that costs and their sums can carry; its inverse is the smallest.
+_MAX_WEIGHT = 1e250
+# The largest ratio between weights.
+_MAX_WEIGHT_RATIO = 1e30
+# Differences between K[i, j] and K[j, i] that are rounding, relative to the largest value.
+_MAX_ASYMMETRY = 1e-5
+# Kernel values that are compared at a time.
+_VALUES_AT_A_TIME = 4_000_000
 # Rows between which a kernel function is compared with itself the other way round.
-_ROWS_COMPARED = 200
+_N_ROWS_COMPARED = 200
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_OF_TIME = ("date", "time", "duration")
-_ANY_NUMBER = 1e300  # whole numbers of Python go on
+_TIME_TYPES = ("date", "time", "duration")
+_MAX_INTEGER = 1e300  # whole numbers of Python go on
 # Types of parameters that say all about them.
-_PLAIN = {str, int, float, bool, type(None), np.float64}
+_PLAIN_TYPES = {str, int, float, bool, type(None), np.float64}
 
 
 class KernelEstimator(Protocol):
@@ -120,7 +125,7 @@ def check_rows(estimator: KernelEstimator, X: MatrixLike, *, reset: bool) -> Row
             f"X has numbers up to {largest:.3g}, and beyond {LARGEST:g} their squares overflow; "
             "scale the columns, and check for outliers."
         )
-    if reset and not precomputed and 0.0 < largest < _SMALLEST:
+    if reset and not precomputed and 0.0 < largest < _MIN_NUMBER:
         raise ValueError(
             f"X has only numbers up to {largest:.3g}, whose squares underflow to 0; scale the "
             "columns."
@@ -132,7 +137,7 @@ def check_rows(estimator: KernelEstimator, X: MatrixLike, *, reset: bool) -> Row
 def _check_symmetric(K: RealArray) -> None:
     """Refuse a kernel matrix that isn't symmetric: no problem has it, and no certificate holds."""
     apart, size = _asymmetry(K)
-    if apart > _ASYMMETRIC * size:
+    if apart > _MAX_ASYMMETRY * size:
         raise ValueError(
             f"the kernel matrix isn't symmetric: K[i, j] and K[j, i] differ by up to {apart:.3g}, "
             f"and its largest value is {size:.3g}. Pass (K + K.T) / 2, or check how it was made."
@@ -142,9 +147,9 @@ def _check_symmetric(K: RealArray) -> None:
 def _check_function(kernel: CallableKernel, X: RowMatrix) -> None:
     """Refuse a kernel function that isn't symmetric between some of the rows."""
     n = X.shape[0]
-    some = X[np.linspace(0, n - 1, min(n, _ROWS_COMPARED)).astype(np.intp)]
+    some = X[np.linspace(0, n - 1, min(n, _N_ROWS_COMPARED)).astype(np.intp)]
     apart, size = _asymmetry(formed_values(kernel, some, some))
-    if apart > _ASYMMETRIC * size:
+    if apart > _MAX_ASYMMETRY * size:
         raise ValueError(
             f"the kernel function isn't symmetric: K(x, z) and K(z, x) differ by up to "
             f"{apart:.3g}, and the largest value is {size:.3g}. Return the mean of both, or check "
@@ -154,7 +159,7 @@ def _check_function(kernel: CallableKernel, X: RowMatrix) -> None:
 
 def _asymmetry(K: RealArray) -> tuple[float, float]:
     """What K[i, j] and K[j, i] differ by at most, and the largest value."""
-    apart, size, step = 0.0, 0.0, max(1, _AT_A_TIME // len(K))
+    apart, size, step = 0.0, 0.0, max(1, _VALUES_AT_A_TIME // len(K))
     for first in range(0, len(K), step):
         some = K[first : first + step, first:]
         with np.errstate(over="ignore"):
@@ -188,7 +193,7 @@ def _refuse_non_numbers(X: MatrixLike) -> None:
         raise ValueError("columns of X share a name; rename them so that each name occurs once.")
     types = getattr(X, "dtypes", getattr(X, "dtype", ())) if hasattr(X, "shape") else ()
     types = types if np.iterable(types) else [types]
-    odd = [str(t) for t in types if any(word in str(t).lower() for word in _OF_TIME)]
+    odd = [str(t) for t in types if any(word in str(t).lower() for word in _TIME_TYPES)]
     if odd:
         raise TypeError(
             f"X has dates or times ({odd[0]}); drop them, or convert them to numbers, such as "
@@ -217,10 +222,13 @@ def check_weight(
         raise ValueError(NOTHING_LEFT)
     weight = weight[kept]
     least, most = weight.min(), weight.max()
-    if not (1.0 / _HEAVIEST <= least and most <= _HEAVIEST and most <= _APART * least):
+    if not (
+        1.0 / _MAX_WEIGHT <= least and most <= _MAX_WEIGHT and most <= _MAX_WEIGHT_RATIO * least
+    ):
         raise ValueError(
             f"sample_weight goes from {least:.3g} to {most:.3g}; keep positive weights within a "
-            f"factor of {_APART:g}, and between {1.0 / _HEAVIEST:g} and {_HEAVIEST:g}."
+            f"factor of {_MAX_WEIGHT_RATIO:g}, and between {1.0 / _MAX_WEIGHT:g} and "
+            f"{_MAX_WEIGHT:g}."
         )
     return (
         None if np.all(weight == 1.0) else weight,
@@ -237,7 +245,7 @@ def check_values(
     kind: type[object], constraints: Mapping[str, object], values: Mapping[str, object]
 ) -> None:
     """Refuse parameters by name that an estimator of some kind cannot have."""
-    if _PLAIN.issuperset(map(type, values.values())):
+    if _PLAIN_TYPES.issuperset(map(type, values.values())):
         # mypy doesn't see that classes are hashable.
         _check_plain(kind, tuple(values), *values.values())  # type: ignore[arg-type]
     else:
@@ -245,7 +253,7 @@ def check_values(
         validate_parameter_constraints(constraints, values, kind.__name__)
     for name in ("C", "C_star", "lam", "gamma", "coef0"):
         value = values.get(name)
-        if isinstance(value, int) and abs(value) > _ANY_NUMBER:
+        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
             raise ValueError(f"{name} is too large for double precision; pass a smaller one.")
 
 

@@ -17,15 +17,17 @@ from .data import S3VMData, S3VMSettings, S3VMSolution
 # Makes the convex problem at some signs.
 MakeStep: TypeAlias = Callable[[FloatArray], DualProblem]
 
-# Annealing: C* grows by this factor in so many steps.
-_FACTOR = 2.0
-_LEVELS = 10
+# Annealing: C* grows by this factor ...
+_LEVEL_FACTOR = 2.0
+# ... in so many steps.
+_N_LEVELS = 10
 # Tolerance of all but the last level, relative to tol.
-_LOOSER = 10.0
+_TOL_FACTOR = 10.0
 # The balance target supposes |f| near 1. Before the last level it is in units of this quantile
-# of |f| over the unlabelled rows; so often is the first machine, which begins without one, fitted
-# again.
-_LARGE, _AGAIN = 0.9, 3
+# of |f| over the unlabelled rows.
+_SCALE_QUANTILE = 0.9
+# So often is the first model, which begins without a scale, fitted again.
+_N_REFITS = 3
 
 
 def anneal(
@@ -59,7 +61,7 @@ def anneal(
         is_last = level == levels[-1]
         full = is_last or data.target is None
         make_step = problem_at(level, data.target if full else _scaled_target(data, result))
-        tol = settings.engine.tol * (1.0 if is_last else _LOOSER)
+        tol = settings.engine.tol * (1.0 if is_last else _TOL_FACTOR)
         at_level = replace(class_objective, C_star=level)
         extrapolated = _extrapolate(data, result, sign, before, level)
         result, sign, objectives = solve_cccp(
@@ -98,7 +100,7 @@ def _fit_labelled(
     """The SVM of the labelled rows: unlabelled rows cost nothing."""
     signs = np.ones(len(data.label))
     result = steps.solve(problem_at(0.0, data.target)(signs), None)
-    for _ in range(_AGAIN if annealing and data.target is not None else 0):
+    for _ in range(_N_REFITS if annealing and data.target is not None else 0):
         if not result.converged:
             break
         problem = problem_at(0.0, _scaled_target(data, result))(signs)
@@ -112,7 +114,7 @@ def _scaled_target(data: S3VMData, result: Result) -> float:
     size = np.abs(data.decision(result)[data.unlabeled])
     order = np.argsort(size)
     share = np.cumsum(data.share[order])
-    large = size[order][np.searchsorted(share, _LARGE * share[-1])]
+    large = size[order][np.searchsorted(share, _SCALE_QUANTILE * share[-1])]
     return data.target * min(1.0, float(large))
 
 
@@ -149,4 +151,4 @@ def _extrapolate(
 
 def annealing_levels(C_star: float) -> list[float]:
     """C* of every level, the last one its value."""
-    return [C_star * _FACTOR ** -(_LEVELS - 1 - k) for k in range(_LEVELS)]
+    return [C_star * _LEVEL_FACTOR ** -(_N_LEVELS - 1 - k) for k in range(_N_LEVELS)]

@@ -28,8 +28,10 @@ from .sign_relaxation import SignRelaxation, SignSolution
 _RTOL = 1e-9
 # A gap below this share of the objective is rounding.
 PROVEN = 2e-9
-# max_nodes="auto": nodes, and rows times nodes.
-_MOST_NODES, _ROWS_OF_NODES = 50_000, 2_000_000
+# max_nodes="auto": nodes at most, ...
+_MAX_NODES = 50_000
+# ... and nodes times rows.
+_MAX_NODES_TIMES_ROWS = 2_000_000
 # Bytes per row that a node keeps while it waits: variable, gradient, sign.
 _BYTES_PER_ROW = 24
 
@@ -153,7 +155,7 @@ def _start(
 
 def _nodes(settings: S3VMSettings, n: int) -> int:
     if isinstance(settings.max_nodes, str):  # "auto"
-        return min(_MOST_NODES, _ROWS_OF_NODES // n)
+        return min(_MAX_NODES, _MAX_NODES_TIMES_ROWS // n)
     return settings.max_nodes
 
 

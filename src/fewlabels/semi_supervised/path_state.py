@@ -18,13 +18,16 @@ from .beginning import Start
 from .problem import SemiSupervised
 
 # Decisions of unlabelled rows this small may have either sign.
-_ZERO = 1e-9
+_ZERO_DECISION = 1e-9
 NONE: IntArray = np.zeros(0, np.int64)
 # In place of the label of a row that is gone, or not on the path.
 ABSENT = 2.0
-# A rebuild is due when as many rows came, went or changed as this share of those at the last one,
-# or so many, and the value of (1) for a unit of price has grown by that factor.
-_DUE_SHARE, _GROWN_SHARE, _GROWN = 0.5, 0.05, 1.05
+# A rebuild is due when as many rows came, went or changed as this share of those at the last one.
+_DUE_SHARE = 0.5
+# It is also due from this smaller share on, ...
+_DUE_SHARE_IF_GROWN = 0.05
+# ... if the value of (1) for a unit of cost has grown by this factor.
+_DUE_GROWTH = 1.05
 
 
 class PathSolution(NamedTuple):
@@ -120,7 +123,7 @@ class PathState(NamedTuple):
         a[on_path] = path.a
         coef[on_path] = path.a + in_mean * (path.virtual / max(1, in_mean.sum()))
         f[on_path] = h
-        at_zero = in_mean & (np.abs(h) <= _ZERO)
+        at_zero = in_mean & (np.abs(h) <= _ZERO_DECISION)
         f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
         return PathSolution(a, coef, f, path.virtual, path.multiplier)
 
@@ -151,10 +154,10 @@ class PathState(NamedTuple):
         ``by_itself``: also for the first time after batch training, which tries one way only.
         """
         share = self.n_changed / max(2, self.n_rebuilt)
-        if not _GROWN_SHARE <= share < _DUE_SHARE:
+        if not _DUE_SHARE_IF_GROWN <= share < _DUE_SHARE:
             return share >= _DUE_SHARE
         by_itself = by_itself and not self.consolidated
-        return by_itself or bool(value() > _GROWN * self.value_rebuilt)
+        return by_itself or bool(value() > _DUE_GROWTH * self.value_rebuilt)
 
     def target(self) -> float | None:
         """Mean of f over the unlabelled rows; None for no constraint."""

@@ -24,18 +24,25 @@ from ..solvers.run import WHOLE, Result, Settings, Status
 from .problem import with_target
 
 # Up to so many variables the whole matrix is kept and a node costs microseconds.
-_DENSE = 300
-# Violation to which problems are solved, in units of f: of nodes, and of leaves by the engine.
-_TOL, _TOL_LEAF = 1e-4, 1e-8
-# Pair steps per variable before the first Newton step, their growth from one to the next, a
-# limit, and how many Newton steps.
-_STEPS, _MORE, _MOST_STEPS, _ROUNDS = 2, 1.5, 200_000, 40
+_MAX_DENSE_VARIABLES = 300
+# Violation to which problems of nodes are solved, in units of f.
+_TOL = 1e-4
+# Violation to which the engine solves leaves.
+_TOL_LEAF = 1e-8
+# Pair steps per variable before the first Newton step.
+_STEPS_PER_VARIABLE = 2
+# Growth of the pair steps from one Newton step to the next.
+_STEP_GROWTH = 1.5
+# Pair steps between two Newton steps at most.
+_MAX_STEPS = 200_000
+# Newton steps at most.
+_MAX_NEWTON_STEPS = 40
 # Relative gap between value and bound at which a leaf is solved.
-_SOLVED = 1e-12
+_MAX_GAP_OF_LEAF = 1e-12
 # A kernel matrix with an eigenvalue below minus this share of the largest is not an inner product.
 _INDEFINITE = 1e-8
 # Decisions this small have no sign.
-_ZERO = 1e-10
+_ZERO_DECISION = 1e-10
 
 
 @dataclass
@@ -90,7 +97,7 @@ class SignRelaxation:
         self.undecided = np.flatnonzero(self.side == 0)
         self._start = start
         self._diagonal = gram.diagonal()[: self.n]
-        dense = gram.n <= _DENSE if dense is None else dense
+        dense = gram.n <= _MAX_DENSE_VARIABLES if dense is None else dense
         self._Q: FloatArray | None = gram.block(np.arange(gram.n)) if dense else None
         if self._Q is not None:
             _check_bounds(self._Q)
@@ -196,13 +203,13 @@ class SignRelaxation:
         """Pair steps, and Newton steps where they are slow or a leaf is to be exact."""
         Q, tol = self._Q, _TOL
         assert Q is not None
-        n_steps = _STEPS * len(a)
-        for _ in range(_ROUNDS):
+        n_steps = _STEPS_PER_VARIABLE * len(a)
+        for _ in range(_MAX_NEWTON_STEPS):
             _, outcome = solve_block(Q, gradient, a, penalty, tol, n_steps)
             bound = self._bound(penalty, a, gradient)
             if bound >= cutoff or (outcome is Outcome.DONE and not leaf):
                 break
-            if leaf and self.value(side, a, gradient) - bound <= _SOLVED * abs(bound):
+            if leaf and self.value(side, a, gradient) - bound <= _MAX_GAP_OF_LEAF * abs(bound):
                 break
             step = newton_step(Q, penalty, a, gradient)
             if step is not None:
@@ -211,7 +218,7 @@ class SignRelaxation:
                 a[free] = values
             if outcome is Outcome.DONE:
                 tol *= 0.1
-            n_steps = min(_MOST_STEPS, int(_MORE * n_steps))
+            n_steps = min(_MAX_STEPS, int(_STEP_GROWTH * n_steps))
         return a, gradient
 
     def _by_engine(
@@ -252,7 +259,7 @@ class SignRelaxation:
 
     def _follow(self, side: FloatArray, f: FloatArray, before: FloatArray) -> FloatArray:
         """Signs of f where ``side`` gives none."""
-        sign = np.where(np.abs(f) <= _ZERO, before, np.sign(f))
+        sign = np.where(np.abs(f) <= _ZERO_DECISION, before, np.sign(f))
         return np.where(side != 0, side, sign)
 
     def _key(self, sign: FloatArray) -> bytes:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 DeviceArray: TypeAlias = Any
 Gram = TypeVar("Gram")
 
-# Rows that are ranked on the host, all of them; one in so many of more tells where the lowest lie.
-_FEW, _ONE_IN = 8192, 64
+# Rows that are ranked on the host, all of them.
+_MAX_ROWS_ON_HOST = 8192
+# One row in so many shows where the lowest of more rows lie.
+_RANKING_STRIDE = 64
 # What rows are most often, for which nobody asks further.
-_USUAL = (np.ndarray, list, tuple, str)
+_HOST_TYPES = (np.ndarray, list, tuple, str)
 
 
 class ArrayBackend:
@@ -160,10 +162,10 @@ class ArrayBackend:
     def ranked(self, keys: DeviceArray, count: int) -> Ranked:
         """The lowest of many keys, as ``Ranked`` places; few keys leave the device."""
         xp = self.xp
-        if keys.shape[0] <= max(_FEW, 4 * count):
+        if keys.shape[0] <= max(_MAX_ROWS_ON_HOST, 4 * count):
             return Ranked.of(self.numpy(keys), count)
-        some = xp.sort(keys[::_ONE_IN])
-        place, limit = 2 * (count // _ONE_IN) + 16, self.array(np.inf)
+        some = xp.sort(keys[::_RANKING_STRIDE])
+        place, limit = 2 * (count // _RANKING_STRIDE) + 16, self.array(np.inf)
         while place < some.shape[0]:
             if int(xp.sum(self.exactly(keys <= some[place]))) >= count:
                 limit = some[place]
@@ -204,7 +206,7 @@ def backend_of(X: object) -> ArrayBackend | None:
     That is so with scikit-learn's ``array_api_dispatch``, for arrays of other libraries than
     NumPy.
     """
-    if isinstance(X, _USUAL) or sp.issparse(X) or not get_config()["array_api_dispatch"]:
+    if isinstance(X, _HOST_TYPES) or sp.issparse(X) or not get_config()["array_api_dispatch"]:
         return None
     if not hasattr(X, "__dlpack__") or hasattr(X, "columns") or hasattr(X, "dask"):
         return None

@@ -14,9 +14,10 @@ from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
 from .values import add_products, columns_of, diagonal_values, linear_products, prepared
 
-# Rows whose values show whether a device computes in the precision that it says, and how far these
-# may be off, in units of what rounding explains.
-_CHECKED, _MOST = 64, 16.0
+# Rows whose values show whether a device computes in the precision that it says.
+_N_ROWS_CHECKED = 64
+# How far these values may be off, in units of what rounding explains.
+_MAX_ERROR_RATIO = 16.0
 
 
 class ArrayGram:
@@ -116,8 +117,8 @@ class ArrayGram:
             return True
         backend, row_map = self.backend, self.spec.row_map
         assert row_map is not None
-        step = max(1, self.n // _CHECKED)
-        rows = backend.numpy(self.X[::step, :])[:_CHECKED]
+        step = max(1, self.n // _N_ROWS_CHECKED)
+        rows = backend.numpy(self.X[::step, :])[:_N_ROWS_CHECKED]
         exact = row_map.kernel.values(rows, rows).sum(axis=1)
         there = columns_of(backend, row_map, *row_map.prepare(rows))
         found = add_products(
@@ -130,4 +131,4 @@ class ArrayGram:
         )
         size = float(np.abs(exact).max())
         wrong = float(np.abs(backend.numpy(found) - exact).max())
-        return wrong <= _MOST * self.value_error * size
+        return wrong <= _MAX_ERROR_RATIO * self.value_error * size

@@ -20,8 +20,10 @@ from .gram import ArrayGram
 from .penalty import ArrayPenalty, one_or_all
 from .values import parts_of
 
-# Numbers that are looked at a time, and rows for a median.
-_AT_A_TIME, _LOOKED_AT = 16_000_000, 1000
+# Numbers that are copied or summed at a time.
+_NUMBERS_AT_A_TIME = 16_000_000
+# Rows that a median is taken of.
+_N_ROWS_FOR_MEDIAN = 1000
 
 
 class ArrayShard(Shard):
@@ -34,7 +36,7 @@ class ArrayShard(Shard):
         self.backend, self.X = backend, X
 
     def pieces(self) -> Iterator[tuple[slice, RowMatrix]]:
-        for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME):
+        for part in parts_of(self.n, self.X.shape[1], _NUMBERS_AT_A_TIME):
             yield part, self.backend.numpy(self.X[part, :])
 
     def take(self, places: IntArray) -> RowMatrix:
@@ -55,10 +57,10 @@ class ArrayShard(Shard):
             there = self.backend.array(weight, float)
         found = Moments.combined(
             self._moments(part, there[part], weight[part])
-            for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME)
+            for part in parts_of(self.n, self.X.shape[1], _NUMBERS_AT_A_TIME)
         )
         # Rows that are far away take no digits from the others where the centre is a median.
-        some = self.backend.numpy(self.X[:: -(-self.n // _LOOKED_AT), :])
+        some = self.backend.numpy(self.X[:: -(-self.n // _N_ROWS_FOR_MEDIAN), :])
         return replace(found, center=middle(some))
 
     def _moments(self, part: slice, there: DeviceArray, weight: FloatArray) -> Moments:
@@ -80,7 +82,7 @@ class ArrayShard(Shard):
     def farthest(self, center: FloatArray | None) -> float:
         xp, found = self.backend.xp, 0.0
         center = None if center is None else self.backend.array(center, float)
-        for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME):
+        for part in parts_of(self.n, self.X.shape[1], _NUMBERS_AT_A_TIME):
             rows = self.backend.exactly(self.X[part, :])
             rows = rows if center is None else rows - center
             found = max(found, float(xp.max(xp.sum(rows * rows, axis=1))))

@@ -12,9 +12,13 @@ from ...kernels.operators.far_rows import far_places
 from ...kernels.rows import far_from
 from .backend import ArrayBackend, DeviceArray, plain_rows
 
-# Kernel values at a time: as few as a processor's cache holds (half the time of four million), or
-# as many as keep another device busy. Numbers at a time, where rows are prepared.
-_IN_A_CACHE, _ON_A_DEVICE, _NUMBERS_AT_A_TIME = 200_000, 32_000_000, 16_000_000
+# Kernel values that a processor computes at a time: as few as its cache holds. This takes half the
+# time of four million.
+_VALUES_AT_A_TIME_ON_CPU = 200_000
+# Kernel values at a time that keep another device busy.
+_VALUES_AT_A_TIME_ON_DEVICE = 32_000_000
+# Numbers at a time where rows are prepared.
+_NUMBERS_AT_A_TIME = 16_000_000
 # Half the squared norm beyond which ``RowMap`` gives rows fewer digits, or cuts them off.
 _FAR = 1e14
 
@@ -120,7 +124,7 @@ def add_products(
     out: DeviceArray,
 ) -> DeviceArray:
     """``out += K(rows, columns) @ coef``, of float64 sums; both are prepared."""
-    most = _IN_A_CACHE if backend.is_processor else _ON_A_DEVICE
+    most = _VALUES_AT_A_TIME_ON_CPU if backend.is_processor else _VALUES_AT_A_TIME_ON_DEVICE
     for part in parts_of(rows.shape[0], columns.shape[1], most):
         values = mapped(backend, kernel, rows[part, :] @ columns)
         out[part] += backend.exactly(values) @ coef
