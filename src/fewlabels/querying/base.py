@@ -45,7 +45,7 @@ class Question:
 
     @property
     def margins(self) -> FloatArray:
-        """How sure the model is: |f|, or by how much the best class is ahead; 0 without any."""
+        """Certainty of the model: |f|, or by how much the best class is ahead; 0 without any."""
         f = self.decisions
         if f is None:
             return np.zeros(len(self.y))
@@ -200,7 +200,7 @@ class Strategy(ABC):
 
 
 def decisions_of(clf: BaseEstimator, X: MatrixLike) -> FloatArray:
-    """What a fitted model says of rows, as decisions."""
+    """Return the decisions of a fitted model about rows."""
     if hasattr(clf, "decision_function"):
         return np.asarray(clf.decision_function(X))
     if not hasattr(clf, "predict_proba"):

@@ -110,7 +110,7 @@ class LikelyWrong(Strategy):
     def _decide_by_forgetting(
         self, question: Question, rows: list[int]
     ) -> Iterator[tuple[int, AnyArray, FloatArray]]:
-        """Row, classes and decisions without its label, by exact updates of a copy."""
+        """Yield row, classes and decisions without its label, by exact updates of a copy."""
         X, y = question.X, question.y
         model, order = pickle.loads(pickle.dumps(question.clf)), np.arange(len(y))
         for row in rows:
@@ -124,7 +124,7 @@ class LikelyWrong(Strategy):
     def _decide_by_refitting(
         self, question: Question, rows: list[int]
     ) -> Iterator[tuple[int, AnyArray, FloatArray]]:
-        """The same by fits without a share of the labels at a time; every class keeps one."""
+        """Yield the same from fits without a share of the labels; every class keeps one."""
         X, y = question.X, question.y
         assert self.n_folds is not None
         rows = self._rng.permutation(rows)

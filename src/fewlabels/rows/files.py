@@ -91,7 +91,7 @@ class ArrayFile:
         return found if found.matches(array) else None
 
     def matches(self, array: AnyArray) -> bool:
-        """Whether the file has numbers of a mapped array: another may have taken its name."""
+        """Return whether the file holds a mapped array's numbers: another may have its name now."""
         with self.open() as file:
             n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _N_ROWS_COMPARED)
             for row in np.unique(some.astype(int)) if n else ():
@@ -140,7 +140,7 @@ class RowFile(ABC):
 
     @property
     def n_bytes(self) -> float:
-        """What all rows take."""
+        """Bytes that all rows take."""
         return self.row_bytes * self.shape[0]
 
     @abstractmethod

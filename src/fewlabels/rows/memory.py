@@ -77,7 +77,7 @@ class MemorySource(RowSource):
 
     @cached_property
     def mass(self) -> float:
-        """What normal rows weigh together."""
+        """Weight of all normal rows."""
         weights = self.weights if self.anomaly is None else self.weights[~self.anomaly]
         return float(weights.sum())
 
@@ -104,14 +104,14 @@ class MemorySource(RowSource):
 
     @property
     def marks(self) -> dict[str, AnyArray]:
-        """What a model that is updated has to know of all rows, by name."""
+        """Arrays over all rows, by name, that a model needs to be updated."""
         marks: dict[str, AnyArray] = {"weight": self.spread(self.weights)}
         if self.held_out is not None:
             marks = {"weight": self.held_out.weight, "calibrates": self.held_out.mask}
         return marks if self.anomalies is None else marks | {"anomaly": self.anomalies}
 
     def without(self, mask: BoolArray) -> Self:
-        """The same where some of all rows do not count."""
+        """Return the source where some of all rows do not count."""
         chosen = np.flatnonzero(~mask[self.indices])
         if not len(chosen):
             raise ValueError(NOTHING_LEFT)

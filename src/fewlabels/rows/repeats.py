@@ -172,7 +172,7 @@ def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray
 
 
 def _repeats_beyond_chance(counts: IntArray) -> bool:
-    """Whether independent draws can't give rows so often; ``counts`` are of the distinct rows."""
+    """Return whether chance can't explain how often rows repeat, from counts of distinct rows."""
     n_repeated, most = int(np.sum(counts > 1)), int(counts.max())
     if n_repeated < _MIN_REPEATED or most > _MAX_COPIES:
         return False
@@ -201,7 +201,7 @@ def _poisson_deviance(observed: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def _is_complete_design(rows: RowMatrix) -> bool:
-    """Whether the distinct rows are all combinations of the values of their columns.
+    """Return whether the distinct rows are all combinations of the values of their columns.
 
     Then a new row equals one of them, and copies have nothing to give away.
     """
@@ -230,7 +230,7 @@ def _are_binary(columns: FloatArray) -> bool:
 
 
 def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
-    """Whether rows that agree in half of the columns agree in all of them, against chance."""
+    """Return whether rows that agree in half of the columns agree in all, against chance."""
     varying = _find_varying_columns(rows)
     if not sp.issparse(rows) and len(varying) <= _MAX_COLUMNS:
         varying = _drop_rescaled_columns(rows, varying)
@@ -337,7 +337,7 @@ def _describe_column(values: FloatArray) -> _Column:
 
 
 def _is_static(fine: _Column, other: _Column) -> bool:
-    """Whether another column doesn't vary where ``fine`` repeats, and doesn't follow from it."""
+    """Return whether a column doesn't vary where ``fine`` repeats, nor follows from it."""
     low, high = _ends(fine, other.place)
     if np.mean((low == high)[fine.counts > 1]) < _MIN_STATIC_SHARE:
         return False

@@ -138,7 +138,7 @@ class HeldRows:
         return {name: value[places] for name, value in self._values.items()}
 
     def numbers(self, places: IntArray) -> IntArray:
-        """What users call the rows at some places; -1 for those that are gone."""
+        """Return the indices by which users know the rows at some places; -1 for removed ones."""
         return np.where(self.alive, np.cumsum(self.alive) - 1, -1)[places]
 
     def spread(self, places: IntArray, values: FloatArray) -> FloatArray:
@@ -202,14 +202,14 @@ class HeldRows:
         return place
 
     def copy(self) -> HeldRows:
-        """The same rows, to be changed in their place: only one of the two may be added to."""
+        """Return a copy to be changed instead: only one of the two may be added to."""
         other = HeldRows.__new__(HeldRows)
         other.n_places, other.alive, other._n_alive = self.n_places, self.alive, self._n_alive
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
     def with_values(self, **values: npt.ArrayLike) -> HeldRows:
-        """The same rows with other numbers next to them."""
+        """Return the same rows with other numbers next to them."""
         other = self.copy()
         other._values = {name: np.asarray(value) for name, value in values.items()}
         return other

@@ -88,7 +88,7 @@ class MemoryShard(Shard):
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What ``n`` rows of positive weight weigh, their columns' means and variances.
+    """Weight of ``n`` rows of positive weight, and their columns' means and variances.
 
     ``mean`` and ``squares``, the sums of squares around it, count rows as their weights say;
     ``center`` is the mean of rows that count alike. ``largest`` is the largest number of any row,
@@ -105,7 +105,7 @@ class Moments:
 
     @classmethod
     def of(cls, shard: Shard) -> Moments | None:
-        """Of the rows of a shard, which are checked: numbers have to be finite."""
+        """Compute the moments of a shard's rows, and check that numbers are finite."""
         found = [cls._of_piece(shard, where, rows) for where, rows in shard.pieces()]
         return cls.combined(found) if found else None
 
@@ -139,7 +139,7 @@ class Moments:
 
     @classmethod
     def combined(cls, parts: Iterable[Moments | None]) -> Moments:
-        """Of the rows of all parts."""
+        """Return the moments of the rows of all parts."""
         return reduce(cls._merged_with, [part for part in parts if part is not None])
 
     def _merged_with(self, other: Moments) -> Moments:
@@ -158,7 +158,7 @@ class Moments:
 
     @property
     def variance(self) -> float:
-        """Of all entries together, as ``X.var()``."""
+        """Variance of all entries together, as ``X.var()``."""
         each = self.squares / self.weight
         return float(np.mean(each) + np.mean(np.square(self.mean - self.mean.mean())))
 

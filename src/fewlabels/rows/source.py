@@ -45,7 +45,7 @@ _N_ROWS_FOR_DISTANCES = 500
 
 
 class HeldOut(NamedTuple):
-    """Which rows a split holds out, as a mask, and the weights of all rows."""
+    """The rows that a split holds out, as a mask, and the weights of all rows."""
 
     mask: BoolArray
     weight: FloatArray
@@ -62,7 +62,7 @@ class BoundProblem(ABC):
 
     @abstractmethod
     def solve(self, settings: Settings) -> Solved:
-        """What is ``Solved`` with some ``Settings``."""
+        """Solve the problem with some ``Settings``."""
 
 
 class RowSource(ABC):
@@ -139,7 +139,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def shift(self, kernel: Kernel) -> FloatArray | None:
-        """What is taken from rows under the linear kernel, or None."""
+        """Return the shift that is taken from rows under the linear kernel, or None."""
 
     @abstractmethod
     def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
@@ -210,7 +210,7 @@ class ShardedSource(RowSource):
         return Rows(partitions, spec.total(), scale, self.n_jobs, self.most_sampled)
 
     def marked(self, **marks: AnyArray) -> Self:
-        """The same rows with marks: arrays of an entry a row."""
+        """Mark the rows: arrays with an entry for each row."""
         for shard in self.shards:
             own = slice(shard.first, shard.first + shard.n)
             shard.marks.update({name: values[own] for name, values in marks.items()})
@@ -227,7 +227,7 @@ class ShardedSource(RowSource):
         return ids
 
     def spent(self) -> dict[str, float]:
-        """What entries of the history tell of the source so far, by name."""
+        """Return what the source has spent so far, by name, for entries of the history."""
         return {}
 
     # -- what follows ----------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class ShardedSource(RowSource):
         return stacked(self.ask(Taken(np.asarray(ids))))
 
     def sample(self, size: int, seed: int = 0) -> RowMatrix:
-        """So many rows at random, or all; in the order of their numbers."""
+        """Return ``size`` random rows, or all rows, in the order of their numbers."""
         return self.take(sampled(self.n, size, seed))
 
     @property
@@ -309,7 +309,7 @@ class ShardedSource(RowSource):
         return self.center() if kernel.is_linear else None
 
     def center(self) -> FloatArray | None:
-        """What to take from all rows, as ``center_of`` says; of sparse rows, of a sample."""
+        """Return the centre to take from all rows (``center_of``); of sparse rows, of a sample."""
         if self.is_sparse:
             return center_of(self.sample(_N_ROWS_FOR_DISTANCES))
         return self.moments.center

@@ -33,7 +33,7 @@ HistoryCallback: TypeAlias = Callable[[dict[str, Any]], object]
 
 @dataclass(frozen=True, eq=False)
 class ProblemSpec:
-    """How rows, wherever they are, become a ``Partition`` of the problem of a model.
+    """The recipe by which rows, wherever they are, become a ``Partition`` of a model's problem.
 
     ``formulation`` states it where all rows weigh ``mass``; ``row_map`` prepares rows (None for
     the linear kernel, for which ``shift`` is taken from them). A source sends it to its shards.
@@ -73,7 +73,7 @@ class ProblemSpec:
         return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)
 
     def stating(self, formulation: Formulation) -> Self:
-        """The same rows in another formulation."""
+        """Return the spec of the same rows in another formulation."""
         return replace(self, formulation=formulation, _alike={})
 
     def gram(self, X: RowMatrix) -> GramOperator:
@@ -83,7 +83,7 @@ class ProblemSpec:
         return RowsGram(self.row_map, X, self.n_jobs)
 
     def refined(self) -> Self:
-        """The same in float64."""
+        """Return the spec with kernel values in float64."""
         row_map = None if self.row_map is None else self.row_map.refined()
         return replace(self, row_map=row_map)
 

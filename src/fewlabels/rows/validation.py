@@ -158,7 +158,7 @@ def _check_function(kernel: CallableKernel, X: RowMatrix) -> None:
 
 
 def _asymmetry(K: RealArray) -> tuple[float, float]:
-    """What K[i, j] and K[j, i] differ by at most, and the largest value."""
+    """Return the largest difference between K[i, j] and K[j, i], and the largest value."""
     apart, size, step = 0.0, 0.0, max(1, _VALUES_AT_A_TIME // len(K))
     for first in range(0, len(K), step):
         some = K[first : first + step, first:]
@@ -169,7 +169,7 @@ def _asymmetry(K: RealArray) -> tuple[float, float]:
 
 
 def _is_plain(X: object, estimator: KernelEstimator, reset: bool) -> TypeGuard[AnyArray]:
-    """Whether rows are a plain array of numbers, of as many columns as rows have had so far."""
+    """Return whether rows are a plain array of numbers, as wide as rows have been so far."""
     return (
         type(X) is np.ndarray
         and X.dtype in _FLOATS
@@ -270,12 +270,12 @@ def check_parameters(estimator: BaseEstimator) -> None:
 
 
 def what_is_missing(estimator: KernelEstimator) -> str | None:
-    """What a model needs its rows in memory for, in one sentence; None for nothing."""
+    """Return what a model needs its rows in memory for, in one sentence; None for nothing."""
     return estimator._needs_memory(ShardedSource)
 
 
 def is_outside(X: object) -> bool:
-    """Whether rows are neither NumPy's nor what is read as such."""
+    """Return whether rows are neither NumPy's nor read as such."""
     return isinstance(X, ShardedSource) or backend_of(X) is not None
 
 

@@ -79,7 +79,7 @@ def anneal(
 def solution_of(
     data: S3VMData, result: Result, sign: FloatArray, objectives: list[float]
 ) -> S3VMSolution:
-    """What can be said about the solution of a convex step at the final C*."""
+    """Describe the solution of a convex step at the final C*."""
     f, a = data.decision(result), result.a[: data.n]
     return S3VMSolution(
         result=result,

@@ -1,4 +1,4 @@
-"""Where the path of an S3VM begins: at a solution, row by row, or at a small C*."""
+"""Starts of an S3VM's path: at a solution, row by row, or at a small C*."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -108,7 +108,7 @@ def build_by_C_star(rows: PathRows) -> tuple[PathFollower, IntArray]:
 
 
 def anneal_path(path: PathFollower, class_objective: SemiSupervised, weight: FloatArray) -> bool:
-    """Let C* of rows without a label, of some weights, go down and back; whether it got there."""
+    """Lower C* of unlabelled rows and raise it back; return whether that was completed."""
     free = np.flatnonzero(path.signs)
     for share in (_ANNEALING_SHARE, 1.0):
         level = replace(class_objective, C_star=share * class_objective.C_star)

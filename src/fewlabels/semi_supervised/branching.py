@@ -60,7 +60,7 @@ def train(
 
 
 def describe_unproven(found: S3VMSolution) -> str | None:
-    """What to tell when a search ended without a proof; None where there is nothing to tell."""
+    """Return a message if a search ended without a proof, else None."""
     status = found.result.status
     if not found.n_nodes or status not in _ADVICE:
         return None
@@ -74,7 +74,7 @@ def describe_unproven(found: S3VMSolution) -> str | None:
 
 
 def describe_early_stops(searches: list[Search], n_rows: int) -> str | None:
-    """What to tell of searches around new rows that stopped early; None without any."""
+    """Return a message about searches around new rows that stopped early; None without any."""
     stopped = [search for search in searches if search.status is not Status.CONVERGED]
     if not stopped:
         return None

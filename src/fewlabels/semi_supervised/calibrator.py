@@ -58,7 +58,7 @@ class Calibrator:
     def offset(
         self, function: Function | ClassFunctions, sample: Sample
     ) -> float | FloatArray | None:
-        """What the class ratio adds to f, so that the classes are equally probable at 0.
+        """Return what the class ratio adds to f to make the classes equally probable at 0.
 
         Without a constraint f follows the labels' class ratio, and probabilities the ratio of
         the unlabelled rows, their mean. With this intercept, both agree on the classes. None

@@ -38,7 +38,7 @@ _HISTORY_KEPT = 1000
 
 @dataclass
 class PathOptions:
-    """What all paths of a stream have in common; they hold the same one.
+    """Options that all paths of a stream share; they hold the same object.
 
     ``cache_size`` are the bytes for kernel columns of each path, and operations stop at the
     ``deadline``. Rows of an update change as a block, or "one-by-one" in their order.
@@ -157,11 +157,11 @@ class ClassPath:
     # -- what changes ---------------------------------------------------------------------------
 
     def with_rows(self, rows: HeldRows, n_changed: int = 0) -> ClassPath:
-        """The same path over rows that have changed, to follow them in the place of this one."""
+        """Return the path over changed rows, which replaces this one."""
         return ClassPath(self.options, self._now.with_rows(rows, n_changed))
 
     def renumbered(self, rows: HeldRows, place: IntArray) -> ClassPath:
-        """The same with rows at other places, which ``place`` says, in the place of this one."""
+        """Return the path with rows moved to the places ``place``, which replaces this one."""
         return ClassPath(self.options, self._now.renumbered(rows, place))
 
     def reprice(self, C: float, C_star: float) -> None:
@@ -242,7 +242,7 @@ class ClassPath:
         return np.concatenate([known, others]), [len(known), len(others)]
 
     def _sync_membership(self) -> None:
-        """See which rows that join or leave have done so, the first ones of several.
+        """Note which of the rows that join or leave have done so, the first ones of several.
 
         Where they are many, or ``balance_update="paper"``, some do so later.
         """
@@ -333,7 +333,7 @@ class ClassPath:
         return self._now.start_at(self.rows.places).sign if self.has_start else None
 
     def _without_path(self) -> dict[str, Any]:
-        """What changes when the path is given up: where it is is where the next one starts."""
+        """Return the changes that drop the path. The next path starts from its position."""
         if not self.has_path:
             return {"done": False}
         self._sync_membership()
@@ -352,7 +352,7 @@ class ClassPath:
         }
 
     def widened(self, rows: HeldRows, n_columns: int) -> ClassPath:
-        """The same with wider ``rows``, in the place of this one."""
+        """Return the path with wider ``rows``, which replaces this one."""
         other, shift = ClassPath(self.options, self._now), self._now.shift
         if shift is not None:
             shift = np.pad(shift, (0, n_columns - len(shift)))
@@ -361,7 +361,7 @@ class ClassPath:
         return other
 
     def new_path(self, kernel: Kernel | None = None) -> ClassPath:
-        """The same rows without a path, perhaps under another kernel."""
+        """Return a new path over the same rows, not begun, perhaps under another kernel."""
         now = self._now
         state = PathState.without_path(
             now.class_objective,
@@ -398,7 +398,7 @@ class ClassPath:
         return other
 
     def annealed(self) -> ClassPath:
-        """The same rows where C* went down along the path from here, and back.
+        """Return a path for which C* went down from here, and back.
 
         Only one of the two may continue.
         """

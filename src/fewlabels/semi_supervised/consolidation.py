@@ -34,7 +34,7 @@ def read_strategies(strategies: Sequence[str] | None, solver: str, n_rows: int) 
 
 
 def cheap_strategies(solver: str) -> Sequence[str]:
-    """Those that ``auto_consolidate`` takes."""
+    """Return the strategies that ``auto_consolidate`` uses."""
     return _BY_ITSELF.get(solver, ("anneal", "batch", "one-sided"))
 
 
@@ -45,7 +45,7 @@ class Consolidation:
     updater: Updater
 
     def improve(self, values: list[float], strategies: Sequence[str]) -> bool:
-        """Let every path go to the best minimum that strategies find; whether one is better.
+        """Move every path to the best minimum that strategies find; return whether one is better.
 
         ``values`` are the values of (1) for each path now.
         """
@@ -98,7 +98,7 @@ class Consolidation:
         return new_path, found.objectives
 
     def renew(self, kernel: Kernel, strategy: str) -> bool:
-        """Train all paths under another ``kernel``, if it is another one; whether it was done."""
+        """Train all paths under ``kernel`` if it differs; return whether that was done."""
         updater, stream = self.updater, self.updater.stream
         if not isinstance(kernel, Deformed) or kernel.is_equal(stream.kernel):
             return False

@@ -19,7 +19,7 @@ from .problem import SemiSupervised
 
 @dataclass(frozen=True)
 class S3VMSettings:
-    """How batch training is done.
+    """Settings of batch training.
 
     The callback of ``engine`` gets convex steps, ``callback`` the entries of a search for the
     global minimum (``branching``), which ``max_nodes`` limits.

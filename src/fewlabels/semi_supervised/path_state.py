@@ -45,7 +45,7 @@ class PathSolution(NamedTuple):
     multiplier: float
 
     def at(self, places: IntArray) -> PathSolution:
-        """The same at some places."""
+        """Return the solution at some places."""
         return self._replace(a=self.a[places], coef=self.coef[places], f=self.f[places])
 
 
@@ -149,7 +149,7 @@ class PathState(NamedTuple):
         return PathSolution(a, coef, f, start.virtual, start.multiplier)
 
     def is_due(self, value: Callable[[], float], by_itself: bool = False) -> bool:
-        """Whether enough has changed since the last rebuild for another; ``value`` says (1)'s.
+        """Return whether enough has changed for another rebuild; ``value`` gives the value of (1).
 
         ``by_itself``: also for the first time after batch training, which tries one way only.
         """
@@ -187,7 +187,7 @@ class PathState(NamedTuple):
         return Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1]))
 
     def plain_start(self, n_jobs: int) -> dict[str, Any] | None:
-        """Where the path stands, or begins, as plain values; None before there is a label."""
+        """Return the path's position, or start, as plain values; None before there is a label."""
         if self.start is not None:
             start = self.start_at(self.rows.places)
         elif self.path is not None:
@@ -208,7 +208,7 @@ class PathState(NamedTuple):
         return Start(a, sign, start.virtual, start.multiplier)
 
     def renumbered(self, rows: HeldRows, place: IntArray) -> PathState:
-        """The same where rows have other places, which ``place`` says; -1 for those gone."""
+        """Return the state where rows have moved to the places ``place``; -1 for removed rows."""
         kept = np.flatnonzero(place >= 0)
         return self._replace(
             rows=rows,
@@ -218,7 +218,7 @@ class PathState(NamedTuple):
         )
 
     def with_rows(self, rows: HeldRows, n_changed: int = 0) -> PathState:
-        """The same where rows or labels have changed, which the path has yet to follow."""
+        """Return the state with changed rows or labels, which the path has yet to follow."""
         new = np.full(rows.n_places - len(self.path_labels), ABSENT)
         return self._replace(
             version=self.version + 1,
@@ -229,5 +229,5 @@ class PathState(NamedTuple):
 
 
 def both_classes(label: AnyArray) -> bool:
-    """Whether both are among some labels."""
+    """Return whether both classes are among some labels."""
     return bool(np.any(label > 0) and np.any(label < 0))

@@ -38,7 +38,7 @@ class SemiSupervised:
             object.__setattr__(self, "balance", bool(self.balance))
 
     def target(self, label: AnyArray, weight: FloatArray) -> float | None:
-        """What the mean of f over the unlabelled rows has to be; None for no constraint."""
+        """Return the mean that f must have over the unlabelled rows; None for no constraint."""
         if self.balance is False:
             return None
         if self.balance is not True:
@@ -47,7 +47,7 @@ class SemiSupervised:
         return float(weight[known] @ label[known] / weight[known].sum())
 
     def cost(self, label: AnyArray, weight: FloatArray) -> FloatArray:
-        """What a unit of loss costs, for every row."""
+        """Return the cost of a unit of loss, for every row."""
         return np.where(label == 0, self.C_star * weight, self.C * weight)
 
     def penalties(self, label: AnyArray, weight: FloatArray) -> RowPenalties:

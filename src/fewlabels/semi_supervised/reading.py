@@ -73,7 +73,7 @@ def check_each_has_labels(label: AnyArray, classes: AnyArray) -> None:
 
 
 def follows_labels(balance: Balance) -> bool:
-    """Whether the labels' class ratio holds for the unlabelled rows, if nothing contradicts."""
+    """Return whether the labels' class ratio is used for unlabelled rows unless contradicted."""
     return balance is True or (isinstance(balance, np.bool_ | str) and bool(balance))
 
 
@@ -116,7 +116,7 @@ def build_objectives(
     classes: AnyArray,
     held: list[float] | None = None,
 ) -> list[SemiSupervised]:
-    """What the function of two classes minimises, or each of several.
+    """Return the problem of the function of two classes, or of each of several.
 
     ``balance`` is the parameter, ``shares`` is the class ratio, or None, and ``held`` are means of
     f, where these are known.
@@ -288,7 +288,7 @@ def given_ratio(given: ClassRatio, classes: AnyArray) -> FloatArray | None:
 
 
 def has_trees(kernel: KernelChoice) -> bool:
-    """Whether a kernel's trees are grown at ``fit``."""
+    """Return whether a kernel's trees are grown at ``fit``."""
     return kind_of(kernel).learns == "labels"
 
 

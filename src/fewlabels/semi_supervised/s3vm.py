@@ -468,7 +468,7 @@ class S3VM(UpdatableS3VM):
             )
 
     def _problems(self, classes: AnyArray | None = None) -> list[SemiSupervised]:
-        """What the function of two classes minimises, or each of several."""
+        """Return the problem of the function of two classes, or of each of several."""
         classes = self.classes_ if classes is None else classes
         return reading.build_objectives(
             self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
@@ -493,7 +493,7 @@ class S3VM(UpdatableS3VM):
 
     @property
     def left_out_decisions_(self) -> FloatArray | None:
-        """What ``predict_proba`` was calibrated by, of shape (n_samples, n_functions), or None."""
+        """Decisions that ``predict_proba`` was calibrated by, (n_samples, n_functions), or None."""
         assert self._late is not None
         return self._late.known(_LEFT_OUT, self._version)
 

@@ -158,7 +158,7 @@ class SignRelaxation:
     # -- convex problems ---------------------------------------------------------------------
 
     def _cost(self, rows: IntArray, lack: FloatArray) -> FloatArray:
-        """What the dual gains by the variable of a row alone, ``lack`` below its margin."""
+        """Return the dual's gain by a row's variable alone, ``lack`` below its margin."""
         step = np.clip(lack / np.maximum(self._diagonal[rows], 1e-300), 0.0, self.price[rows])
         return step * (lack - 0.5 * self._diagonal[rows] * step)
 

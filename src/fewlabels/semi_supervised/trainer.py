@@ -24,7 +24,7 @@ _WORTH_HOLDING = 48
 
 @dataclass(frozen=True)
 class Trainer:
-    """How an S3VM trains on all rows at once.
+    """Trains an S3VM on all rows at once.
 
     ``engine(callback)`` gives the ``Settings`` of the engine, with the time that is left now;
     kernel values within ``cache_size`` bytes may be held. A ``source`` that is not in memory
@@ -103,5 +103,5 @@ def _call_numbered(callback: HistoryCallback, number: int, entry: dict[str, Any]
 
 
 def was_stopped(result: Result) -> bool:
-    """Whether a limit or the user ended training. A problem that rounding ends is complete."""
+    """Return whether a limit or the user ended training; rounding doesn't count."""
     return not result.converged and result.status is not Status.STALLED

@@ -33,7 +33,7 @@ _BUILDS: dict[str, BuildPath] = {"C_star": build_by_C_star, "row-by-row": build_
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """What batch training has left besides functions: objectives, a bound, and what it took.
+    """Outcome of batch training besides functions: objectives, a bound and the cost.
 
     ``objectives`` come from the last batch training of each function. Nothing is below
     ``bound`` while rows and labels stay: a number, or one for each of several functions (NaN
@@ -46,7 +46,7 @@ class TrainingRecord:
 
     @classmethod
     def of(cls, found: Sequence[S3VMSolution]) -> Self:
-        """Of the ``S3VMSolution`` of every function."""
+        """Return the record of the ``S3VMSolution`` of every function."""
         record = cls(tuple(one.objectives for one in found))
         bounds: list[float | FloatArray | None] = [one.lower_bound for one in found]
         n_nodes = sum(one.n_nodes for one in found)
@@ -90,11 +90,11 @@ class TrainingRecord:
         return replace(self, bound=best)
 
     def without_bound(self) -> Self:
-        """Where rows, labels or costs have changed."""
+        """Return the record after rows, labels or costs have changed."""
         return self if self.bound is None else replace(self, bound=None)
 
     def with_functions(self, n: int, places: Iterable[int]) -> Self:
-        """Of ``n`` functions, those so far at ``places``."""
+        """Return the record of ``n`` functions, with those so far at ``places``."""
         objectives: list[list[float]] = [[] for _ in range(n)]
         for place, own in zip(places, self.objectives, strict=True):
             objectives[place] = own
@@ -123,7 +123,7 @@ class Updater:
         return self.make_trainer()
 
     def catch_up(self, name: str, max_steps: int | None = None) -> bool:
-        """Let all paths follow their rows in an operation; whether they are at their end."""
+        """Let all paths follow their rows; return whether they have reached their ends."""
         stream, done = self.stream, True
         last = stream.n_steps + (max_steps or 0)
         for place, path in enumerate(stream.paths):

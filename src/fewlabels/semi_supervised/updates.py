@@ -54,7 +54,7 @@ def _stream_attribute(name: str) -> property:
 
 
 class UpdatableS3VM(TwoClassMachine):
-    """What an ``S3VM`` does besides ``fit``: it reads what is given, and its objects act.
+    """The part of ``S3VM`` besides ``fit``: it checks arguments and delegates to objects.
 
     A stream (``S3VMStream``) holds rows and paths, an ``Updater`` lets these follow and trains,
     a ``Consolidation`` looks for better minima, and a ``Certifier`` describes where all stands.
@@ -242,7 +242,7 @@ class UpdatableS3VM(TwoClassMachine):
             return Consolidation(updater).improve(values, strategies) or renewed
 
     def _renew_graph(self, stream: S3VMStream) -> bool:
-        """Train under the kernel with the graph of the rows of now; whether that is another."""
+        """Train under the kernel with the graph of the present rows; return whether it changed."""
         kernel = self._kernel_over(stream.rows(stream.places))
         with self._updating(stream) as updater:
             strategy = "row-by-row" if self.solver == "path" else "batch"

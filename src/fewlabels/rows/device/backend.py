@@ -75,7 +75,7 @@ class ArrayBackend:
         return self.numpy(self.xp.stack([self.xp.astype(a, kind) for a in arrays])).tolist()
 
     def zeros(self, n: int) -> DeviceArray:
-        """So many zeros in float64."""
+        """Return ``n`` zeros in float64."""
         return self.xp.zeros(n, dtype=self.float64, device=self.device)
 
     def exactly(self, array: DeviceArray) -> DeviceArray:
@@ -83,7 +83,7 @@ class ArrayBackend:
         return self.xp.astype(array, self.float64, copy=False)
 
     def places(self, mask: DeviceArray) -> DeviceArray:
-        """Where a mask holds, as an array here."""
+        """Return the places where a mask is true, as an array here."""
         return self.xp.nonzero(mask)[0]
 
     def rows(self, places: npt.ArrayLike) -> DeviceArray:
@@ -137,7 +137,7 @@ class ArrayBackend:
         return self.xp.concat([self.zeros(1), self.xp.cumulative_sum(values)])
 
     def ends(self, values: DeviceArray, limit: float) -> tuple[int, int]:
-        """How many of ascending values are below a limit, and how many are not beyond it."""
+        """Count the ascending values below a limit, and those that are at most the limit."""
         at = self.array([limit], float)
         below = self.xp.searchsorted(values, at, side="left")[0]
         return int(below), int(self.xp.searchsorted(values, at, side="right")[0])
@@ -183,7 +183,7 @@ class ArrayBackend:
         return Ranked(self.numpy(chosen)[best.ids], best.keys)
 
     def spread(self, values: DeviceArray, weight: DeviceArray, edges: FloatArray) -> SpreadOf:
-        """See ``SpreadOf.of``."""
+        """Return the histogram of values, see ``SpreadOf.of``."""
         if not values.shape[0]:
             return SpreadOf.of(np.empty(0), np.empty(0), edges)
         xp, order = self.xp, self.xp.argsort(values)

@@ -106,13 +106,13 @@ class ArrayGram:
         return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
 
     def refined(self) -> ArrayGram | None:
-        """The same in float64; None where it is."""
+        """Return the matrix in float64; None if it already is."""
         if self.dtype == np.float64:
             return None
         return ArrayGram(self.backend, self.X, self.spec.refined(), self.passes)
 
     def has_stated_precision(self) -> bool:
-        """Whether products round as their precision does: some devices compute with fewer bits."""
+        """Return whether products round as their precision does: some devices use fewer bits."""
         if self.dtype == np.float64:
             return True
         backend, row_map = self.backend, self.spec.row_map

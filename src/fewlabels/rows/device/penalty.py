@@ -47,7 +47,7 @@ class ArrayPenalty(PiecewiseLinear):
         return ArrayPenalty(self.backend, rows.shape[0], *both)
 
     def numpy(self) -> Penalty:
-        """The same in memory."""
+        """Return the ``Penalty`` in memory."""
         arrays = [self.backend.numpy(array) for array in self.arrays()]
         return Penalty.of([np.array(np.broadcast_to(array, self.n)) for array in arrays])
 
