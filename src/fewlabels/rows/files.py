@@ -91,7 +91,7 @@ class ArrayFile:
         return found if found.matches(array) else None
 
     def matches(self, array: AnyArray) -> bool:
-        """Return whether the file holds a mapped array's numbers: another may have its name now."""
+        """Return whether the file holds a mapped array: another may now have its name."""
         with self.open() as file:
             n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _N_ROWS_COMPARED)
             for row in np.unique(some.astype(int)) if n else ():

@@ -493,7 +493,7 @@ class S3VM(UpdatableS3VM):
 
     @property
     def left_out_decisions_(self) -> FloatArray | None:
-        """Decisions that ``predict_proba`` was calibrated by, (n_samples, n_functions), or None."""
+        """Decisions that calibrated ``predict_proba``, (n_samples, n_functions), or None."""
         assert self._late is not None
         return self._late.known(_LEFT_OUT, self._version)
 
