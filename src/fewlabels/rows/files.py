@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.sparse import canonical
 from .mapped import Stamp, changed_file_error, read_stamp
-from .shards import Shard, stacked
+from .shards import Shard, stack_rows
 from .source import ShardedSource
 
 # Bytes that are read at a time.
@@ -243,7 +243,7 @@ class FileShard(Shard):
             for part, rows in self.pieces():
                 low, high = np.searchsorted(places, (part.start, part.stop))
                 found.append(rows[places[low:high] - part.start])
-            return stacked(found)
+            return stack_rows(found)
         read, files = self.source.file.reader()
         try:
             # Rows that follow each other are read together.
@@ -253,7 +253,7 @@ class FileShard(Shard):
         finally:
             for file in files:
                 file.close()
-        return stacked(found)[: len(places)]
+        return stack_rows(found)[: len(places)]
 
 
 class FileSource(ShardedSource):

@@ -110,7 +110,7 @@ class MemorySource(RowSource):
             marks = {"weight": self.held_out.weight, "calibrates": self.held_out.mask}
         return marks if self.anomalies is None else marks | {"anomaly": self.anomalies}
 
-    def without(self, mask: BoolArray) -> Self:
+    def exclude(self, mask: BoolArray) -> Self:
         """Return the source where some of all rows do not count."""
         chosen = np.flatnonzero(~mask[self.indices])
         if not len(chosen):
@@ -158,7 +158,7 @@ class MemorySource(RowSource):
         if self.is_matrix:  # which nobody keeps
             held = self.everything[mask], {"diagonal": np.diag(self.everything)[mask]}
         own = HeldOut(mask, self.spread(self.weights))
-        return replace(self.without(mask), held_out=own), held
+        return replace(self.exclude(mask), held_out=own), held
 
 
 @dataclass(frozen=True, eq=False)

@@ -313,7 +313,7 @@ class SavedStream(PlainState):
 
     # Numbers of rows that follow from the others, and are not saved.
     derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
-    # What counts as lost to rounding, and what ``reached`` says of the last training.
+    # What counts as lost to rounding, and the violation at the end of the last training.
     tol: float = np.inf
     is_relative = True
     _trained = (0.0, 0.0)
@@ -425,7 +425,7 @@ def _check_length(name: str, value: npt.ArrayLike, n_places: int) -> AnyArray:
     return value
 
 
-def labelled_rows(X: RowMatrix, label: AnyArray, weight: FloatArray | None) -> HeldRows:
+def make_labelled_store(X: RowMatrix, label: AnyArray, weight: FloatArray | None) -> HeldRows:
     """``HeldRows`` with a label and a weight (None: 1) each."""
     weight = np.ones(X.shape[0]) if weight is None else weight
     return HeldRows(X, label=np.asarray(label, dtype=float), weight=weight)

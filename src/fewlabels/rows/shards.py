@@ -190,7 +190,7 @@ def weights_of(shard: Shard) -> FloatArray:
     return np.ones(shard.n) if shard.weight is None else shard.weight
 
 
-def stacked(arrays: Sequence[RowMatrix]) -> RowMatrix:
+def stack_rows(arrays: Sequence[RowMatrix]) -> RowMatrix:
     """Rows of several arrays, or CSR arrays, one after the other."""
     if any(map(sp.issparse, arrays)):
         return sp.csr_array(sp.vstack(arrays, format="csr"))

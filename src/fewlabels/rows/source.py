@@ -28,7 +28,7 @@ from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
 from .device import ArrayBackend
-from .shards import Moments, Shard, Taken, check_finite, sampled, stacked, weights_of
+from .shards import Moments, Shard, Taken, check_finite, sampled, stack_rows, weights_of
 from .spec import HistoryCallback, ProblemSpec, Solved, solve_sharded
 
 Answer = TypeVar("Answer")
@@ -232,7 +232,7 @@ class ShardedSource(RowSource):
 
     # -- what follows ----------------------------------------------------------------------------
 
-    def noting(self, callback: HistoryCallback | None) -> HistoryCallback:
+    def with_usage(self, callback: HistoryCallback | None) -> HistoryCallback:
         """A callback that notes in each entry of the history what the source has spent."""
 
         def note(entry: dict[str, Any]) -> object:
@@ -252,7 +252,7 @@ class ShardedSource(RowSource):
 
     def take(self, ids: IntArray) -> RowMatrix:
         """Rows by their numbers, in ascending order."""
-        return stacked(self.ask(Taken(np.asarray(ids))))
+        return stack_rows(self.ask(Taken(np.asarray(ids))))
 
     def sample(self, size: int, seed: int = 0) -> RowMatrix:
         """Return ``size`` random rows, or all rows, in the order of their numbers."""

@@ -93,13 +93,13 @@ class ProblemSpec:
         are_alike = shard.weight is None and not shard.marks and self.kernel.is_similarity
         known = self._alike.get(shard.n) if are_alike else None
         if known is None:
-            known = self.stated(shard, gram.diagonal())
+            known = self.build_penalty(shard, gram.diagonal())
             if are_alike:
                 self._alike[shard.n] = known
         penalty, ridge = known
         return Partition(gram, penalty, ridge, self.formulation.scale, first, arrays=arrays)
 
-    def stated(self, shard: Shard, diagonal: FloatArray) -> tuple[Penalty, FloatArray]:
+    def build_penalty(self, shard: Shard, diagonal: FloatArray) -> tuple[Penalty, FloatArray]:
         """Penalties and ridges of the rows of a shard, whose K_ii are known."""
         weight = np.ones(shard.n) if shard.weight is None else shard.weight
         counts = weight > 0
@@ -137,7 +137,7 @@ def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) 
     rows = source.rows(spec)
     DualProblem.check_size(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
-    settings = replace(settings, share=source.share, callback=source.noting(settings.callback))
+    settings = replace(settings, share=source.share, callback=source.with_usage(settings.callback))
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
     rows.snap()

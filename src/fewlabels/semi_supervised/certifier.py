@@ -18,7 +18,7 @@ from ..kernels import centered
 from ..kernels.base import Kernel
 from ..kernels.operators import BorderedGram, GramOperator, LinearGram, LinearSourceGram, make_gram
 from ..rows.memory import MemorySource
-from ..rows.shards import stacked
+from ..rows.shards import stack_rows
 from ..rows.source import RowSource, ShardedSource
 from .class_path import History
 from .data import S3VMData, S3VMSolution
@@ -137,7 +137,7 @@ class Certifier:
             assert isinstance(bordered.inner, LinearSourceGram)
             mean = bordered.inner.sum_of(data[0].unlabeled, data[0].share)
             mean = (mean if shift is None else mean + shift)[None].astype(X.dtype)
-            X = stacked([X, type(X)(mean)]) if rows.is_sparse else np.concatenate([X, mean])
+            X = stack_rows([X, type(X)(mean)]) if rows.is_sparse else np.concatenate([X, mean])
             coefs = np.column_stack([coefs, [result.a[-1] for result in results]])
             numbers, label = np.append(ids, -1), np.append(label, 0)
         biases = [-float(result.multiplier) for result in results]

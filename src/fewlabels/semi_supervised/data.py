@@ -61,7 +61,7 @@ class S3VMData:
         return cls(class_objective, label, weight, gram, target)
 
     @classmethod
-    def each(
+    def for_classes(
         cls,
         gram: GramOperator,
         class_objectives: Sequence[SemiSupervised],

@@ -417,7 +417,7 @@ class S3VM(UpdatableS3VM):
             found = [one.extend_to_all(known, own) for one, own in zip(ran, f.T, strict=True)]
         else:
             gram = rows.gram(certifier.kernel, shift, trainer.gram)
-            data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), weights)
+            data = S3VMData.for_classes(gram, problems, sides(label, len(self.classes_)), weights)
             found = ran = trainer.train(data, callback)
             solution = certifier.describe_training(found, data, rows, label, shift)
         if stream is not None:
@@ -444,10 +444,10 @@ class S3VM(UpdatableS3VM):
         callback: HistoryCallback | None,
     ) -> tuple[list[S3VMData], list[S3VMSolution], Solution]:
         """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
-        trainer, certifier, some = self._trainer(), self._certifier(), rows.without(given == 0)
+        trainer, certifier, some = self._trainer(), self._certifier(), rows.exclude(given == 0)
         label = given[some.indices]
         gram = trainer.gram(certifier.kernel, centered(some.X, shift))
-        data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), some.weights)
+        data = S3VMData.for_classes(gram, problems, sides(label, len(self.classes_)), some.weights)
         found = trainer.train(data, callback)
         return data, found, certifier.describe_training(found, data, some, label, shift)
 
@@ -520,7 +520,7 @@ class S3VM(UpdatableS3VM):
         if stream.has_path and not stream.done:
             raise ValueError("an update is unfinished; call resume() before predict_proba.")
         places = stream.places
-        return Sample(stream.rows(places), stream.label(places), stream.held["weight"][places])
+        return Sample(stream.rows(places), stream.label(places), stream.store["weight"][places])
 
     def _calibrator(self) -> Calibrator:
         # Forests grow without the labels of a fold.

@@ -18,7 +18,7 @@ from .._util.deadline import Deadline
 from ..base.training_rows import TrainingRows
 from ..data.labels.semi_supervised import sides
 from ..kernels.base import Kernel
-from ..rows.row_store import BREAKDOWNS, HeldRows, PlainState, labelled_rows
+from ..rows.row_store import BREAKDOWNS, HeldRows, PlainState, make_labelled_store
 from .class_path import ClassPath, History, PathOptions
 from .path_state import NONE, PathState, both_classes
 from .problem import SemiSupervised
@@ -28,7 +28,7 @@ class _StreamState(NamedTuple):
     """All that changes, replaced at once."""
 
     version: int
-    held: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
+    store: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
     paths: tuple[ClassPath, ...]  # the ClassPath of every function, over views of the same rows
 
 
@@ -59,23 +59,23 @@ class S3VMStream(PlainState):
         self.options = PathOptions(
             balance_update, cache_size / len(class_objectives), n_jobs, path_order
         )
-        held = labelled_rows(X, label, weight)
+        store = make_labelled_store(X, label, weight)
         paths = tuple(
             ClassPath(self.options, PathState.without_path(class_objective, kernel, view, shift))
             for class_objective, view in zip(
-                class_objectives, _views(held, len(class_objectives)), strict=True
+                class_objectives, _views(store, len(class_objectives)), strict=True
             )
         )
-        self._now = _StreamState(0, held, paths)
+        self._now = _StreamState(0, store, paths)
 
     # -- what others read -----------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._now.held)
+        return len(self._now.store)
 
-    held = property(attrgetter("_now.held"))  # the rows; not to be changed
+    store = property(attrgetter("_now.store"))  # the rows; not to be changed
     paths = property(attrgetter("_now.paths"))
-    places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
+    places = property(attrgetter("_now.store.places"))  # of the training rows, in their order
     kernel = property(lambda self: self.paths[0].kernel)
     shift = property(lambda self: self.paths[0].state.shift)
 
@@ -151,11 +151,11 @@ class S3VMStream(PlainState):
 
     def label(self, places: IntArray) -> AnyArray:
         """Labels of rows at some places."""
-        return self.held["label"][places]
+        return self.store["label"][places]
 
     def rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the user gave them."""
-        return self.held.rows(places)
+        return self.store.rows(places)
 
     def kernel_rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the kernel sees them."""
@@ -163,9 +163,9 @@ class S3VMStream(PlainState):
 
     def training_rows(self) -> TrainingRows:
         """``TrainingRows``."""
-        held = self.held.state()
+        arrays = self.store.state()
         kind = np.int8 if len(self.paths) == 1 else np.int64
-        return TrainingRows(held["X"], held["weight"], held["label"].astype(kind))
+        return TrainingRows(arrays["X"], arrays["weight"], arrays["label"].astype(kind))
 
     # -- operations -----------------------------------------------------------------------------
 
@@ -175,49 +175,49 @@ class S3VMStream(PlainState):
 
     def check_new(self, label: AnyArray, weight: FloatArray | None = None) -> None:
         """Refuse weights of rows to be added."""
-        held = self.held
+        store = self.store
         weight = np.ones(len(label)) if weight is None else weight
-        unlabelled = held.alive & (held["label"] == 0)
+        unlabelled = store.alive & (store["label"] == 0)
         one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
         self.paths[0].class_objective.check_weight(
-            np.append(held["label"][one], label), np.append(held["weight"][one], weight)
+            np.append(store["label"][one], label), np.append(store["weight"][one], weight)
         )
 
     def add(self, X: RowMatrix, label: AnyArray, weight: FloatArray | None = None) -> None:
         """Add rows; labelled ones join the paths first."""
         weight = np.ones(len(label)) if weight is None else weight
         self.check_new(label, weight)
-        held = self.held.copy()
-        held.append(X, label=label, weight=weight)
-        self._change(held, len(label))
+        store = self.store.copy()
+        store.append(X, label=label, weight=weight)
+        self._change(store, len(label))
 
     def remove(self, indices: IntArray) -> None:
         """Remove rows; every class must keep a label once it has one."""
-        held = self.held.copy()
-        places = held.places[indices]
-        held.drop(places)
-        self._check_labels(held["label"][held.alive], "forget these rows")
-        self._change(held, len(places))
+        store = self.store.copy()
+        places = store.places[indices]
+        store.drop(places)
+        self._check_labels(store["label"][store.alive], "forget these rows")
+        self._change(store, len(places))
 
     def relabel(self, indices: IntArray, label: AnyArray) -> None:
         """Give rows other labels, 0 for none."""
-        held, kept = self.held.copy(), self.places
-        places, before = kept[indices], held["label"]
+        store, kept = self.store.copy(), self.places
+        places, before = kept[indices], store["label"]
         new = before.copy()
         new[places] = label
         self._check_labels(new[kept], "take back or change these labels")
-        self.paths[0].class_objective.check_weight(new[kept], held["weight"][kept])
-        held["label"] = new
-        self._change(held, int(np.sum(new[places] != before[places])))
+        self.paths[0].class_objective.check_weight(new[kept], store["weight"][kept])
+        store["label"] = new
+        self._change(store, int(np.sum(new[places] != before[places])))
 
-    def _change(self, held: HeldRows, n_changed: int) -> None:
+    def _change(self, store: HeldRows, n_changed: int) -> None:
         """Rows have changed; the paths will follow."""
-        self._replace(held, lambda path, view: path.with_rows(view, n_changed))
+        self._replace(store, lambda path, view: path.with_rows(view, n_changed))
 
-    def _replace(self, held: HeldRows, over: Callable[[ClassPath, HeldRows], ClassPath]) -> None:
+    def _replace(self, store: HeldRows, over: Callable[[ClassPath, HeldRows], ClassPath]) -> None:
         """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
-        paths = tuple(map(over, self.paths, _views(held, len(self.paths))))
-        self._now = self._now._replace(held=held, paths=paths)
+        paths = tuple(map(over, self.paths, _views(store, len(self.paths))))
+        self._now = self._now._replace(store=store, paths=paths)
 
     def _check_labels(self, label: AnyArray, what: str) -> None:
         if not len(label):
@@ -244,9 +244,9 @@ class S3VMStream(PlainState):
 
     def widen(self, n_columns: int) -> None:
         """Give all rows more columns, of zeros: the functions stay the same."""
-        held = self.held.copy()
-        held.widen(n_columns)
-        self._replace(held, lambda path, view: path.widened(view, n_columns))
+        store = self.store.copy()
+        store.widen(n_columns)
+        self._replace(store, lambda path, view: path.widened(view, n_columns))
 
     def with_classes(
         self, names: Sequence[object], before: IntArray, class_objective: SemiSupervised
@@ -257,13 +257,13 @@ class S3VMStream(PlainState):
         minimise ``machine``.
         """
         place = np.asarray(before)
-        number, old = np.zeros(self.held.n_places), self.held["label"]
+        number, old = np.zeros(self.store.n_places), self.store["label"]
         if len(place) == 2:
             number[old < 0], number[old > 0] = place + 1
         else:
             number[old > 0] = (place + 1)[old[old > 0].astype(np.intp) - 1]
-        held = self.held.with_values(label=number, weight=self.held["weight"])
-        views = _views(held, len(names))
+        store = self.store.with_values(label=number, weight=self.store["weight"])
+        views = _views(store, len(names))
         known = dict(zip(place.tolist(), self.paths, strict=False))
         if len(place) == 2:
             (path,) = self.paths
@@ -276,7 +276,7 @@ class S3VMStream(PlainState):
             known[k].with_rows(view) if k in known else like.new_path_on(view, class_objective)
             for k, view in enumerate(views)
         )
-        other._now = _StreamState(1 + self.version, held, paths)
+        other._now = _StreamState(1 + self.version, store, paths)
         return other
 
     # -- the paths ------------------------------------------------------------------------------
@@ -292,10 +292,10 @@ class S3VMStream(PlainState):
         """Free the places of rows that are gone, once there are many and nothing is on its way."""
         if not self.done:
             return
-        held = self.held.copy()
-        place = held.compact()
+        store = self.store.copy()
+        place = store.compact()
         if place is not None:
-            self._replace(held, lambda path, view: path.renumbered(view, place))
+            self._replace(store, lambda path, view: path.renumbered(view, place))
 
     def mark_rebuilt(self, consolidated: bool = False) -> None:
         """Count changes from now on."""
@@ -322,12 +322,12 @@ class S3VMStream(PlainState):
         parts, self.names = state["parts"], state["names"]
         names = ("balance_update", "cache_size", "n_jobs", "path_order")
         self.options = PathOptions(*(parts[0]["parameters"][name] for name in names))
-        held = labelled_rows(state["X"], state["label"], state["weight"])
-        views = zip(parts, _views(held, len(parts)), strict=True)
+        store = make_labelled_store(state["X"], state["label"], state["weight"])
+        views = zip(parts, _views(store, len(parts)), strict=True)
         paths = tuple(
             ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
         )
-        self._now = _StreamState(state["version"], held, paths)
+        self._now = _StreamState(state["version"], store, paths)
 
 
 def number_entries(histories: Iterable[History]) -> History:
@@ -335,10 +335,10 @@ def number_entries(histories: Iterable[History]) -> History:
     return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
 
 
-def _views(held: HeldRows, n_paths: int) -> list[HeldRows]:
+def _views(store: HeldRows, n_paths: int) -> list[HeldRows]:
     """The rows as each path sees them, with labels +1 and -1."""
     if n_paths == 1:
-        return [held]
-    _ = held.X  # sparse rows become one array, which all views hold
-    labels = sides(held["label"], n_paths)
-    return [held.with_values(label=label, weight=held["weight"]) for label in labels]
+        return [store]
+    _ = store.X  # sparse rows become one array, which all views hold
+    labels = sides(store["label"], n_paths)
+    return [store.with_values(label=label, weight=store["weight"]) for label in labels]

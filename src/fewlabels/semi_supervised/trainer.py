@@ -47,8 +47,8 @@ class Trainer:
         """``S3VMSettings`` with the time that is left."""
         engine = self.engine(callback)
         if isinstance(self.source, ShardedSource):
-            noting = self.source.noting(engine.callback)
-            engine = replace(engine, coarse=False, callback=noting)
+            callback_with_usage = self.source.with_usage(engine.callback)
+            engine = replace(engine, coarse=False, callback=callback_with_usage)
         return S3VMSettings(
             engine=engine,
             annealing=self.annealing,

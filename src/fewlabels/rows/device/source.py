@@ -128,10 +128,10 @@ class ArraySource(ShardedSource):
         alike = shard.weight is None and not shard.marks and spec.kernel.is_similarity
         size = backend.array(1.0) if spec.kernel.is_similarity else gram.diagonal()
         if alike:  # one row says all
-            penalty, ridge = spec.stated(MemoryShard(np.zeros((1, 1))), np.ones(1))
+            penalty, ridge = spec.build_penalty(MemoryShard(np.zeros((1, 1))), np.ones(1))
         else:
             diagonal = np.broadcast_to(backend.numpy(size), shard.n) * 1.0
-            penalty, ridge = spec.stated(shard, diagonal)
+            penalty, ridge = spec.build_penalty(shard, diagonal)
         self._partition = Partition(
             cast(GramOperator, gram),  # as far as a partition asks
             ArrayPenalty.of(backend, penalty, shard.n),
