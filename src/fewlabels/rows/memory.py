@@ -19,11 +19,11 @@ from ..problem.formulation import Formulation
 from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.whole import gram_over
 from .source import (
-    BoundProblem,
     FunctionRows,
     HeldOut,
     MakeGram,
     RowSource,
+    Stated,
     check_width,
     choose_evenly,
 )
@@ -144,14 +144,14 @@ class MemorySource(RowSource):
     def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
         return make(kernel, centered(self.X, shift))
 
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> ProblemInMemory:
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedInMemory:
         shift = self.shift(kernel) if formulation.moves_with_rows else None
         fewest = formulation.min_support(self.mass)
         gram = gram_over(kernel, centered(self.X, shift), n_jobs, fewest=fewest)
         numbers = self.numbers
         if formulation.needs_diagonal:
             numbers = numbers | {"diagonal": gram.diagonal()}
-        return ProblemInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
+        return StatedInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
 
     def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
         held: FunctionRows | None = None
@@ -162,7 +162,7 @@ class MemorySource(RowSource):
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemInMemory(BoundProblem):
+class StatedInMemory(Stated):
     """The problem of a model over rows in memory."""
 
     source: MemorySource
@@ -174,7 +174,7 @@ class ProblemInMemory(BoundProblem):
         return gram.take(choose_evenly(gram.n)), float(np.mean(self.problem.ridge))
 
     def solve(self, settings: Settings, start: Result | None = None) -> Solved:
-        """See ``BoundProblem``; ``start`` may be an earlier ``Result``."""
+        """See ``Stated``; ``start`` may be an earlier ``Result``."""
         return self.solved(solve_decomposition(self.problem, start, settings))
 
     def solved(self, result: Result) -> Solved:

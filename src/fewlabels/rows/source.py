@@ -51,7 +51,7 @@ class HeldOut(NamedTuple):
     weight: FloatArray
 
 
-class BoundProblem(ABC):
+class Stated(ABC):
     """The problem of a model over the rows of a source; ``shift`` is taken from them."""
 
     shift: FloatArray | None
@@ -134,7 +134,7 @@ class RowSource(ABC):
         """Refuse rows that a kernel has no digits for; its ``width`` only if asked."""
 
     @abstractmethod
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> BoundProblem:
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> Stated:
         """The problem that a ``Formulation`` states over the rows that count."""
 
     @abstractmethod
@@ -292,8 +292,8 @@ class ShardedSource(RowSource):
         if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
             check_width(kernel, self.sample(_N_ROWS_FOR_DISTANCES))
 
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> ProblemOverShards:
-        return ProblemOverShards(self, kernel, formulation)
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedOverShards:
+        return StatedOverShards(self, kernel, formulation)
 
     @property
     def indices(self) -> IntArray:
@@ -330,11 +330,10 @@ class ShardedSource(RowSource):
         return self, (rows, {})
 
 
-class ProblemOverShards(BoundProblem):
+class StatedOverShards(Stated):
     """The problem of a model over rows in shards."""
 
     def __init__(self, source: ShardedSource, kernel: Kernel, formulation: Formulation) -> None:
-        assert isinstance(kernel, MappedKernel)  # shards have no other
         self.source, self.formulation = source, formulation
         self.spec = ProblemSpec.over(
             source,

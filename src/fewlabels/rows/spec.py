@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels import centered
-from ..kernels.base import MappedKernel
+from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
@@ -52,13 +52,14 @@ class ProblemSpec:
     def over(
         cls,
         source: ShardedSource,
-        kernel: MappedKernel,
+        kernel: Kernel,
         formulation: Formulation,
         mass: float,
         *,
         moves: bool = True,
     ) -> Self:
         """The problem over the rows of a source; ``moves`` if all rows may be shifted."""
+        assert isinstance(kernel, MappedKernel)  # rows that are not in memory have no other
         row_map, shift, moments = None, None, source.moments
         if kernel.is_linear:
             shift = source.center() if moves else None

@@ -313,7 +313,7 @@ def grow_trees(
     trees = TREES_OF_CLASSES if isinstance(kernel, str) else kind_of(kernel)
     X, place = rows.X[known], places_of(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
-    assert isinstance(trees, Trees)
+    assert isinstance(trees, Trees) and not isinstance(trees, type)
     return trees.over(X[order], place[order], gamma=gamma, random_state=seed)
 
 

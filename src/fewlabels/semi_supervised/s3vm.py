@@ -30,11 +30,10 @@ from .calibrator import Calibrator
 from .certifier import Certifier
 from .data import S3VMData, S3VMSolution
 from .problem import SemiSupervised
-from .stream import S3VMStream
 from .task import SEMI_SUPERVISED
 from .trainer import Trainer
 from .updater import TrainingRecord, warn_of_training
-from .updates import UpdatableS3VM
+from .updates import AnyStream, UpdatableS3VM
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
@@ -394,7 +393,7 @@ class S3VM(UpdatableS3VM):
         self.classes_ = classes
         self._prepare(rows, label)
         problems, shift = self._problems(), rows.shift(self._make_kernel())
-        stream: S3VMStream | None = None
+        stream: AnyStream = None
         if self.solver == "path" or (rows.kept is None and rows.can_be_held):
             reading.refuse_matrix(self.kernel)
             reading.refuse_left_out(rows.kept)

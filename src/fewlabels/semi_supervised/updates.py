@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from numbers import Integral
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -36,6 +36,9 @@ from .updater import TrainingRecord, Updater
 _NO_CLASSES = (
     "To start before every class has a label, pass classes=[...] to the first partial_fit."
 )
+
+# An ``S3VMStream``. Bases declare their own kind of stream.
+AnyStream: TypeAlias = Any
 
 
 def _stream_attribute(name: str) -> property:
@@ -69,6 +72,8 @@ class UpdatableS3VM(TwoClassMachine):
     class_ratio_: FloatArray | None
     class_ratio_interval_: FloatArray | None
     _means: list[float] | None
+    # Streams of S3VM have other operations than a ``RowStream``.
+    _stream: AnyStream
     # Objectives and bounds of batch trainings.
     _record = TrainingRecord(())
     # What the class ratio has added to f, if anything.
@@ -270,16 +275,16 @@ class UpdatableS3VM(TwoClassMachine):
         finally:
             self._record = updater.record
 
-    def _catch_up(self, stream: S3VMStream, name: str, max_steps: int | None) -> bool:
+    def _catch_up(self, stream: AnyStream, name: str, max_steps: int | None) -> bool:
         with self._updating(stream) as updater:
             return updater.catch_up(name, max_steps)
 
     def _follow(
         self,
         name: str,
-        stream: S3VMStream,
+        stream: AnyStream,
         max_steps: int | None = None,
-        change: Callable[[], None] | None = None,
+        change: Callable[[], object] | None = None,
     ) -> Self:
         if change is None:
             return super()._follow(name, stream, max_steps)
@@ -293,11 +298,11 @@ class UpdatableS3VM(TwoClassMachine):
             self.consolidate(cheap_strategies(self.solver))
         return self
 
-    def _ready_stream(self) -> S3VMStream:
+    def _ready_stream(self) -> AnyStream:
         """The stream, its paths begun if that is possible."""
         self._check_is_fitted()
         reading.refuse_left_out(self._kept)
-        stream = super()._ready_stream()
+        stream: AnyStream = super()._ready_stream()
         stream.path_order = self.path_order
         stream.begin_paths()
         return stream
@@ -371,7 +376,7 @@ class UpdatableS3VM(TwoClassMachine):
         stream.deadline = self._deadline
         return stream
 
-    def _open_stream(self, name: str, stream: S3VMStream) -> Self:
+    def _open_stream(self, name: str, stream: AnyStream) -> Self:
         """Hold the rows of a model that has no solution yet, and follow them."""
         self._hold(stream)
         self._late, self._sample, self._kept = Late(), None, None

@@ -1,6 +1,6 @@
 """Kernel values on a device, one product of matrices and a map of its entries, and their sums."""
 
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -53,6 +53,15 @@ class KernelFunction(Protocol):
     @property
     def weights(self) -> FloatArray | None: ...
     def __call__(self, X: AnyArray) -> FloatArray: ...
+
+
+class ClassKernelFunctions(Protocol):
+    """The functions of several classes, ``fewlabels.base.class_functions.ClassFunctions``."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]: ...
+    @property
+    def bias(self) -> FloatArray: ...
 
 
 def parts_of(n: int, entries: int, most: int) -> list[slice]:
@@ -164,7 +173,11 @@ def diagonal_values(
 
 
 def values_at(
-    backend: ArrayBackend, name: str, function: KernelFunction, X: DeviceArray, n_features: int
+    backend: ArrayBackend,
+    name: str,
+    function: KernelFunction | ClassKernelFunctions,
+    X: DeviceArray,
+    n_features: int,
 ) -> DeviceArray:
     """Values of a ``Function`` at rows of an array, in float64, where the rows are.
 
@@ -183,6 +196,7 @@ def values_at(
             f"this {name} scores NumPy rows only; array API rows need {one_of(MAPPED)} and at "
             "most two classes."
         )
+    function = cast(KernelFunction, function)
     X, xp = plain_rows(backend, X), backend.xp
     if X.shape[1] != n_features:
         raise ValueError(
