@@ -283,7 +283,7 @@ def test_a_graph_that_was_not_formed_anew_leaves_all_as_it_was(rng, monkeypatch)
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Updater, "train_afresh", interrupted)
+    monkeypatch.setattr(Updater, "retrain", interrupted)
     with pytest.raises(KeyboardInterrupt):
         machine.consolidate(["batch"])
     monkeypatch.undo()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewlabels import S3VM
-from fewlabels.semi_supervised.updater import one_sided
+from fewlabels.semi_supervised.updater import choose_one_side
 
 
 def drifted(seed=0, n=200, n_operations=300, **options):
@@ -120,7 +120,7 @@ def test_by_itself_soon_after_a_fit_and_from_one_side():
 def test_one_sided_begins_where_most_labels_are():
     model, _, y, _ = drifted(seed=1, n_operations=60)
     rows = model.training_rows_
-    signs = one_sided(rows.label.astype(float), rows.weight)
+    signs = choose_one_side(rows.label.astype(float), rows.weight)
     free = np.isnan(y)
     assert np.all(signs[~free] == 0.0)
     most = 1.0 if np.sum(rows.label > 0) > np.sum(rows.label < 0) else -1.0

@@ -70,14 +70,14 @@ def test_prices_are_checked(rng):
     assert model.C_star == 5.0
 
 
-@pytest.mark.parametrize("build", [beginning.by_C_star, beginning.row_by_row])
+@pytest.mark.parametrize("build", [beginning.build_by_C_star, beginning.build_row_by_row])
 @pytest.mark.parametrize("update", ["keep", "paper"])
 @pytest.mark.parametrize("balance", [True, False])
 def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balance, monkeypatch):
     X, y, truth = clouds(rng)
     model = S3VM(gamma=0.3, solver="path", balance=balance, balance_update=update)
     begun = []
-    monkeypatch.setattr(beginning, "row_by_row", lambda rows: begun.append(rows) or build(rows))
+    monkeypatch.setattr(beginning, "build_row_by_row", lambda rows: begun.append(rows) or build(rows))
     model.fit(X[:90], y[:90])
     assert len(begun) == 1
     judge(model, X[:90], y[:90], balance=balance)

@@ -175,7 +175,7 @@ def test_memory_of_rows_that_have_gone_is_freed(rng):
         if i >= 100:
             stream.remove(8 + rng.choice(len(stream) - 8, 2, replace=False))
         stream.paths[0].run()
-        stream.settle()
+        stream.compact()
     assert len(stream) == 100 and stream.places.max() < 2 * len(stream) + 70
 
 

@@ -1,14 +1,30 @@
 """What all strategies share: which rows may be asked, what a model says, and the call."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from .._typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    RowMatrix,
+    VectorLike,
+)
 from ..data.labels.arrays import with_missing
 from ..kernels.sparse import canonical
+
+# A row, the utilities of all rows when it was chosen, and the reason.
+Choice: TypeAlias = tuple[int, FloatArray, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,17 +35,17 @@ class Question:
     there is a model. ``classes`` names its columns.
     """
 
-    X: Any
-    y: np.ndarray
-    labeled: np.ndarray
-    clf: Any
-    candidates: np.ndarray
-    decisions: np.ndarray | None
-    classes: np.ndarray | None
+    X: RowMatrix
+    y: AnyArray
+    labeled: BoolArray
+    clf: BaseEstimator
+    candidates: IntArray
+    decisions: FloatArray | None
+    classes: AnyArray | None
 
     @property
-    def margins(self):
-        """How sure the model is: |f|, or by how much the best class is ahead; 0 without any."""
+    def margins(self) -> FloatArray:
+        """Certainty of the model: |f|, or by how much the best class is ahead; 0 without any."""
         f = self.decisions
         if f is None:
             return np.zeros(len(self.y))
@@ -59,23 +75,25 @@ class Strategy(ABC):
     #: provide that, the page looks for classes without labels instead.
     needs: ClassVar[Literal["nothing", "doubts", "decisions"]] = "nothing"
 
-    def __init__(self, missing_label=np.nan, random_state=None):
+    def __init__(
+        self, missing_label: object = np.nan, random_state: RandomStateLike = None
+    ) -> None:
         self.missing_label = missing_label
         self.random_state = random_state
         self._rng = check_random_state(random_state)
 
     def query(
         self,
-        X,
-        y,
-        clf=None,
-        candidates=None,
-        batch_size=1,
-        return_utilities=False,
+        X: MatrixLike,
+        y: VectorLike,
+        clf: BaseEstimator | None = None,
+        candidates: VectorLike | None = None,
+        batch_size: int = 1,
+        return_utilities: bool = False,
         *,
-        decisions=None,
-        return_reasons=False,
-    ):
+        decisions: npt.ArrayLike | None = None,
+        return_reasons: bool = False,
+    ) -> Any:
         """Choose rows.
 
         Parameters
@@ -107,7 +125,7 @@ class Strategy(ABC):
             If requested.
         """
         question = self._question(X, y, clf, candidates, decisions)
-        batch_size = min(whole_number("batch_size", batch_size), len(question.candidates))
+        batch_size = min(check_whole_number("batch_size", batch_size), len(question.candidates))
         utilities = np.full((batch_size if return_utilities else 0, len(question.y)), np.nan)
         indices = np.empty(batch_size, dtype=np.intp)
         reasons = []
@@ -119,20 +137,27 @@ class Strategy(ABC):
                 utilities[k, left] = values[left]
             indices[k] = row
             reasons.append(why)
-        found = [indices]
+        found: list[object] = [indices]
         found += [utilities] if return_utilities else []
         found += [reasons] if return_reasons else []
         return found[0] if len(found) == 1 else tuple(found)
 
-    def _question(self, X, y, clf, candidates, decisions):
-        X, (y, missing) = canonical(X), with_missing(y, self.missing_label)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        if len(y) != n:
-            raise ValueError(f"y has {len(y)} values and X {n} rows; give one per row.")
+    def _question(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        clf: BaseEstimator | None,
+        candidates: VectorLike | None,
+        decisions: npt.ArrayLike | None,
+    ) -> Question:
+        rows, (values, missing) = canonical(X), with_missing(y, self.missing_label)
+        n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        if len(values) != n:
+            raise ValueError(f"y has {len(values)} values and X {n} rows; give one per row.")
         labeled = ~missing
-        labeled[labeled] = y[labeled] != self.missing_label
+        labeled[labeled] = values[labeled] != self.missing_label
         if candidates is None:
-            candidates = np.flatnonzero(self._may_ask(labeled))
+            candidates = np.flatnonzero(self._candidate_mask(labeled))
         candidates = np.asarray(candidates)
         if candidates.ndim != 1 or not np.issubdtype(candidates.dtype, np.integer):
             raise ValueError("candidates must be positions of rows of X, whole numbers.")
@@ -141,21 +166,21 @@ class Strategy(ABC):
         if not len(candidates):
             raise ValueError("no candidate is left; pass other candidates.")
         if decisions is None and clf is not None:
-            decisions = decisions_of(clf, X)
+            decisions = decisions_of(clf, rows)
         decisions = None if decisions is None else np.asarray(decisions)
         classes = getattr(clf, "classes_", None)
-        return Question(X, y, labeled, clf, np.unique(candidates), decisions, classes)
+        return Question(rows, values, labeled, clf, np.unique(candidates), decisions, classes)
 
-    def _may_ask(self, labeled):
+    def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
         return ~labeled
 
-    def reason(self, question):
+    def reason(self, question: Question) -> str:
         """Why a row is queried, in half a sentence."""
         if question.decisions is None and self.why_without_model:
             return self.why_without_model
         return self.why
 
-    def choose(self, question, batch_size):
+    def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         """Yield (row, utilities of all rows, reason), the best row first.
 
         Chance decides between equal ones: a table may be sorted by what is queried.
@@ -170,12 +195,12 @@ class Strategy(ABC):
             yield int(candidates[place]), values, self.reason(question)
 
     @abstractmethod
-    def utilities(self, question) -> np.ndarray:
+    def utilities(self, question: Question) -> FloatArray:
         """The utility of every row; only candidates' utilities count."""
 
 
-def decisions_of(clf, X):
-    """What a fitted model says of rows, as decisions."""
+def decisions_of(clf: BaseEstimator, X: MatrixLike) -> FloatArray:
+    """Return the decisions of a fitted model about rows."""
     if hasattr(clf, "decision_function"):
         return np.asarray(clf.decision_function(X))
     if not hasattr(clf, "predict_proba"):
@@ -187,14 +212,14 @@ def decisions_of(clf, X):
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def shares_of(f):
+def shares_of(f: FloatArray) -> FloatArray:
     """Probabilities of the classes, logistic in decisions of shape (n,) or (n, n_classes)."""
     f = np.stack([-f, f], axis=1) if f.ndim == 1 else f
     e = np.exp(f - f.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
-def whole_number(name, value):
+def check_whole_number(name: str, value: object) -> int:
     """A parameter that is a whole number >= 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ValueError(f"{name}={value!r} is not a whole number.")

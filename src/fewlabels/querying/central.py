@@ -1,15 +1,17 @@
 """Rows that together show what there is, for the first labels."""
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 
-from .base import Strategy, whole_number
+from .._typing import FloatArray, IntArray, RandomStateLike, RowMatrix
+from .base import Choice, Question, Strategy, check_whole_number
 
-# Rows of which clusters are made.
-_SAMPLE = 2000
+# Rows that the clusters are made of.
+_N_ROWS_CLUSTERED = 2000
 
 
 class Central(Strategy):
@@ -29,12 +31,17 @@ class Central(Strategy):
     why = "many rows are similar, and none or few of them have labels"
     why_without_model = "there is no model yet, and many rows are similar"
 
-    def __init__(self, n_clusters=20, missing_label=np.nan, random_state=None):
+    def __init__(
+        self,
+        n_clusters: int = 20,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+    ) -> None:
         super().__init__(missing_label, random_state)
-        self.n_clusters = whole_number("n_clusters", n_clusters)
-        self._known: tuple = None, None, None
+        self.n_clusters = check_whole_number("n_clusters", n_clusters)
+        self._cached: tuple[RowMatrix, IntArray, FloatArray] | None = None
 
-    def choose(self, question, batch_size):
+    def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         cluster, distance = self._clusters(question.X)
         sizes = np.bincount(cluster)
         taken = np.bincount(cluster[question.labeled], minlength=len(sizes)).astype(float)
@@ -47,14 +54,14 @@ class Central(Strategy):
             taken[cluster[row]] += 1.0
             candidates = candidates[candidates != row]
 
-    def utilities(self, question):
+    def utilities(self, question: Question) -> FloatArray:
         return next(iter(self.choose(question, 1)))[1]
 
-    def _clusters(self, X):
+    def _clusters(self, X: RowMatrix) -> tuple[IntArray, FloatArray]:
         """The cluster of every row, and its distance from the centre as a share below 1."""
-        if self._known[0] is not X:
+        if self._cached is None or self._cached[0] is not X:
             n = X.shape[0]
-            rows = self._rng.permutation(n)[:_SAMPLE]
+            rows = self._rng.permutation(n)[:_N_ROWS_CLUSTERED]
             means = KMeans(min(self.n_clusters, len(rows)), n_init=3, random_state=self._rng)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # fewer distinct rows than clusters
@@ -62,5 +69,5 @@ class Central(Strategy):
             D = pairwise_distances(X, means.cluster_centers_)
             cluster = D.argmin(axis=1)
             distance = D[np.arange(n), cluster]
-            self._known = X, cluster, distance / (2.0 * distance.max() or 1.0)
-        return self._known[1:]
+            self._cached = X, cluster, distance / (2.0 * distance.max() or 1.0)
+        return self._cached[1:]

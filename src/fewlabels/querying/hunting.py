@@ -1,11 +1,13 @@
 """Rows of one class, and labels that look wrong."""
 
 import pickle
+from collections.abc import Iterator
 
 import numpy as np
 from sklearn.base import clone
 
-from .base import Strategy, decisions_of, shares_of, whole_number
+from .._typing import AnyArray, BoolArray, FloatArray, RandomStateLike
+from .base import Question, Strategy, check_whole_number, decisions_of, shares_of
 
 
 class Positives(Strategy):
@@ -23,11 +25,16 @@ class Positives(Strategy):
     why = "it looks most like the class that you look for"
     why_without_model = "there is no model yet, so any row will do"
 
-    def __init__(self, positive=None, missing_label=np.nan, random_state=None):
+    def __init__(
+        self,
+        positive: object = None,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+    ) -> None:
         super().__init__(missing_label, random_state)
         self.positive = positive
 
-    def utilities(self, question):
+    def utilities(self, question: Question) -> FloatArray:
         f = question.decisions
         if f is None:
             return self._rng.random_sample(len(question.y))
@@ -65,16 +72,21 @@ class LikelyWrong(Strategy):
     needs = "doubts"
     why = "its label contradicts all the others"
 
-    def __init__(self, n_folds=None, missing_label=np.nan, random_state=None):
+    def __init__(
+        self,
+        n_folds: int | None = None,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+    ) -> None:
         super().__init__(missing_label, random_state)
         self.n_folds = n_folds
-        if n_folds is not None and whole_number("n_folds", n_folds) < 2:
+        if n_folds is not None and check_whole_number("n_folds", n_folds) < 2:
             raise ValueError(f"n_folds={n_folds} must be 2 or more, or None.")
 
-    def _may_ask(self, labeled):
+    def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
         return labeled
 
-    def utilities(self, question):
+    def utilities(self, question: Question) -> FloatArray:
         y, clf = question.y, question.clf
         needed = "forget" if self.n_folds is None else "fit"
         if not (hasattr(clf, needed) and hasattr(clf, "classes_")):
@@ -86,39 +98,46 @@ class LikelyWrong(Strategy):
             row for row in question.candidates if np.sum(y[question.labeled] == y[row]) > 1
         ]
         values = np.full(len(y), -np.inf)
-        decisions = self._forgotten if self.n_folds is None else self._refitted
+        decisions = (
+            self._decide_by_forgetting if self.n_folds is None else self._decide_by_refitting
+        )
         for row, classes, f in decisions(question, labelled):
             f = np.array([-f, f]) if np.ndim(f) == 0 else f
             own = int(np.flatnonzero(classes == y[row])[0])
             values[row] = np.delete(f, own).max() - f[own]
         return values
 
-    def _forgotten(self, question, rows):
-        """Row, classes and decisions without its label, by exact updates of a copy."""
+    def _decide_by_forgetting(
+        self, question: Question, rows: list[int]
+    ) -> Iterator[tuple[int, AnyArray, FloatArray]]:
+        """Yield row, classes and decisions without its label, by exact updates of a copy."""
         X, y = question.X, question.y
-        machine, order = pickle.loads(pickle.dumps(question.clf)), np.arange(len(y))
+        model, order = pickle.loads(pickle.dumps(question.clf)), np.arange(len(y))
         for row in rows:
             place = np.flatnonzero(order == row)
-            machine.forget(place)
-            f = machine.decision_function(X[[row]])[0]
-            machine.partial_fit(X[[row]], [y[row]])
+            model.forget(place)
+            f = model.decision_function(X[[row]])[0]
+            model.partial_fit(X[[row]], [y[row]])
             order = np.append(np.delete(order, place), row)
-            yield row, machine.classes_, f
+            yield row, model.classes_, f
 
-    def _refitted(self, question, rows):
-        """The same by fits without a share of the labels at a time; every class keeps one."""
+    def _decide_by_refitting(
+        self, question: Question, rows: list[int]
+    ) -> Iterator[tuple[int, AnyArray, FloatArray]]:
+        """Yield the same from fits without a share of the labels; every class keeps one."""
         X, y = question.X, question.y
+        assert self.n_folds is not None
         rows = self._rng.permutation(rows)
         for k in range(self.n_folds):
-            hidden, fold = y.copy(), []
+            labels, fold = y.copy(), []
             for row in rows[k :: self.n_folds]:
-                if np.sum(hidden == y[row]) > 1:
-                    hidden[row] = self.missing_label
+                if np.sum(labels == y[row]) > 1:
+                    labels[row] = self.missing_label
                     fold.append(row)
             if fold:
-                machine = clone(question.clf).fit(X, hidden)
-                for row, f in zip(fold, decisions_of(machine, X[fold]), strict=True):
-                    yield row, machine.classes_, f
+                model = clone(question.clf).fit(X, labels)
+                for row, f in zip(fold, decisions_of(model, X[fold]), strict=True):
+                    yield row, model.classes_, f
 
 
 class ExpectedError(Strategy):
@@ -139,11 +158,16 @@ class ExpectedError(Strategy):
     needs = "doubts"
     why = "its label is expected to reduce the error most"
 
-    def __init__(self, n_candidates=16, missing_label=np.nan, random_state=None):
+    def __init__(
+        self,
+        n_candidates: int = 16,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+    ) -> None:
         super().__init__(missing_label, random_state)
         self.n_candidates = n_candidates
 
-    def utilities(self, question):
+    def utilities(self, question: Question) -> FloatArray:
         clf = question.clf
         if not (hasattr(clf, "relabel") and hasattr(clf, "training_decisions_")):
             raise ValueError(
@@ -153,12 +177,13 @@ class ExpectedError(Strategy):
         free = ~question.labeled
         values = np.full(len(question.y), -np.inf)
         kept = pickle.dumps(clf)
+        assert question.decisions is not None
         shares = shares_of(question.decisions)
         for row in first[: self.n_candidates]:
-            machine, expected = pickle.loads(kept), 0.0
+            model, expected = pickle.loads(kept), 0.0
             for place, label in enumerate(clf.classes_):
-                machine.relabel([row], [label])
-                left = 1.0 - shares_of(machine.training_decisions_)[free].max(axis=1)
+                model.relabel([row], [label])
+                left = 1.0 - shares_of(model.training_decisions_)[free].max(axis=1)
                 expected += shares[row, place] * (left.sum())
             values[row] = -expected
         return values

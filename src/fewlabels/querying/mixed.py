@@ -1,8 +1,11 @@
 """Several strategies by turns."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from .base import Strategy, whole_number
+from .._typing import FloatArray, RandomStateLike
+from .base import Choice, Question, Strategy, check_whole_number
 from .doubt import Random, Uncertain
 
 
@@ -23,8 +26,14 @@ class Mixed(Strategy):
     """
 
     def __init__(
-        self, parts=None, missing_label=np.nan, random_state=None, *, first=None, n_first=20
-    ):
+        self,
+        parts: Sequence[tuple[Strategy, float]] | None = None,
+        missing_label: object = np.nan,
+        random_state: RandomStateLike = None,
+        *,
+        first: Strategy | None = None,
+        n_first: int = 20,
+    ) -> None:
         super().__init__(missing_label, random_state)
         if parts is None:
             settings = dict(missing_label=missing_label, random_state=self._rng)
@@ -32,19 +41,21 @@ class Mixed(Strategy):
         self.parts = [(strategy, float(share)) for strategy, share in parts]
         if not self.parts or any(not 0 < share < np.inf for _, share in self.parts):
             raise ValueError("parts must be strategies, each with a number > 0.")
-        self._asked = np.zeros(len(self.parts))
-        self.first, self.n_first = first, whole_number("n_first", n_first)
+        self._n_queried = np.zeros(len(self.parts))
+        self.first, self.n_first = first, check_whole_number("n_first", n_first)
 
-    def turn(self, n_labels):
+    def turn(self, n_labels: int) -> Strategy:
         """The strategy whose turn it is when ``n_labels`` rows have labels."""
         if self.first is not None and n_labels < self.n_first:
             return self.first
         shares = np.array([share for _, share in self.parts])
-        place = int(np.argmax(shares / shares.sum() * (self._asked.sum() + 1.0) - self._asked))
-        self._asked[place] += 1.0
+        place = int(
+            np.argmax(shares / shares.sum() * (self._n_queried.sum() + 1.0) - self._n_queried)
+        )
+        self._n_queried[place] += 1.0
         return self.parts[place][0]
 
-    def choose(self, question, batch_size):
+    def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         candidates, n_labels = question.candidates, int(question.labeled.sum())
         for number in range(batch_size):
             now = type(question)(
@@ -60,5 +71,5 @@ class Mixed(Strategy):
             candidates = candidates[candidates != row]
             yield row, values, why
 
-    def utilities(self, question):
+    def utilities(self, question: Question) -> FloatArray:
         return next(iter(self.choose(question, 1)))[1]

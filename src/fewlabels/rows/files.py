@@ -1,45 +1,60 @@
 """Rows in files: read in pieces, never held."""
 
+from __future__ import annotations
+
 import math
 import mmap
 import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from io import FileIO
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels.rows import is_sparse
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.sparse import canonical
-from .mapped import changed_file, stamp_of
-from .shards import Shard, stacked
+from .mapped import Stamp, changed_file_error, read_stamp
+from .shards import Shard, stack_rows
 from .source import ShardedSource
 
-# Bytes that are read at a time, and rows of a shard at most.
-_PIECE, _ROWS_OF_A_SHARD = 2_000_000, 1_000_000
-# Shards for each thread, of no fewer rows.
-_SHARDS_OF_A_THREAD, _FEWEST = 4, 50_000
-# Of so large a share of its rows a shard is read from one end to the other.
-_MANY = 1 / 64
+# Bytes that are read at a time.
+_PIECE_BYTES = 2_000_000
+# Rows of a shard at most.
+_MAX_SHARD_ROWS = 1_000_000
+# Shards for each thread, ...
+_SHARDS_PER_THREAD = 4
+# ... of no fewer rows.
+_MIN_SHARD_ROWS = 50_000
+# From this share of its rows on, a shard is read from one end to the other.
+_FULL_READ_SHARE = 1 / 64
 # Bytes that a row of a sample takes beside its numbers, twice: as given, and packed.
-_BESIDE = 120
+_SAMPLED_ROW_OVERHEAD_BYTES = 120
 # Rows of a mapped array that are compared with the file of its name.
-_COMPARED = 64
+_N_ROWS_COMPARED = 64
 # Functions that are called with the number of times a file was read.
-_heard: ContextVar = ContextVar("heard", default=None)
+_pass_listener: ContextVar[Callable[[float], object] | None] = ContextVar("heard", default=None)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+# Reads the rows from a first one up to another from opened files.
+ReadRows: TypeAlias = Callable[[int, int], RowMatrix]
+# With the files to close.
+Reader: TypeAlias = tuple[ReadRows, list[FileIO]]
 
 
 @contextmanager
-def heard_by(function):
+def heard_by(function: Callable[[float], object]) -> Iterator[None]:
     """Have a function called with how often the rows were read, from threads that read them."""
-    token = _heard.set(function)
+    token = _pass_listener.set(function)
     try:
         yield
     finally:
-        _heard.reset(token)
+        _pass_listener.reset(token)
 
 
 @dataclass(frozen=True)
@@ -48,81 +63,89 @@ class ArrayFile:
 
     path: str
     offset: int
-    dtype: np.dtype
-    shape: tuple
-    stamp: tuple
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    stamp: Stamp
 
     @classmethod
-    def of(cls, array):
+    def of(cls, array: AnyArray) -> Self | None:
         """The file of a memory-mapped array; None where it is none, gone, or in another order."""
-        holder, mapped = array, None
+        holder: object = array
+        mapped: np.memmap[Any, Any] | None = None
         while isinstance(holder, np.ndarray):
             mapped = holder if isinstance(holder, np.memmap) else mapped
             holder = holder.base
-        plain = isinstance(holder, mmap.mmap) and mapped is not None and mapped.mode != "c"
-        if not plain or mapped.filename is None or not array.flags.c_contiguous:
+        if mapped is None or not isinstance(holder, mmap.mmap) or mapped.mode == "c":
+            return None
+        if mapped.filename is None or not array.flags.c_contiguous:
             return None
         begins = np.frombuffer(holder, np.uint8).ctypes.data
         start = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
         path = os.fspath(mapped.filename)
         offset = start + array.ctypes.data - begins
         try:
-            stamp = stamp_of(path)
+            stamp = read_stamp(path)
         except FileNotFoundError:  # what is mapped is still there
             return None
         found = cls(path, offset, array.dtype, array.shape, stamp)
-        return found if found.holds(array) else None
+        return found if found.matches(array) else None
 
-    def holds(self, array):
-        """Whether the file has numbers of a mapped array: another may have taken its name."""
+    def matches(self, array: AnyArray) -> bool:
+        """Return whether the file holds a mapped array: another may now have its name."""
         with self.open() as file:
-            n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _COMPARED)
+            n, some = array.shape[0], np.linspace(0, array.shape[0] - 1, _N_ROWS_COMPARED)
             for row in np.unique(some.astype(int)) if n else ():
                 if array[row : row + 1].tobytes() != self.read(file, row, row + 1).tobytes():
                     return False
         return True
 
     @property
-    def row_bytes(self):
+    def row_bytes(self) -> int:
         return self.dtype.itemsize * math.prod(self.shape[1:])
 
-    def open(self):
+    def open(self) -> FileIO:
         """The file, as long as nobody has touched it."""
         try:
             file = open(self.path, "rb", buffering=0)
         except FileNotFoundError:
-            raise changed_file(self.path, "is gone") from None
-        if stamp_of(file.fileno()) != self.stamp:
+            raise changed_file_error(self.path, "is gone") from None
+        if read_stamp(file.fileno()) != self.stamp:
             file.close()
-            raise changed_file(self.path, "has changed")
+            raise changed_file_error(self.path, "has changed")
         return file
 
-    def read(self, file, start, stop):
+    def read(self, file: FileIO, start: int, stop: int) -> AnyArray:
         """Rows ``start`` to ``stop`` of the array, from the opened file."""
         rows = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
-        room = memoryview(rows.reshape(-1).view(np.uint8))
+        room = rows.reshape(-1).view(np.uint8).data
         file.seek(self.offset + start * self.row_bytes)
         done = 0
         while done < len(room):
             count = file.readinto(room[done:])
             if not count:
-                raise changed_file(self.path, "has become shorter")
+                raise changed_file_error(self.path, "has become shorter")
             done += count
-        if stamp_of(file.fileno()) != self.stamp:  # somebody wrote into it meanwhile
-            raise changed_file(self.path, "has changed")
+        if read_stamp(file.fileno()) != self.stamp:  # somebody wrote into it meanwhile
+            raise changed_file_error(self.path, "has changed")
         return rows
 
 
-class RowFile:
+class RowFile(ABC):
     """Rows in files."""
 
-    shape: tuple
+    is_sparse: bool
+    shape: tuple[int, int]
     row_bytes: float
+    dtype: np.dtype[Any]
 
     @property
-    def n_bytes(self):
-        """What all rows take."""
+    def n_bytes(self) -> float:
+        """Bytes that all rows take."""
         return self.row_bytes * self.shape[0]
+
+    @abstractmethod
+    def reader(self) -> Reader:
+        """Return a function of (start, stop) that reads rows, and the files to close."""
 
 
 class DenseFile(RowFile):
@@ -130,13 +153,13 @@ class DenseFile(RowFile):
 
     is_sparse = False
 
-    def __init__(self, array):
+    def __init__(self, array: ArrayFile) -> None:
         self.array = array
-        self.shape, self.row_bytes = array.shape, array.row_bytes
+        n, n_columns = array.shape
+        self.shape, self.row_bytes = (n, n_columns), array.row_bytes
         self.dtype = array.dtype if array.dtype in _FLOATS else np.dtype(np.float64)
 
-    def reader(self):
-        """A function of (start, stop) that reads rows, and the files to close."""
+    def reader(self) -> Reader:
         file = self.array.open()
         return partial(self.array.read, file), [file]
 
@@ -146,7 +169,7 @@ class SparseFile(RowFile):
 
     is_sparse = True
 
-    def __init__(self, arrays, n_columns):
+    def __init__(self, arrays: list[ArrayFile], n_columns: int) -> None:
         self.arrays = arrays
         n, data = arrays[2].shape[0] - 1, arrays[0]
         self.shape = (n, n_columns)
@@ -154,11 +177,11 @@ class SparseFile(RowFile):
         self.row_bytes = 8 + entry * data.shape[0] / max(1, n)
         self.dtype = data.dtype if data.dtype in _FLOATS else np.dtype(np.float64)
 
-    def reader(self):
+    def reader(self) -> Reader:
         files = [array.open() for array in self.arrays]
         return partial(self._read, files), files
 
-    def _read(self, files, start, stop):
+    def _read(self, files: list[FileIO], start: int, stop: int) -> sp.csr_array:
         data, indices, indptr = self.arrays
         ends = indptr.read(files[2], start, stop + 1)
         low, high = int(ends[0]), int(ends[-1])
@@ -166,13 +189,12 @@ class SparseFile(RowFile):
         return canonical(sp.csr_array(entries, shape=(stop - start, self.shape[1])))
 
 
-def file_of(X):
+def file_of(X: object) -> DenseFile | SparseFile | None:
     """The ``DenseFile`` or ``SparseFile`` of memory-mapped rows; None where they are none."""
-    if is_sparse(X):
-        if X.format != "csr":
-            return None
-        arrays = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]
-        return None if None in arrays else SparseFile(arrays, X.shape[1])
+    if isinstance(X, sp.csr_array | sp.csr_matrix):
+        files = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]
+        arrays = [file for file in files if file is not None]
+        return SparseFile(arrays, X.shape[1]) if len(arrays) == len(files) else None
     if not isinstance(X, np.ndarray) or X.base is None:  # which owns its memory
         return None
     if X.ndim != 2 or X.dtype.kind not in "fiub":
@@ -184,15 +206,15 @@ def file_of(X):
 class FileShard(Shard):
     """Rows of a file from the number ``first`` on."""
 
-    def __init__(self, source, n, first, weight):
+    def __init__(self, source: FileSource, n: int, first: int, weight: FloatArray | None) -> None:
         own = slice(first, first + n)
         super().__init__(n, first, None if weight is None else weight[own])
         self.source = source
 
-    def number(self, row):
-        return int(self.source.numbers(self.first + row))
+    def number(self, row: int) -> int:
+        return int(self.source.numbers(np.asarray(self.first + row)))
 
-    def pieces(self):
+    def pieces(self) -> Iterator[tuple[slice, RowMatrix]]:
         step = self.source.rows_of_a_piece
         read, files = self.source.file.reader()
         try:
@@ -203,25 +225,25 @@ class FileShard(Shard):
             for file in files:
                 file.close()
 
-    def _read(self, read, start, stop):
+    def _read(self, read: ReadRows, start: int, stop: int) -> RowMatrix:
         first, last = self.source.numbers(np.array([self.first + start, self.first + stop - 1]))
         rows = read(first, last + 1)
         if last - first >= stop - start:
             rows = rows[self.source.numbers(self.first + np.arange(start, stop)) - first]
-        self.source.note(stop - start)
+        self.source.count_read(stop - start)
         return rows.astype(self.source.dtype, copy=False)
 
-    def take(self, places):
+    def take(self, places: IntArray) -> RowMatrix:
         places = np.asarray(places)
         if np.any(np.diff(places) <= 0):  # in any order, or the same row again
             places, where = np.unique(places, return_inverse=True)
             return self.take(places)[where]
-        if len(places) > _MANY * self.n:
+        if len(places) > _FULL_READ_SHARE * self.n:
             found = []
-            for where, rows in self.pieces():
-                low, high = np.searchsorted(places, (where.start, where.stop))
-                found.append(rows[places[low:high] - where.start])
-            return stacked(found)
+            for part, rows in self.pieces():
+                low, high = np.searchsorted(places, (part.start, part.stop))
+                found.append(rows[places[low:high] - part.start])
+            return stack_rows(found)
         read, files = self.source.file.reader()
         try:
             # Rows that follow each other are read together.
@@ -231,7 +253,7 @@ class FileShard(Shard):
         finally:
             for file in files:
                 file.close()
-        return stacked(found)[: len(places)]
+        return stack_rows(found)[: len(places)]
 
 
 class FileSource(ShardedSource):
@@ -240,36 +262,46 @@ class FileSource(ShardedSource):
     ``rows_read`` counts them; a sample that means them all takes about ``cache_size``.
     """
 
-    def __init__(self, file, weight=None, *, n_jobs=1, cache_size=200e6, n_shards=None):
+    def __init__(
+        self,
+        file: RowFile,
+        weight: FloatArray | None = None,
+        *,
+        n_jobs: int = 1,
+        cache_size: float = 200e6,
+        n_shards: int | None = None,
+    ) -> None:
         self.file, self.shape, self.is_sparse = file, file.shape, file.is_sparse
         self.dtype, self.n_jobs = file.dtype, n_jobs
-        self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
-        self.most_sampled = max(1024, int(cache_size / (2 * file.row_bytes + _BESIDE)))
-        self.rows_read, self._tell = 0, _heard.get()
+        self.rows_of_a_piece = max(256, int(_PIECE_BYTES // file.row_bytes) // 256 * 256)
+        self.most_sampled = max(
+            1024, int(cache_size / (2 * file.row_bytes + _SAMPLED_ROW_OVERHEAD_BYTES))
+        )
+        self.rows_read, self._listener = 0, _pass_listener.get()
         # How many rows there are before each of those that are left out.
         self._before = np.empty(0, dtype=np.intp)
         n = self.shape[0]
         if n_shards is None:
             n_shards = max(
-                -(-n // _ROWS_OF_A_SHARD), min(_SHARDS_OF_A_THREAD * n_jobs, n // _FEWEST), 1
+                -(-n // _MAX_SHARD_ROWS), min(_SHARDS_PER_THREAD * n_jobs, n // _MIN_SHARD_ROWS), 1
             )
         self._divide(n, n_shards, weight)
 
-    def _divide(self, n, n_shards, weight=None):
+    def _divide(self, n: int, n_shards: int, weight: FloatArray | None = None) -> None:
         ends = [n * k // n_shards for k in range(n_shards + 1)]
         pairs = [(ends[k], ends[k + 1]) for k in range(n_shards) if ends[k] < ends[k + 1]]
         self.shards = [FileShard(self, b - a, a, weight) for a, b in pairs]
 
-    def note(self, n_rows):
+    def count_read(self, n_rows: int) -> None:
         """Note that so many rows were read."""
         self.rows_read += n_rows
-        if self._tell is not None:
-            self._tell(self.rows_read / self.n)
+        if self._listener is not None:
+            self._listener(self.rows_read / self.n)
 
-    def spent(self):
+    def spent(self) -> dict[str, float]:
         return {"rows_read": self.rows_read}
 
-    def leave_out(self, mask):
+    def leave_out(self, mask: BoolArray) -> None:
         if any(shard.weight is not None for shard in self.shards):
             super().leave_out(mask)
             return
@@ -278,5 +310,5 @@ class FileSource(ShardedSource):
         self._before = left_out - np.arange(len(left_out))
         self._divide(self.shape[0] - len(left_out), len(self.shards))
 
-    def numbers(self, ids):
+    def numbers(self, ids: IntArray) -> IntArray:
         return ids + np.searchsorted(self._before, ids, "right")

@@ -7,15 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from .._typing import AnyArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .repeats import Groups, repeated_rows
 
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Split = tuple[IntArray, IntArray]
 
 
-def groups_of(X: Any, y: NDArray[np.intp] | None = None, groups: Any = None) -> Groups | None:
+def groups_of(
+    X: RowMatrix, y: IntArray | None = None, groups: VectorLike | None = None
+) -> Groups | None:
     """Return groups as numbers from 0; copies among the rows where none are given."""
     if groups is None:
         return repeated_rows(X, y) if hasattr(X, "dtype") and X.dtype.kind in "fiub" else None
@@ -33,7 +35,9 @@ class WholeGroups:
     def __init__(self, splitter: Any) -> None:
         self.splitter = splitter
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[Split]:
+    def split(
+        self, X: MatrixLike, y: AnyArray | None = None, groups: AnyArray | None = None
+    ) -> Iterable[Split]:
         """Yield training and test rows, as splitters of scikit-learn do."""
         if groups is None:
             yield from self.splitter.split(X, y)
@@ -49,11 +53,11 @@ class WholeGroups:
 
 
 def group_folds(
-    kinds: NDArray[Any],
-    groups: NDArray[Any],
+    kinds: AnyArray,
+    groups: AnyArray,
     n_folds: int,
     rng: np.random.RandomState | None = None,
-) -> NDArray[np.intp]:
+) -> IntArray:
     """Return the fold of each row, its group's; folds hold about as many groups of every kind.
 
     Groups are shuffled if there is a generator. Groups with two kinds of rows come between groups
@@ -75,17 +79,17 @@ def group_folds(
     return fold[place]
 
 
-def take_groups(groups: Groups | None, rows: NDArray[np.intp]) -> Groups | None:
+def take_groups(groups: Groups | None, rows: IntArray) -> Groups | None:
     """Return the groups of some rows."""
     return None if groups is None else groups[rows]
 
 
-def kinds_of_groups(kinds: NDArray[Any], groups: Groups | None) -> NDArray[Any]:
+def kinds_of_groups(kinds: AnyArray, groups: Groups | None) -> AnyArray:
     """Return the kinds of rows that count, one for every kind of rows that a group has."""
     return kinds[count_once(np.arange(len(kinds)), kinds, groups)]
 
 
-def count_once(rows: NDArray[np.intp], kinds: NDArray[Any], groups: Groups | None) -> Any:
+def count_once(rows: IntArray, kinds: AnyArray, groups: Groups | None) -> IntArray:
     """Return one of the rows of every group and kind, drawn at random; all without groups.
 
     ``kinds`` and ``groups`` are of all rows.
@@ -99,7 +103,7 @@ def count_once(rows: NDArray[np.intp], kinds: NDArray[Any], groups: Groups | Non
 
 
 def splits_counted_once(
-    splits: Iterable[Split], kinds: NDArray[Any], groups: Groups | None
+    splits: Iterable[Split], kinds: AnyArray, groups: Groups | None
 ) -> list[Split]:
     """Return splits whose test rows count once: the same one of every group and kind in all."""
     if groups is None:

@@ -7,42 +7,46 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._typing import RowMatrix
 from ..kernels.rows import is_sparse
 
 Stamp = tuple[int, int, int, int]
 
 
-def stamp_of(file: str | int) -> Stamp:
+def read_stamp(file: str | int) -> Stamp:
     """Identities of files, to notice when somebody writes into one or replaces it."""
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def files_behind(*values: Any) -> Iterator[str]:
+def find_mapped_files(*values: object) -> Iterator[str]:
     """Files of the arrays, or sparse matrices, that are mapped from one to be read.
 
     Whoever maps a file to write to it knows what is written.
     """
     for value in values:
-        parts = (value.data, value.indices, value.indptr) if _is_csr(value) else (value,)
-        for part in parts:
-            mapped = None
-            while isinstance(part, np.ndarray):
-                mapped = part if isinstance(part, np.memmap) else mapped
-                part = part.base
-            if mapped is not None and isinstance(part, mmap.mmap):
+        for part in _arrays_of(value):
+            holder: object = part
+            mapped: np.memmap[Any, Any] | None = None
+            while isinstance(holder, np.ndarray):
+                mapped = holder if isinstance(holder, np.memmap) else mapped
+                holder = holder.base
+            if mapped is not None and isinstance(holder, mmap.mmap):
                 if mapped.mode in ("r", "c") and mapped.filename is not None:
                     yield os.fspath(mapped.filename)
 
 
-def _is_csr(value: Any) -> bool:
-    return is_sparse(value) and value.format in ("csr", "csc")
+def _arrays_of(value: object) -> tuple[object, ...]:
+    if isinstance(value, sp.csr_array | sp.csr_matrix | sp.csc_array | sp.csc_matrix):
+        return value.data, value.indices, value.indptr
+    return (value,)
 
 
-def held(X: Any) -> Any:
+def held(X: RowMatrix) -> RowMatrix:
     """Rows in memory: mapped ones are copied, all others are as they are."""
-    if not any(files_behind(X)):
+    if not any(find_mapped_files(X)):
         return X
     return X.copy() if is_sparse(X) else np.array(X)
 
@@ -53,9 +57,9 @@ class MappedFiles:
     A file that takes the name of one of them does no harm: what is mapped stays there.
     """
 
-    def __init__(self, *values: Any) -> None:
+    def __init__(self, *values: object) -> None:
         self._before: dict[str, Stamp | None] = {
-            file: _stamp_if_any(file) for file in files_behind(*values)
+            file: _stamp_if_any(file) for file in find_mapped_files(*values)
         }
 
     def __bool__(self) -> bool:
@@ -73,7 +77,7 @@ class MappedFiles:
         """Refuse what was computed from rows of which some are of another version."""
         file = self.written()
         if file is not None:
-            raise changed_file(file, "has changed")
+            raise changed_file_error(file, "has changed")
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -84,18 +88,18 @@ class MappedFiles:
             file = self.written()
             if file is None:
                 raise
-            raise changed_file(file, "has changed") from error
+            raise changed_file_error(file, "has changed") from error
         self.check()
 
 
 def _stamp_if_any(file: str) -> Stamp | None:
     try:
-        return stamp_of(file)
+        return read_stamp(file)
     except OSError:
         return None
 
 
-def changed_file(file: str, what: str) -> OSError:
+def changed_file_error(file: str, what: str) -> OSError:
     """Say that rows of a file are no longer as they were at first."""
     return OSError(
         f"{file} {what} while its rows were used; run this again when nothing writes to it."

@@ -1,60 +1,69 @@
 """Rows in memory, as a fit takes them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Self
 
 import numpy as np
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
+from ..kernels.base import Kernel, MappedKernel
+from ..kernels.operators import GramOperator
 from ..kernels.rows import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
-from ..solvers import solve_decomposition
+from ..problem.formulation import Formulation
+from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.whole import gram_over
-from .source import RowSource, Stated, check_width, spread_over
+from .source import (
+    FunctionRows,
+    HeldOut,
+    MakeGram,
+    RowSource,
+    Stated,
+    check_width,
+    choose_evenly,
+)
 from .spec import Solved
 
 NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
-
-
-class HeldOut(NamedTuple):
-    """Which rows a split holds out, as a mask, and the weights of all rows."""
-
-    mask: np.ndarray
-    weight: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class MemorySource(RowSource):
     """Rows in memory, checked: dense or CSR, or a kernel matrix."""
 
-    everything: np.ndarray  # all rows, or a CSR array
-    weight: np.ndarray | None  # of the rows that count; None when they are all 1
-    kept: np.ndarray | None  # indices of these, the rows of positive weight; None for all
+    everything: RowMatrix  # all rows
+    weight: FloatArray | None  # of the rows that count; None when they are all 1
+    kept: IntArray | None  # indices of these, the rows of positive weight; None for all
     is_matrix: bool = False  # the rows of a kernel matrix
-    anomalies: np.ndarray | None = None  # mask of all rows; None without confirmed anomalies
+    anomalies: BoolArray | None = None  # mask of all rows; None without confirmed anomalies
     held_out: HeldOut | None = None  # of a split, whose rows do not count
-    X: np.ndarray = field(init=False)  # the rows that count; of a matrix, their columns
+    shape: tuple[int, int] = field(init=False)  # of all rows
+    X: RowMatrix = field(init=False)  # the rows that count; of a matrix, their columns
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         X = self.everything
         if self.kept is not None:
             X = X[self.kept][:, self.kept] if self.is_matrix else X[self.kept]
         object.__setattr__(self, "X", X)
+        object.__setattr__(self, "shape", self.everything.shape)
 
     @property
-    def indices(self):
+    def indices(self) -> IntArray:
         """Indices of the rows that count."""
         return np.arange(self.X.shape[0]) if self.kept is None else self.kept
 
     @cached_property
-    def weights(self):
+    def weights(self) -> FloatArray:
         """Weights of the rows that count."""
         return np.ones(self.X.shape[0]) if self.weight is None else self.weight
 
     @cached_property
-    def anomaly(self):
+    def anomaly(self) -> BoolArray | None:
         """Mask of the confirmed anomalies among the rows that count; None without any."""
         if self.anomalies is None:
             return None
@@ -67,25 +76,25 @@ class MemorySource(RowSource):
         return mask if mask.any() else None
 
     @cached_property
-    def mass(self):
-        """What normal rows weigh together."""
+    def mass(self) -> float:
+        """Weight of all normal rows."""
         weights = self.weights if self.anomaly is None else self.weights[~self.anomaly]
         return float(weights.sum())
 
     @property
-    def numbers(self):
+    def numbers(self) -> dict[str, AnyArray]:
         """Numbers of the rows that count, by name, as a ``Formulation`` takes them."""
-        numbers = {"weight": self.weights}
+        numbers: dict[str, AnyArray] = {"weight": self.weights}
         return numbers if self.anomaly is None else numbers | {"anomaly": self.anomaly}
 
-    def normal(self):
+    def normal(self) -> tuple[RowMatrix, FloatArray | None]:
         """Normal rows that count, and their weights (None when they are all 1)."""
         if self.anomaly is None:
             return self.X, self.weight
         places = np.flatnonzero(~self.anomaly)
         return self.X[places], None if self.weight is None else self.weight[places]
 
-    def spread(self, values):
+    def spread(self, values: FloatArray) -> FloatArray:
         """Values of the rows that count, at all rows; 0 for the others."""
         if self.kept is None:
             return values
@@ -94,15 +103,15 @@ class MemorySource(RowSource):
         return everywhere
 
     @property
-    def marks(self):
-        """What a model that is updated has to know of all rows, by name."""
-        marks = {"weight": self.spread(self.weights)}
+    def marks(self) -> dict[str, AnyArray]:
+        """Arrays over all rows, by name, that a model needs to be updated."""
+        marks: dict[str, AnyArray] = {"weight": self.spread(self.weights)}
         if self.held_out is not None:
             marks = {"weight": self.held_out.weight, "calibrates": self.held_out.mask}
         return marks if self.anomalies is None else marks | {"anomaly": self.anomalies}
 
-    def without(self, mask):
-        """The same where some of all rows do not count."""
+    def exclude(self, mask: BoolArray) -> Self:
+        """Return the source where some of all rows do not count."""
         chosen = np.flatnonzero(~mask[self.indices])
         if not len(chosen):
             raise ValueError(NOTHING_LEFT)
@@ -112,34 +121,30 @@ class MemorySource(RowSource):
     # -- as a source of rows ---------------------------------------------------------------------
 
     @property
-    def shape(self):
-        return self.everything.shape
-
-    @property
-    def n_counting(self):
+    def n_counting(self) -> int:
         return self.X.shape[0]
 
     is_in_memory = True
 
     @property
-    def can_be_held(self):
+    def can_be_held(self) -> bool:
         return not self.is_matrix
 
-    def gamma(self, rule):
+    def gamma(self, rule: str | float) -> float:
         return resolve_gamma(rule, *self.normal())
 
-    def check(self, kernel, *, width):
+    def check(self, kernel: Kernel, *, width: bool) -> None:
         kernel.check_powers(self.X)
-        if width and kernel.is_mapped and kernel.of_distance:
+        if width and isinstance(kernel, MappedKernel) and kernel.of_distance:
             check_width(kernel, self.X)
 
-    def shift(self, kernel):
+    def shift(self, kernel: Kernel) -> FloatArray | None:
         return shift_of(kernel, self.X)
 
-    def gram(self, kernel, shift, make):
+    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
         return make(kernel, centered(self.X, shift))
 
-    def stated(self, kernel, formulation, n_jobs):
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedInMemory:
         shift = self.shift(kernel) if formulation.moves_with_rows else None
         fewest = formulation.min_support(self.mass)
         gram = gram_over(kernel, centered(self.X, shift), n_jobs, fewest=fewest)
@@ -148,12 +153,12 @@ class MemorySource(RowSource):
             numbers = numbers | {"diagonal": gram.diagonal()}
         return StatedInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
 
-    def split(self, mask):
-        held = None
+    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
+        held: FunctionRows | None = None
         if self.is_matrix:  # which nobody keeps
             held = self.everything[mask], {"diagonal": np.diag(self.everything)[mask]}
         own = HeldOut(mask, self.spread(self.weights))
-        return replace(self.without(mask), held_out=own), held
+        return replace(self.exclude(mask), held_out=own), held
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,16 +167,16 @@ class StatedInMemory(Stated):
 
     source: MemorySource
     problem: DualProblem
-    shift: np.ndarray | None
+    shift: FloatArray | None
 
-    def sample(self):
+    def sample(self) -> tuple[GramOperator, float]:
         gram = self.problem.gram
-        return gram.take(spread_over(gram.n)), float(self.problem.ridge.mean())
+        return gram.take(choose_evenly(gram.n)), float(np.mean(self.problem.ridge))
 
-    def solve(self, settings, start=None):
+    def solve(self, settings: Settings, start: Result | None = None) -> Solved:
         """See ``Stated``; ``start`` may be an earlier ``Result``."""
         return self.solved(solve_decomposition(self.problem, start, settings))
 
-    def solved(self, result):
+    def solved(self, result: Result) -> Solved:
         """A result as what is solved."""
         return Solved(self.source.X, self.source.indices, self.problem, result)

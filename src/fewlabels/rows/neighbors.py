@@ -1,8 +1,8 @@
 """Which rows to trust and how wide a kernel to take, from distances to neighbours."""
 
 import numpy as np
-import scipy.sparse as sp
 
+from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix
 from ..kernels import center_of, centered
 from ..kernels.sparse import checked_rows
 from ..kernels.width import total_variance
@@ -18,7 +18,7 @@ _FLATTEST = 1e-4
 _LOST = 1e-16
 
 
-def neighbor_gamma(X, factor=4.0):
+def neighbor_gamma(X: MatrixLike, factor: float = 4.0) -> float:
     """Width of a Gaussian kernel: ``factor`` over the squared distance to a near neighbour.
 
     With n rows, ``gamma = factor / d**2``, where d is the median of the distances of rows to
@@ -47,7 +47,7 @@ def neighbor_gamma(X, factor=4.0):
     return gamma_of(neighbor_distances(checked_rows(X, **_ROWS)), factor)
 
 
-def gamma_of(distances, factor):
+def gamma_of(distances: FloatArray, factor: float) -> float:
     """The width that distances to a near neighbour make, see :func:`neighbor_gamma`."""
     width = float(np.median(distances))
     if width <= 0.0:
@@ -58,7 +58,7 @@ def gamma_of(distances, factor):
     return factor / width**2
 
 
-def far_from_neighbors(X, share=0.4):
+def far_from_neighbors(X: MatrixLike, share: float = 0.4) -> BoolArray:
     """The rows that lie farthest from their neighbours, where anomalies are likely.
 
     Parameters
@@ -84,38 +84,38 @@ def far_from_neighbors(X, share=0.4):
     return farthest(neighbor_distances(checked_rows(X, **_ROWS)), share)
 
 
-def gamma_of_reach(rows, far, share):
+def gamma_of_reach(rows: RowMatrix, far: BoolArray, share: float) -> float:
     """The largest gamma at which all but a ``share`` of the rows are within reach.
 
     Out of reach is where the mean kernel value is lost in the rounding of a decision. However far
     rows are, gamma is not so small that those trained on become one point.
     """
     rows = centered(rows, center_of(rows))
-    squared = _to_neighbor(rows, np.flatnonzero(~far), 1) ** 2
+    squared = _distance_to_neighbor(rows, np.flatnonzero(~far), 1) ** 2
     edge = float(np.quantile(squared, 1.0 - share))
     if not edge > 0.0:
         return np.inf
     core = rows[~far]
     spread = 2.0 * total_variance(core)
-    return max(_within(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
+    return max(_reach_limit(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
 
 
-def lost_share(rows, core, gamma):
+def lost_share(rows: RowMatrix, core: RowMatrix, gamma: float) -> float:
     """Share of ``rows`` out of the reach of a model trained on ``core``."""
     from sklearn.neighbors import NearestNeighbors  # slow to import
 
     center = center_of(core)
     core, rows = centered(core, center), centered(rows, center)
     nearest = NearestNeighbors(n_neighbors=1).fit(core).kneighbors(rows)[0][:, 0]
-    return float(np.mean(gamma * nearest**2 > _within(core.shape[0])))
+    return float(np.mean(gamma * nearest**2 > _reach_limit(core.shape[0])))
 
 
-def _within(n):
+def _reach_limit(n: int) -> float:
     """Gamma times squared distance to one of n rows, at the edge of the reach."""
     return max(1.0, float(-np.log(_LOST * n)))
 
 
-def farthest(distances, share):
+def farthest(distances: FloatArray, share: float) -> BoolArray:
     """Mask of the ``share`` of rows with the largest distances."""
     n = len(distances)
     n_kept = min(n, max(2, int(np.ceil((1.0 - share) * n))))
@@ -124,12 +124,12 @@ def farthest(distances, share):
     return far
 
 
-def rank_of_neighbor(n):
+def rank_of_neighbor(n: int) -> int:
     """Q = sqrt(n), rounded, below n."""
     return max(1, min(n - 1, round(float(np.sqrt(n)))))
 
 
-def neighbor_distances(X):
+def neighbor_distances(X: RowMatrix) -> FloatArray:
     """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
     n = X.shape[0]
     if n < 2:
@@ -138,13 +138,13 @@ def neighbor_distances(X):
     rank = rank_of_neighbor(n)
     if n > _REFERENCES:
         rank = max(1, round(rank * _REFERENCES / n))
-    found = _to_neighbor(X, np.arange(n), rank)
-    squares = X.multiply(X) if sp.issparse(X) else X * X
+    found = _distance_to_neighbor(X, np.arange(n), rank)
+    squares = X * X if isinstance(X, np.ndarray) else X.multiply(X)
     largest = float(np.sqrt(np.asarray(squares.sum(axis=1)).max()))
     return np.where(found <= ROUNDING * largest, 0.0, found)
 
 
-def _to_neighbor(X, among, rank):
+def _distance_to_neighbor(X: RowMatrix, among: IntArray, rank: int) -> FloatArray:
     """Distance of every row to its ``rank``-th neighbour, itself aside, of some, or a sample."""
     if len(among) > _REFERENCES:
         draw = np.random.default_rng(0).choice(len(among), _REFERENCES, replace=False)

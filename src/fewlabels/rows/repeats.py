@@ -13,48 +13,64 @@ equal rows are independent draws. Three observations tell copies apart:
   whose age and blood group stay, labels decide: these are copies if each patient has one class.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, rel_entr
 
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
 from ..kernels.operators.equal_rows import Copies
 from ..kernels.rows import row_products
 from ..kernels.sparse import canonical
 
-Groups = NDArray[np.intp]
+Groups: TypeAlias = IntArray
 
 # Distinct rows that have to repeat before they are tested.
-_FEWEST = 3
-# Poisson means that the mixture consists of, its EM steps, and the simulated tables. More copies
-# of a row than the last number aren't looked at.
-_MEANS, _STEPS, _TABLES, _MOST_COPIES = 40, 200, 400, 1000
+_MIN_REPEATED = 3
+# Poisson means that the mixture consists of.
+_N_MEANS = 40
+# EM steps that fit the mixture.
+_N_EM_STEPS = 200
+# Simulated tables that a deviance is compared with.
+_N_TABLES = 400
+# More copies of a row than this aren't looked at.
+_MAX_COPIES = 1000
 # Deviance from the mixture per repeated row that matters.
-_DEVIANCE = 0.4
-# Random halves of the columns; the share of them that has to speak for copies, the share of
-# ties in a half that are whole rows, and the most that it may be by chance.
-_HALVES, _MOST_HALVES, _WHOLE, _BY_CHANCE = 8, 0.75, 0.8, 0.25
+_MIN_DEVIANCE = 0.4
+# Random halves of the columns.
+_N_HALVES = 8
+# The share of the halves that has to speak for copies.
+_MIN_VOTES = 0.75
+# The share of the ties in a half that have to be whole rows, ...
+_MIN_WHOLE_SHARE = 0.8
+# ... and the most that it may be by chance.
+_MAX_CHANCE = 0.25
 # Copies of a distinct row, on average, beyond which they are rather the frequent values of a
 # small population, of which new rows will be drawn too.
-_POPULATION = 20.0
-# Single columns that are tested, the different values that they need, as a number and as a share
-# of the rows, and the share of smallest gaps between them from which they lie on a grid.
-_COLUMNS, _VALUES, _VALUES_SHARE, _GRID = 40, 10, 0.05, 0.2
+_MAX_MEAN_COPIES = 20.0
+# Single columns that are tested.
+_MAX_COLUMNS = 40
+# The different values that such a column needs, ...
+_MIN_VALUES = 10
+# ... and as a share of the rows.
+_MIN_VALUES_SHARE = 0.05
+# The share of smallest gaps between values from which they lie on a grid.
+_GRID_SHARE = 0.2
 # With more rows single columns aren't tested, which would take long.
-_MOST_ROWS = 20_000
-# Share of repeated values within which other columns don't vary, and the logarithm of the
-# probability of that by chance.
-_STATIC, _EVIDENCE = 0.9, 9.0
+_MAX_ROWS_FOR_COLUMNS = 20_000
+# Share of repeated values within which other columns don't vary.
+_MIN_STATIC_SHARE = 0.9
+# Minus the logarithm of the probability of that by chance.
+_MIN_EVIDENCE = 9.0
 # A column changes at least so much from value to value of another, relative to values in random
 # order, if it doesn't follow from it.
-_FOLLOWS = 0.5
+_MIN_RELATIVE_CHANGE = 0.5
 
 
-def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
+def repeated_rows(X: RowMatrix, y: IntArray | None = None) -> Groups | None:
     """Find copies among rows.
 
     Parameters
@@ -70,24 +86,24 @@ def repeated_rows(X: Any, y: NDArray[np.intp] | None = None) -> Groups | None:
         A number for each row, the same for copies; None where rows don't repeat more often than
         chance allows.
     """
-    if X.shape[0] < 2 * _FEWEST or X.shape[1] == 0:
+    if X.shape[0] < 2 * _MIN_REPEATED or X.shape[1] == 0:
         return None
-    X = _without_gaps(X)
+    X = _fill_missing(X)
     copies = Copies.among(X, row_keys(X))
     counts = np.bincount(copies.of)
     if _are_copies(X, copies, counts, None if y is None else y >= 0):
         return copies.of
-    if sp.issparse(X) or len(X) > _MOST_ROWS:
+    if sp.issparse(X) or len(X) > _MAX_ROWS_FOR_COLUMNS:
         return None
-    groups = _static_columns(X)
+    groups = _group_by_static_columns(X)
     if groups is None:
         return None
-    if _share_of_repeated(groups, copies.of) >= _WHOLE:
+    if _share_of_repeated(groups, copies.of) >= _MIN_WHOLE_SHARE:
         return copies.of
     return groups if y is not None and labels_agree(groups, y) else None
 
 
-def labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
+def labels_agree(groups: Groups, y: IntArray) -> bool:
     """Return whether labelled rows of a group have one class, which chance can't explain."""
     known = y >= 0
     _, place = np.unique(groups[known], return_inverse=True)
@@ -95,15 +111,15 @@ def labels_agree(groups: Groups, y: NDArray[np.intp]) -> bool:
     share = np.bincount(kinds) / max(len(kinds), 1)
     sizes = np.bincount(place)
     several = sizes > 1
-    if several.sum() < _FEWEST:
+    if several.sum() < _MIN_REPEATED:
         return False
     low, high = (np.full(len(sizes), end) for end in (len(share), -1))
     np.minimum.at(low, place, kinds)
     np.maximum.at(high, place, kinds)
-    if np.mean((low == high)[several]) < _STATIC:
+    if np.mean((low == high)[several]) < _MIN_STATIC_SHARE:
         return False
     chance = [np.log(np.sum(share**size)) for size in sizes[several]]
-    return bool(-np.sum(chance) > _EVIDENCE)
+    return bool(-np.sum(chance) > _MIN_EVIDENCE)
 
 
 def joined_groups(parts: list[Groups]) -> Groups | None:
@@ -127,73 +143,71 @@ def _share_of_repeated(groups: Groups, others: Groups) -> float:
     return float(np.mean(apart[np.bincount(groups) > 1] == 0))
 
 
-def _without_gaps(X: Any) -> Any:
+def _fill_missing(X: RowMatrix) -> RowMatrix:
     X = canonical(X) if sp.issparse(X) else np.asarray(X)
-    values = X.data if sp.issparse(X) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     if values.dtype.kind != "f" or not np.isnan(np.sum(values)):
         return X if values.dtype.kind == "f" else X.astype(np.float64)
     X = X.copy()
-    values = X.data if sp.issparse(X) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     values[np.isnan(values)] = np.pi * (np.nanmax(np.abs(values)) if values.size else 1.0)
     return X
 
 
-def _are_copies(
-    X: Any, copies: Copies, counts: NDArray[np.intp], known: NDArray[np.bool_] | None
-) -> bool:
+def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray | None) -> bool:
     repeated = counts > 1
-    if repeated.sum() < _FEWEST:
+    if repeated.sum() < _MIN_REPEATED:
         return False
     rows = X[copies.first]
-    if counts[repeated].mean() <= _POPULATION and _halves_agree(rows, repeated):
+    if counts[repeated].mean() <= _MAX_MEAN_COPIES and _halves_agree(rows, repeated):
         return True
     every = [counts]
     if known is not None and known.any() and not known.all():
         of_known = np.bincount(copies.of[known])
         every.append(of_known[of_known > 0])
-    return any(map(_is_no_mixture, every)) and not _is_complete_design(rows)
+    return any(map(_repeats_beyond_chance, every)) and not _is_complete_design(rows)
 
 
 # -- multiplicities ------------------------------------------------------------------------------
 
 
-def _is_no_mixture(counts: NDArray[np.intp]) -> bool:
-    """Whether independent draws can't give rows so often; ``counts`` are of the distinct rows."""
+def _repeats_beyond_chance(counts: IntArray) -> bool:
+    """Return whether chance can't explain how often rows repeat, from counts of distinct rows."""
     n_repeated, most = int(np.sum(counts > 1)), int(counts.max())
-    if n_repeated < _FEWEST or most > _MOST_COPIES:
+    if n_repeated < _MIN_REPEATED or most > _MAX_COPIES:
         return False
     k = np.arange(1, 2 * most + 10)
-    seen = np.bincount(counts, minlength=len(k) + 1)[1 : len(k) + 1].astype(float)
-    means = np.geomspace(0.02, 1.2 * most + 1.0, _MEANS)
+    observed = np.bincount(counts, minlength=len(k) + 1)[1 : len(k) + 1].astype(float)
+    means = np.geomspace(0.02, 1.2 * most + 1.0, _N_MEANS)
     log_p = k * np.log(means[:, None]) - means[:, None] - gammaln(k + 1.0)
     p = np.exp(log_p - np.log(-np.expm1(-means))[:, None])
-    weight = np.full(_MEANS, 1.0 / _MEANS)
-    for _ in range(_STEPS):
+    weight = np.full(_N_MEANS, 1.0 / _N_MEANS)
+    for _ in range(_N_EM_STEPS):
         mixed = weight @ p
-        weight *= p @ (seen / np.maximum(mixed, 1e-300)) / seen.sum()
+        weight *= p @ (observed / np.maximum(mixed, 1e-300)) / observed.sum()
     expected = np.maximum(weight @ p, 1e-12)
-    deviance = _deviance(seen[None], expected)[0]
-    if deviance < _DEVIANCE * n_repeated:
+    deviance = _poisson_deviance(observed[None], expected)[0]
+    if deviance < _MIN_DEVIANCE * n_repeated:
         return False
     rng = np.random.default_rng(0)
-    drawn = rng.multinomial(int(seen.sum()), expected / expected.sum(), size=_TABLES)
-    return bool(deviance > _deviance(drawn.astype(float), expected).max())
+    simulated = rng.multinomial(int(observed.sum()), expected / expected.sum(), size=_N_TABLES)
+    return bool(deviance > _poisson_deviance(simulated.astype(float), expected).max())
 
 
-def _deviance(seen: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
-    share = seen / seen.sum(axis=1, keepdims=True)
-    terms = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / expected), 0.0)
+def _poisson_deviance(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    share = observed / observed.sum(axis=1, keepdims=True)
+    terms = np.where(observed > 0, observed * np.log(np.maximum(share, 1e-300) / expected), 0.0)
     return 2.0 * terms.sum(axis=1)
 
 
-def _is_complete_design(rows: Any) -> bool:
-    """Whether the distinct rows are all combinations of the values of their columns.
+def _is_complete_design(rows: RowMatrix) -> bool:
+    """Return whether the distinct rows are all combinations of the values of their columns.
 
     Then a new row equals one of them, and copies have nothing to give away.
     """
     if sp.issparse(rows):
         return False
-    rows, levels, k = rows[:, _varying(rows)], 1, 0
+    rows, levels, k = rows[:, _find_varying_columns(rows)], 1, 0
     marks = rows > rows.min(axis=0)
     while k < rows.shape[1] and levels <= len(rows):
         sizes = np.cumsum(marks[:, k:], axis=1)
@@ -207,7 +221,7 @@ def _is_complete_design(rows: Any) -> bool:
     return levels == len(rows)
 
 
-def _are_binary(columns: NDArray[np.float64]) -> bool:
+def _are_binary(columns: FloatArray) -> bool:
     low, high = columns.min(axis=0), columns.max(axis=0)
     return bool(((columns == low) | (columns == high)).all())
 
@@ -215,59 +229,57 @@ def _are_binary(columns: NDArray[np.float64]) -> bool:
 # -- halves of the columns -----------------------------------------------------------------------
 
 
-def _halves_agree(rows: Any, repeated: NDArray[np.bool_]) -> bool:
-    """Whether rows that agree in half of the columns agree in all of them, against chance."""
-    varying = _varying(rows)
-    if not sp.issparse(rows) and len(varying) <= _COLUMNS:
-        varying = _of_own_order(rows, varying)
+def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
+    """Return whether rows that agree in half of the columns agree in all, against chance."""
+    varying = _find_varying_columns(rows)
+    if not sp.issparse(rows) and len(varying) <= _MAX_COLUMNS:
+        varying = _drop_rescaled_columns(rows, varying)
     if len(varying) < 2:
         return False
     rng = np.random.default_rng(0)
     weights = rng.normal(size=rows.shape[1])
     votes = []
-    for _ in range(_HALVES):
+    for _ in range(_N_HALVES):
         order = rng.permutation(varying)
         half = np.isin(np.arange(rows.shape[1]), order[: len(order) // 2])
         keys = [row_products(rows, np.where(part, weights, 0.0)) for part in (half, ~half)]
         votes += [
             _is_whole(own, other, repeated) for own, other in zip(keys, keys[::-1], strict=True)
         ]
-    return bool(np.mean(votes) >= _MOST_HALVES)
+    return bool(np.mean(votes) >= _MIN_VOTES)
 
 
-def _of_own_order(rows: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray[np.intp]:
+def _drop_rescaled_columns(rows: FloatArray, columns: IntArray) -> IntArray:
     """Columns that aren't another one in other units, which has the same order of rows."""
-    seen: set[bytes] = set()
+    observed: set[bytes] = set()
     for column in columns:
         values, place = np.unique(rows[:, column], return_inverse=True)
         orders = {
             place.astype(np.int32).tobytes(),
             (len(values) - 1 - place).astype(np.int32).tobytes(),
         }
-        if seen.isdisjoint(orders):
-            seen |= orders
+        if observed.isdisjoint(orders):
+            observed |= orders
         else:
             columns = columns[columns != column]
     return columns
 
 
-def _is_whole(
-    own: NDArray[np.float64], other: NDArray[np.float64], repeated: NDArray[np.bool_]
-) -> bool:
+def _is_whole(own: FloatArray, other: FloatArray, repeated: BoolArray) -> bool:
     _, place, size = np.unique(own, return_inverse=True, return_counts=True)
     whole, mixed = int(np.sum(repeated & (size[place] == 1))), int(np.sum(size[place] > 1))
-    if whole < max(_FEWEST, _WHOLE * (whole + mixed)):
+    if whole < max(_MIN_REPEATED, _MIN_WHOLE_SHARE * (whole + mixed)):
         return False
-    return _tie_probability(np.unique(other, return_counts=True)[1]) <= _BY_CHANCE
+    return _tie_probability(np.unique(other, return_counts=True)[1]) <= _MAX_CHANCE
 
 
-def _tie_probability(counts: NDArray[np.intp]) -> float:
+def _tie_probability(counts: IntArray) -> float:
     """Probability that two different ones of all rows have the same value."""
     n = float(counts.sum())
     return float(np.sum(counts * (counts - 1.0)) / max(n * (n - 1.0), 1.0))
 
 
-def _varying(rows: Any) -> NDArray[np.intp]:
+def _find_varying_columns(rows: RowMatrix) -> IntArray:
     low, high = rows.min(axis=0), rows.max(axis=0)
     if sp.issparse(rows):
         low, high = low.toarray(), high.toarray()
@@ -280,71 +292,74 @@ def _varying(rows: Any) -> NDArray[np.intp]:
 class _Column(NamedTuple):
     """A column: the numbers of its values by row, and their counts."""
 
-    place: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    place: IntArray
+    counts: IntArray
     is_fine: bool  # has many values, on no grid, some of which repeat
 
 
-def _static_columns(X: NDArray[np.float64]) -> Groups | None:
+def _group_by_static_columns(X: FloatArray) -> Groups | None:
     """Groups of rows with the same value of a fine-grained column and of those that go with it."""
-    varying = _varying(X)
-    columns = [_column(X[:, j]) for j in varying[:: max(1, len(varying) // _COLUMNS)][:_COLUMNS]]
-    best, found = _EVIDENCE + 2.0 * np.log(max(1, len(columns))), None
+    varying = _find_varying_columns(X)
+    columns = [
+        _describe_column(X[:, j])
+        for j in varying[:: max(1, len(varying) // _MAX_COLUMNS)][:_MAX_COLUMNS]
+    ]
+    best, found = _MIN_EVIDENCE + 2.0 * np.log(max(1, len(columns))), None
     for k, fine in enumerate(columns):
         if not fine.is_fine:
             continue
         others = [one for j, one in enumerate(columns) if j != k and _is_static(fine, one)]
         if not others:
             continue
-        joint = _joint([one.place for one in others])
+        joint = _number_combinations([one.place for one in others])
         share = _static_share(fine, joint)
         chance = max(_tie_probability(np.bincount(joint)), 0.5 / len(joint))
-        if share < _STATIC or chance > _BY_CHANCE:
+        if share < _MIN_STATIC_SHARE or chance > _MAX_CHANCE:
             continue
         evidence = (
             float(np.sum(fine.counts > 1))
             * rel_entr([share, 1.0 - share], [chance, 1.0 - chance]).sum()
         )
         if evidence > best:
-            best, found = evidence, _joint([fine.place, joint])
+            best, found = evidence, _number_combinations([fine.place, joint])
     return found
 
 
-def _column(values: NDArray[np.float64]) -> _Column:
+def _describe_column(values: FloatArray) -> _Column:
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts > 1
-    enough = len(distinct) >= max(_VALUES, _VALUES_SHARE * len(values))
-    if not enough or repeated.sum() < _FEWEST:
+    enough = len(distinct) >= max(_MIN_VALUES, _MIN_VALUES_SHARE * len(values))
+    if not enough or repeated.sum() < _MIN_REPEATED:
         return _Column(place, counts, False)
     gaps = np.diff(distinct)
-    on_grid = np.mean(gaps <= 1.5 * gaps.min()) > _GRID
+    on_grid = np.mean(gaps <= 1.5 * gaps.min()) > _GRID_SHARE
     return _Column(place, counts, not on_grid)
 
 
 def _is_static(fine: _Column, other: _Column) -> bool:
-    """Whether another column doesn't vary where ``fine`` repeats, and doesn't follow from it."""
+    """Return whether a column doesn't vary where ``fine`` repeats, nor follows from it."""
     low, high = _ends(fine, other.place)
-    if np.mean((low == high)[fine.counts > 1]) < _STATIC:
+    if np.mean((low == high)[fine.counts > 1]) < _MIN_STATIC_SHARE:
         return False
     steps = np.abs(np.diff(low)).mean()
     in_random_order = np.abs(np.diff(np.random.default_rng(0).permutation(low))).mean()
-    return bool(steps > _FOLLOWS * in_random_order)
+    return bool(steps > _MIN_RELATIVE_CHANGE * in_random_order)
 
 
-def _static_share(fine: _Column, place: NDArray[np.intp]) -> float:
+def _static_share(fine: _Column, place: IntArray) -> float:
     """Share of the repeated values within which another column doesn't vary."""
     low, high = _ends(fine, place)
     return float(np.mean((low == high)[fine.counts > 1]))
 
 
-def _ends(fine: _Column, place: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _ends(fine: _Column, place: IntArray) -> tuple[IntArray, IntArray]:
     """Least and greatest value of another column by value of ``fine``."""
     value = place[np.argsort(fine.place, kind="stable")]
     first = np.cumsum(np.r_[0, fine.counts[:-1]])
     return np.minimum.reduceat(value, first), np.maximum.reduceat(value, first)
 
 
-def _joint(places: list[NDArray[np.intp]]) -> Groups:
+def _number_combinations(places: list[IntArray]) -> Groups:
     """Numbers of the combinations of values."""
     found = places[0]
     for place in places[1:]:

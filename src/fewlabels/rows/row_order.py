@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
 from ..kernels.sampling import repeated
 from .grouped_folds import group_folds, kinds_of_groups
+from .repeats import Groups
 
 
-def value_order(X, group, weight):
+def value_order(X: RowMatrix, group: AnyArray, weight: FloatArray) -> IntArray:
     """Rows of one group after the other, by values alone, as often as weights say.
 
     Groups are in the order of their marks: unlabelled rows, then positive ones, if ``group`` is a
@@ -18,7 +20,9 @@ def value_order(X, group, weight):
     return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
 
 
-def label_folds(X, place, n_folds, groups=None):
+def label_folds(
+    X: RowMatrix, place: IntArray, n_folds: int, groups: Groups | None = None
+) -> IntArray:
     """Fold of each labelled row, by values alone; equal rows of a class are in one.
 
     ``place`` is the class of each row. Rows without one (-1) are in no fold (-1), and neither is a
@@ -37,7 +41,7 @@ def label_folds(X, place, n_folds, groups=None):
     return fold
 
 
-def _group_folds(place, n_folds, groups):
+def _group_folds(place: IntArray, n_folds: int, groups: Groups) -> IntArray:
     """Fold of each labelled row, its group's, if several groups have rows of its class."""
     known, fold = np.flatnonzero(place >= 0), np.full(len(place), -1)
     own, groups = place[known], groups[known]

@@ -1,24 +1,42 @@
 """Training rows that a model keeps, so that it can be updated: numbers, marks, saved states."""
 
+from __future__ import annotations
+
 import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._util.deadline import ENDLESS
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
+from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import one_blas_thread
+from ..kernels.base import Kernel
 from ..kernels.operators.equal_rows import row_keys
 from ..kernels.operators.growing.stores import grown
-from ..solvers import Status
+from ..problem import DualProblem
+from ..problem.formulation import Formulation
+from ..solvers import Result, Status
+from ..solvers.path import PathFollower
 from ..solvers.run import certify
 
 # What rounding may do to a path.
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
-# Rows that are gone are removed from all arrays when they are this share, and so many.
-_GONE_SHARE, _FEW = 0.25, 64
+# Rows that are gone are removed from all arrays when they are more than this share of the places,
+_MAX_GONE_SHARE = 0.25
+# and more than so many rows.
+_MAX_GONE_ROWS = 64
 
 
-def caught_up(path, operate, max_steps, deadline):
+def caught_up(
+    path: PathFollower,
+    operate: Callable[[int | None], bool | None],
+    max_steps: int | None,
+    deadline: Deadline,
+) -> bool:
     """Let a path come to its end, and do ``operate(max_steps)`` until that says None.
 
     Whether that is reached within ``max_steps`` steps and before the ``deadline``; an operation
@@ -27,22 +45,30 @@ def caught_up(path, operate, max_steps, deadline):
     path.deadline = deadline
     last = None if max_steps is None else path.n_steps + max_steps
     with one_blas_thread():  # once, not with every operation
-        done = path.run(max_steps)
+        done: bool | None = path.run(max_steps)
         while done:
             done = operate(None if last is None else max(0, last - path.n_steps))
     path.deadline = ENDLESS
     return done is None
 
 
-def reached(problem, result):
+def reached(problem: DualProblem, result: Result) -> tuple[float, float]:
     """The violation of a Result, and the size of the terms that its gradient is summed from."""
     return result.violation, problem.largest * float(np.abs(result.a).sum())
 
 
-class PlainState:
+class PlainState(ABC):
     """A stream whose ``__getstate__`` gives plain values, all that another needs to continue."""
 
-    def snapshot(self):
+    @abstractmethod
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the plain values."""
+
+    @abstractmethod
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Continue from these values."""
+
+    def snapshot(self) -> Self:
         """Another stream where this one stands: changes of either don't reach the other."""
         other = type(self).__new__(type(self))
         other.__setstate__(self.__getstate__())
@@ -59,69 +85,69 @@ class HeldRows:
     Every number has a name, as ``weight``, and ``held["weight"]`` has those at all places.
     """
 
-    def __init__(self, X, **values):
+    def __init__(self, X: RowMatrix, **values: npt.ArrayLike) -> None:
         self.n_places = n = X.shape[0]
         self.alive = np.ones(n, bool)
         self._n_alive = n
         self._X = X.copy()
-        self._more = []  # blocks of sparse rows
-        self._values = {}
+        self._more: list[RowMatrix] = []  # blocks of sparse rows
+        self._values: dict[str, AnyArray] = {}
         for name, value in values.items():
             self[name] = np.array(value)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._n_alive
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> AnyArray:
         return self._values[name]
 
-    def get(self, name):
+    def get(self, name: str) -> AnyArray | None:
         """The numbers of that name at all places, None without any."""
         return self._values.get(name)
 
-    def __setitem__(self, name, value):
-        self._values[name] = _one_each(name, value, self.n_places)
+    def __setitem__(self, name: str, value: npt.ArrayLike) -> None:
+        self._values[name] = _check_length(name, value, self.n_places)
 
     @property
-    def X(self):
+    def X(self) -> RowMatrix:
         """Rows at all places."""
         if self._more:
             together = sp.csr_array(sp.vstack([self._X, *self._more], format="csr"))
             self._X, self._more = together, []
         X = self._X if sp.issparse(self._X) else self._X[: self.n_places]
-        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        for part in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
             part.flags.writeable = False
         return X
 
     @property
-    def places(self):
+    def places(self) -> IntArray:
         """Places of the rows that are there, in their order."""
         return np.flatnonzero(self.alive)
 
     @property
-    def are_all_there(self):
+    def has_all_rows(self) -> bool:
         """Whether there is a row at every place."""
         return self._n_alive == self.n_places
 
-    def rows(self, places):
+    def rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places."""
         return self.X[places]
 
-    def at(self, places):
+    def at(self, places: IntArray | BoolArray) -> dict[str, AnyArray]:
         """The numbers of rows at some places (a mask will do), by name."""
         return {name: value[places] for name, value in self._values.items()}
 
-    def numbers(self, places):
-        """What users call the rows at some places; -1 for those that are gone."""
+    def numbers(self, places: IntArray) -> IntArray:
+        """Return the indices by which users know the rows at some places; -1 for removed ones."""
         return np.where(self.alive, np.cumsum(self.alive) - 1, -1)[places]
 
-    def spread(self, places, values):
+    def spread(self, places: IntArray, values: FloatArray) -> FloatArray:
         """Values of the rows at some places, at all places; 0 for the others."""
         everywhere = np.zeros(self.n_places)
         everywhere[places] = values
         return everywhere
 
-    def append(self, X, **values):
+    def append(self, X: RowMatrix, **values: npt.ArrayLike) -> IntArray:
         """Add rows with the numbers that the first rows had; their places.
 
         Rows are stored as the first ones are, but float64 rows turn those held into float64.
@@ -130,7 +156,7 @@ class HeldRows:
             raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
         n, b = self.n_places, X.shape[0]
         joined = {
-            name: _one_each(name, np.concatenate([held, np.asarray(values[name])]), n + b)
+            name: _check_length(name, np.concatenate([held, np.asarray(values[name])]), n + b)
             for name, held in self._values.items()
         }
         alive, more = np.concatenate([self.alive, np.ones(b, bool)]), self._more
@@ -145,27 +171,27 @@ class HeldRows:
         self.n_places, self._n_alive = n + b, self._n_alive + b
         return np.arange(n, n + b)
 
-    def widen(self, n_columns):
+    def widen(self, n_columns: int) -> None:
         """Give all rows more columns, of zeros."""
         X = self.X
-        if sp.issparse(X):
-            self._X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
-        else:
+        if isinstance(X, np.ndarray):
             self._X = np.pad(X, ((0, 0), (0, n_columns - X.shape[1])))
+        else:
+            self._X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
 
-    def drop(self, places):
+    def drop(self, places: IntArray) -> None:
         """Let rows go; their places stay until ``compact``."""
         self.alive = self.alive.copy()
         self.alive[places] = False
         self._n_alive = int(self.alive.sum())
 
-    def compact(self):
+    def compact(self) -> IntArray | None:
         """Free the places of rows that are gone, once there are many.
 
         Gives the new place of every old one, -1 for rows that are gone; None if nothing changed.
         """
         gone = self.n_places - len(self)
-        if gone <= max(_FEW, _GONE_SHARE * self.n_places):
+        if gone <= max(_MAX_GONE_ROWS, _MAX_GONE_SHARE * self.n_places):
             return None
         kept = self.places
         place = np.full(self.n_places, -1)
@@ -175,23 +201,23 @@ class HeldRows:
         self.n_places, self.alive = len(kept), np.ones(len(kept), bool)
         return place
 
-    def copy(self):
-        """The same rows, to be changed in their place: only one of the two may be added to."""
+    def copy(self) -> HeldRows:
+        """Return a copy to be changed instead: only one of the two may be added to."""
         other = HeldRows.__new__(HeldRows)
         other.n_places, other.alive, other._n_alive = self.n_places, self.alive, self._n_alive
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
-    def viewed(self, **values):
-        """The same rows with other numbers next to them."""
+    def with_values(self, **values: npt.ArrayLike) -> HeldRows:
+        """Return the same rows with other numbers next to them."""
         other = self.copy()
         other._values = {name: np.asarray(value) for name, value in values.items()}
         return other
 
-    def state(self):
+    def state(self) -> dict[str, RowMatrix]:
         """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
         kept = self.places
-        everything = self.are_all_there
+        everything = self.has_all_rows
         state = {"X": self.X if everything else self.X[kept]}
         for name, value in self._values.items():
             state[name] = value if everything else value[kept]
@@ -207,42 +233,42 @@ class AnomalyMarks:
     normal.
     """
 
-    def __init__(self, rows):
+    def __init__(self, rows: HeldRows) -> None:
         self.rows = rows
 
     @property
-    def mask(self):
+    def mask(self) -> BoolArray:
         """Mask of the places whose rows are anomalies."""
         anomaly = self.rows.get("anomaly")
         return np.zeros(self.rows.n_places, bool) if anomaly is None else anomaly
 
-    def begin(self):
+    def begin(self) -> None:
         """Let keys, which have just been computed, follow the marks."""
         if self.rows.get("anomaly") is not None:
             self.rows["followed"] = np.zeros(self.rows.n_places, bool)
             self._follow(self.rows["anomaly"])
 
-    def hold(self):
+    def hold(self) -> None:
         """Hold marks from now on."""
         if self.rows.get("anomaly") is None:
             self.rows["anomaly"] = self.rows["followed"] = np.zeros(self.rows.n_places, bool)
 
-    def of_new(self, key, anomaly):
+    def of_new(self, key: FloatArray, anomaly: BoolArray | None) -> dict[str, AnyArray]:
         """Numbers by name of new rows, from their keys and marks (None: all are normal)."""
         if anomaly is not None and anomaly.any():
             self.hold()
         if self.rows.get("anomaly") is None:
             return {"key": key}
         anomaly = np.zeros(len(key), bool) if anomaly is None else np.asarray(anomaly, dtype=bool)
-        key = np.where(anomaly, _other(key), key)
+        key = np.where(anomaly, _anomaly_key(key), key)
         return {"key": key, "anomaly": anomaly, "followed": anomaly}
 
-    def at(self, places):
+    def at(self, places: IntArray) -> dict[str, AnyArray]:
         """Numbers of rows at places by name, with the marks that the path follows."""
         numbers = self.rows.at(places)
         return numbers | {"anomaly": numbers["followed"]} if "followed" in numbers else numbers
 
-    def turning(self, on_path):
+    def turning(self, on_path: IntArray) -> BoolArray:
         """Mask of the rows on the path that leave it because their marks have changed.
 
         Those that become normal come first, so that every sum on the way can be reached.
@@ -254,7 +280,7 @@ class AnomalyMarks:
         becoming_normal = turning & followed
         return becoming_normal if becoming_normal.any() else turning
 
-    def turn(self, on_path):
+    def turn(self, on_path: IntArray) -> None:
         """Follow the present marks of all rows but those that are on the path."""
         if self.rows.get("followed") is None:
             return
@@ -265,19 +291,19 @@ class AnomalyMarks:
         marks[on_path] = followed[on_path]
         self._follow(marks)
 
-    def _follow(self, marks):
+    def _follow(self, marks: BoolArray) -> None:
         """Follow other marks: keys go with them."""
         rows, turned = self.rows, marks != self.rows["followed"]
         if turned.any():
             key = rows["key"].copy()
             there = np.flatnonzero(turned)
             known = row_keys(rows.rows(there))
-            key[there] = np.where(marks[there], _other(known), known)
+            key[there] = np.where(marks[there], _anomaly_key(known), known)
             rows["key"] = key
         rows["followed"] = np.array(marks)
 
 
-def _other(key):
+def _anomaly_key(key: FloatArray) -> FloatArray:
     """A number that differs from the key, for each key."""
     return np.where(np.abs(key) < 1.0, key + 2.0, 2.0 * key)
 
@@ -287,16 +313,40 @@ class SavedStream(PlainState):
 
     # Numbers of rows that follow from the others, and are not saved.
     derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
-    # What counts as lost to rounding, and what ``reached`` says of the last training.
-    tol, is_relative = np.inf, True
+    # What counts as lost to rounding, and the violation at the end of the last training.
+    tol: float = np.inf
+    is_relative = True
     _trained = (0.0, 0.0)
+    # What a stream of a model has.
+    stated: Formulation
+    kernel: Kernel
+    shift: FloatArray | None
+    rows: HeldRows
+    version: int
+    done: bool
+    on_path: IntArray | None
+    _start: tuple[FloatArray, float]
 
-    def __getstate__(self):
+    if TYPE_CHECKING:  # attributes of some streams, and properties of others
+
+        @property
+        def n_steps(self) -> int:
+            """Steps so far."""
+
+        @property
+        def history(self) -> list[dict[str, Any]]:
+            """Entries of the solution and of all updates since."""
+
+    @abstractmethod
+    def solution(self) -> tuple[DualProblem, Result]:
+        """Return the problem of the rows on the path, and its solution."""
+
+    def __getstate__(self) -> dict[str, Any]:
         """Plain values: the rows that are there, and the solution that a path continues from."""
         alive, rows = self.rows.alive, self.rows.state()
         a, multiplier = self._start
         if self.on_path is not None:
-            # In the machine's own variables; leaving rows are gone, and a path makes good for it.
+            # In the model's own variables; leaving rows are gone, and a path makes good for it.
             _, result = self.solution()
             a = self.rows.spread(self.on_path, result.a)[alive]
             multiplier = result.multiplier
@@ -319,7 +369,7 @@ class SavedStream(PlainState):
             "done": self.done,
         }
 
-    def lost_to_rounding(self):
+    def lost_to_rounding(self) -> float:
         """The violation of the solution where rounding keeps it above ``tol``, else 0.
 
         ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
@@ -328,11 +378,11 @@ class SavedStream(PlainState):
         violation, size = self._reached() if self.done else (0.0, 0.0)
         return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
 
-    def _reached(self):
+    def _reached(self) -> tuple[float, float]:
         """The violation of the solution, and the size of the gradient's terms."""
         return self._trained
 
-    def certified(self, problem, a, gradient):
+    def certified(self, problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Result:
         """The Result of a problem at its variables; uncertified while rows are on their way."""
         status = Status.CONVERGED if self.done else Status.MAX_ITER
         status = Status.STALLED if self.lost_to_rounding() else status
@@ -341,14 +391,14 @@ class SavedStream(PlainState):
             result.objective, result.duality_gap = np.nan, np.inf
         return result
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         rows = dict(state["rows"])
         if rows["weight"] is None:
             rows["weight"] = np.ones(rows["X"].shape[0])
         if "calibrates" in rows:  # marked rows are saved with a weight of 0
             known = np.where(rows["calibrates"], 1.0, rows["weight"])
             rows["weight"] = rows.pop("weight_before", known)
-        self.__init__(
+        self.__init__(  # type: ignore[misc]  # all streams are made of these
             state["formulation"],
             state["kernel"],
             HeldRows(**rows),
@@ -360,13 +410,13 @@ class SavedStream(PlainState):
         self.version, self.done = state["version"], state["done"]
 
 
-def weight_in_training(rows):
+def weight_in_training(rows: Mapping[str, RowMatrix]) -> FloatArray:
     """Weights from numbers of rows by name; 0 for rows that calibrate."""
     weight = rows["weight"]
     return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
 
 
-def _one_each(name, value, n_places):
+def _check_length(name: str, value: npt.ArrayLike, n_places: int) -> AnyArray:
     value = np.asarray(value)
     if value.shape != (n_places,):
         raise ValueError(
@@ -375,13 +425,13 @@ def _one_each(name, value, n_places):
     return value
 
 
-def labelled_rows(X, label, weight):
+def make_labelled_store(X: RowMatrix, label: AnyArray, weight: FloatArray | None) -> HeldRows:
     """``HeldRows`` with a label and a weight (None: 1) each."""
     weight = np.ones(X.shape[0]) if weight is None else weight
     return HeldRows(X, label=np.asarray(label, dtype=float), weight=weight)
 
 
-def read_indices(indices, n):
+def read_indices(indices: VectorLike, n: int) -> IntArray:
     """Indices of ``n`` training rows, each once, from 0 to n - 1; a mask is allowed."""
     indices = np.atleast_1d(np.asarray(indices))
     if indices.dtype == bool:

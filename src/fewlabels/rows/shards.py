@@ -1,18 +1,26 @@
 """Rows in shards, each of which answers questions about its own, and sums over all of them."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
 from ..kernels.base import LARGEST
-from ..kernels.operators import PieceGram
+from ..kernels.operators import GramOperator, PieceGram
 from ..kernels.rows import squared_norms
 from ..kernels.sparse import canonical
+
+if TYPE_CHECKING:
+    from .spec import ProblemSpec
 
 
 class Shard(ABC):
@@ -21,37 +29,39 @@ class Shard(ABC):
     ``weight`` are their weights, or None where all are 1; ``marks`` arrays of as many entries.
     """
 
-    def __init__(self, n, first=0, weight=None, **marks):
+    def __init__(
+        self, n: int, first: int = 0, weight: FloatArray | None = None, **marks: AnyArray
+    ) -> None:
         self.n, self.first, self.weight, self.marks = n, first, weight, marks
 
     @abstractmethod
-    def pieces(self):
+    def pieces(self) -> Iterable[tuple[slice, RowMatrix]]:
         """All rows, as (slice, rows) one after the other."""
 
     @abstractmethod
-    def take(self, places):
+    def take(self, places: IntArray) -> RowMatrix:
         """The rows at ascending places, counted from the shard's first row."""
 
-    def gram(self, spec):
+    def gram(self, spec: ProblemSpec) -> GramOperator:
         """K at the rows, made as a ``ProblemSpec`` says."""
         kernel = spec.kernel
         known = np.ones(self.n) if kernel.is_similarity else None
         return PieceGram(self, spec.gram, spec.refined().gram, known)
 
-    def moments(self):
+    def moments(self) -> Moments | None:
         """``Moments`` of the rows, which are checked: numbers have to be finite."""
         return Moments.of(self)
 
-    def farthest(self, center):
+    def farthest(self, center: FloatArray | None) -> float:
         """The largest squared norm of a row less a centre, which may be None."""
         norms = (squared_norms(centered(rows, center)) for _, rows in self.pieces())
         return max((float(some.max(initial=0.0)) for some in norms), default=0.0)
 
-    def number(self, row):
+    def number(self, row: int) -> int:
         """The number that a user knows a row by."""
         return self.first + row
 
-    def own(self, ids):
+    def own(self, ids: IntArray) -> IntArray:
         """Places of the rows that are here among some numbers in ascending order."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
         return ids[low:high] - self.first
@@ -60,23 +70,25 @@ class Shard(ABC):
 class MemoryShard(Shard):
     """Rows ``X`` in memory, checked: float32 or float64, dense or CSR."""
 
-    def __init__(self, X, first=0, weight=None, **marks):
+    def __init__(
+        self, X: RowMatrix, first: int = 0, weight: FloatArray | None = None, **marks: AnyArray
+    ) -> None:
         super().__init__(X.shape[0], first, weight, **marks)
         self.X = X
 
-    def pieces(self):
+    def pieces(self) -> list[tuple[slice, RowMatrix]]:
         return [(slice(0, self.n), self.X)]
 
-    def take(self, places):
+    def take(self, places: IntArray) -> RowMatrix:
         return self.X[places]
 
-    def gram(self, spec):
+    def gram(self, spec: ProblemSpec) -> GramOperator:
         return spec.gram(self.X)
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What ``n`` rows of positive weight weigh, their columns' means and variances.
+    """Weight of ``n`` rows of positive weight, and their columns' means and variances.
 
     ``mean`` and ``squares``, the sums of squares around it, count rows as their weights say;
     ``center`` is the mean of rows that count alike. ``largest`` is the largest number of any row,
@@ -85,21 +97,21 @@ class Moments:
 
     n: int
     weight: float
-    mean: np.ndarray
-    squares: np.ndarray
-    center: np.ndarray
+    mean: FloatArray
+    squares: FloatArray
+    center: FloatArray
     largest: float
     row_length: int
 
     @classmethod
-    def of(cls, shard):
-        """Of the rows of a shard, which are checked: numbers have to be finite."""
+    def of(cls, shard: Shard) -> Moments | None:
+        """Compute the moments of a shard's rows, and check that numbers are finite."""
         found = [cls._of_piece(shard, where, rows) for where, rows in shard.pieces()]
         return cls.combined(found) if found else None
 
     @classmethod
-    def _of_piece(cls, shard, where, rows):
-        largest = refuse_no_numbers(rows, lambda row: shard.number(where.start + row))
+    def _of_piece(cls, shard: Shard, where: slice, rows: RowMatrix) -> Moments:
+        largest = check_finite(rows, lambda row: shard.number(where.start + row))
         weight = np.ones(rows.shape[0]) if shard.weight is None else shard.weight[where]
         if not np.all(weight > 0):
             rows, weight = rows[weight > 0], weight[weight > 0]
@@ -112,10 +124,11 @@ class Moments:
             of = np.repeat(weight, np.diff(rows.indptr))
             sums = np.bincount(rows.indices, of * rows.data, minlength=d)
             alike = np.bincount(rows.indices, rows.data, minlength=d) / n
-            mean = sums / total
+            mean: FloatArray = sums / total
             apart = np.square(rows.data - mean[rows.indices])
             stored = np.bincount(rows.indices, of, minlength=d)
-            squares = np.bincount(rows.indices, of * apart, minlength=d)
+            found = np.bincount(rows.indices, of * apart, minlength=d)
+            squares: FloatArray = found.astype(np.float64, copy=False)
             squares += np.maximum(0.0, total - stored) * mean**2
             length = int(np.diff(rows.indptr).max(initial=0))
         else:
@@ -125,11 +138,11 @@ class Moments:
         return cls(n, total, mean, squares, alike, largest, length)
 
     @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        return reduce(cls._and, [part for part in parts if part is not None])
+    def combined(cls, parts: Iterable[Moments | None]) -> Moments:
+        """Return the moments of the rows of all parts."""
+        return reduce(cls._merged_with, [part for part in parts if part is not None])
 
-    def _and(self, other):
+    def _merged_with(self, other: Moments) -> Moments:
         weight, n = self.weight + other.weight, self.n + other.n
         share = other.weight / weight if weight else 0.0
         apart = other.mean - self.mean
@@ -144,18 +157,18 @@ class Moments:
         )
 
     @property
-    def variance(self):
-        """Of all entries together, as ``X.var()``."""
+    def variance(self) -> float:
+        """Variance of all entries together, as ``X.var()``."""
         each = self.squares / self.weight
         return float(np.mean(each) + np.mean(np.square(self.mean - self.mean.mean())))
 
     @property
-    def total_variance(self):
+    def total_variance(self) -> float:
         """Sum of the columns' variances."""
         return math.fsum(self.squares / self.weight)
 
 
-def sampled(n, size, seed=0):
+def sampled(n: int, size: int, seed: int | np.random.Generator = 0) -> IntArray:
     """Numbers of so many of n rows at random, ascending."""
     if size >= n:
         return np.arange(n)
@@ -165,37 +178,37 @@ def sampled(n, size, seed=0):
 class Taken:
     """The question for the rows ``ids`` that are in a shard."""
 
-    def __init__(self, ids):
+    def __init__(self, ids: IntArray) -> None:
         self.ids = ids
 
-    def __call__(self, shard):
+    def __call__(self, shard: Shard) -> RowMatrix:
         return shard.take(shard.own(self.ids))
 
 
-def weights_of(shard):
+def weights_of(shard: Shard) -> FloatArray:
     """The question for the weights of the rows of a shard."""
     return np.ones(shard.n) if shard.weight is None else shard.weight
 
 
-def stacked(arrays):
+def stack_rows(arrays: Sequence[RowMatrix]) -> RowMatrix:
     """Rows of several arrays, or CSR arrays, one after the other."""
     if any(map(sp.issparse, arrays)):
         return sp.csr_array(sp.vstack(arrays, format="csr"))
     return np.concatenate(arrays)
 
 
-def refuse_no_numbers(rows, number):
+def check_finite(rows: RowMatrix, number: Callable[[int], int]) -> float:
     """Refuse rows with entries that are missing, or too large; a function gives their numbers."""
-    entries = rows.data if sp.issparse(rows) else rows
+    entries = rows if isinstance(rows, np.ndarray) else rows.data
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
     if largest <= LARGEST:
         return largest
     wrong = np.flatnonzero(~(np.abs(entries.ravel()) <= LARGEST))[0]
-    if sp.issparse(rows):
+    if isinstance(rows, np.ndarray):
+        row, value = int(wrong // rows.shape[1]), entries.ravel()[wrong]
+    else:
         row = int(np.searchsorted(rows.indptr, wrong, "right")) - 1
         value = entries[wrong]
-    else:
-        row, value = int(wrong // rows.shape[1]), entries.ravel()[wrong]
     raise ValueError(
         f"row {number(row)} (counted from 0) holds {value}; every number must be finite, and at "
         f"most {LARGEST:g}; fill in missing numbers, or drop such rows."

@@ -1,44 +1,68 @@
 """Where the rows of a fit are: the one interface that estimators take rows by."""
 
+from __future__ import annotations
+
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.messages import Message, ref
 from .._util.threads import run_each
-from ..kernels import center_of, centered
-from ..kernels.operators import LinearSourceGram
+from ..kernels import RBF, center_of, centered
+from ..kernels.base import Kernel, MappedKernel
+from ..kernels.operators import GramOperator, LinearSourceGram
 from ..kernels.operators.equal_rows import distinct
 from ..kernels.operators.row_map import middle
 from ..kernels.rows import squared_norms
 from ..kernels.width import gamma_of_moments
+from ..problem.formulation import Formulation
+from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
-from .shards import Moments, Taken, refuse_no_numbers, sampled, stacked, weights_of
-from .spec import ProblemSpec, solve_sharded
+from .device import ArrayBackend
+from .shards import Moments, Shard, Taken, check_finite, sampled, stack_rows, weights_of
+from .spec import HistoryCallback, ProblemSpec, Solved, solve_sharded
+
+Answer = TypeVar("Answer")
+# Makes the operator of a kernel over rows in memory.
+MakeGram: TypeAlias = Callable[[Kernel, RowMatrix], GramOperator]
+# Arguments of a ``Function``: rows, and options by name.
+FunctionRows: TypeAlias = tuple[RowMatrix, dict[str, AnyArray]]
 
 _EPSILON = float(np.finfo(float).eps)
-# Rows that the spread of all is estimated from, and distances and medians.
-_SAMPLE, _SAMPLED = 256, 500
+# Rows, evenly chosen, that the spread of all is estimated from.
+_N_ROWS_FOR_SPREAD = 256
+# Rows at random that distances and medians are estimated from.
+_N_ROWS_FOR_DISTANCES = 500
+
+
+class HeldOut(NamedTuple):
+    """The rows that a split holds out, as a mask, and the weights of all rows."""
+
+    mask: BoolArray
+    weight: FloatArray
 
 
 class Stated(ABC):
     """The problem of a model over the rows of a source; ``shift`` is taken from them."""
 
-    shift: Any
+    shift: FloatArray | None
 
     @abstractmethod
-    def sample(self):
+    def sample(self) -> tuple[GramOperator, float]:
         """The operator of a few of the rows, and the mean of all ridges."""
 
     @abstractmethod
-    def solve(self, settings):
-        """What is ``Solved`` with some ``Settings``."""
+    def solve(self, settings: Settings) -> Solved:
+        """Solve the problem with some ``Settings``."""
 
 
 class RowSource(ABC):
@@ -48,54 +72,81 @@ class RowSource(ABC):
     weight, and ``mass`` is the weight of all normal rows.
     """
 
-    shape: tuple
-    n_counting: int
-    mass: float
-    #: Mask of confirmed anomalies among all rows, and among those that count; None without any.
-    anomalies: Any = None
-    anomaly: Any = None
+    shape: tuple[int, int]
+    #: Mask of confirmed anomalies among all rows; None without any.
+    anomalies: BoolArray | None = None
     #: The rows that ``split`` has taken and a model will hold, or None.
-    held_out: Any = None
-    #: Whether rows are in memory, and whether a model can hold them, to be updated.
-    is_in_memory = can_be_held = False
+    held_out: HeldOut | None = None
+    #: Whether rows are in memory.
+    is_in_memory = False
     #: Numbers of the rows of positive weight; None for all.
-    kept: Any = None
+    kept: IntArray | None = None
     is_matrix = False
     #: The backend of rows that compute where they are, where attributes are then shown.
-    backend: Any = None
+    backend: ArrayBackend | None = None
 
-    def __enter__(self):
+    @property
+    def can_be_held(self) -> bool:
+        """Whether a model can hold the rows, to be updated."""
+        return False
+
+    @property
+    def anomaly(self) -> BoolArray | None:
+        """Mask of the confirmed anomalies among the rows that count; None without any."""
+        return None
+
+    @property
+    @abstractmethod
+    def n_counting(self) -> int:
+        """Number of the rows of positive weight."""
+
+    @property
+    @abstractmethod
+    def mass(self) -> float:
+        """Weight of all normal rows."""
+
+    @property
+    @abstractmethod
+    def indices(self) -> IntArray:
+        """Numbers of the rows that count."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> FloatArray:
+        """Weights of the rows that count."""
+
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.release()
 
-    def release(self):
+    def release(self) -> None:
         """Let go of what the rows take outside of this process."""
         return None
 
     @abstractmethod
-    def gamma(self, rule):
+    def gamma(self, rule: str | float) -> float:
         """The number that a rule for gamma means for these rows."""
 
     @abstractmethod
-    def check(self, kernel, *, width):
+    def check(self, kernel: Kernel, *, width: bool) -> None:
         """Refuse rows that a kernel has no digits for; its ``width`` only if asked."""
 
     @abstractmethod
-    def stated(self, kernel, formulation, n_jobs) -> Stated:
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> Stated:
         """The problem that a ``Formulation`` states over the rows that count."""
 
     @abstractmethod
-    def shift(self, kernel):
-        """What is taken from rows under the linear kernel, or None."""
+    def shift(self, kernel: Kernel) -> FloatArray | None:
+        """Return the shift that is taken from rows under the linear kernel, or None."""
 
     @abstractmethod
-    def gram(self, kernel, shift, make):
+    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
         """K over the rows less ``shift``: what ``make(kernel, X)`` gives for rows in memory."""
 
     @abstractmethod
-    def split(self, mask):
+    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
         """The source without some rows, and these rows if nobody else keeps them.
 
         The latter as arguments of a ``Function``: rows, and options by name. Else None.
@@ -120,151 +171,160 @@ class ShardedSource(RowSource):
 
     is_sparse = False
     #: Threads that ask shards, and threads that a shard evaluates kernel values with.
-    n_jobs = n_jobs_of_shard = 1
+    n_jobs: int = 1
+    n_jobs_of_shard: int = 1
     #: Rows that a coarse start takes at most.
     most_sampled = sys.maxsize
     #: Share of the violation that a working set is solved to: a round is a pass over the rows.
-    share = 1e-3
+    share: float = 1e-3
     #: What the rows are called, and what to pass where they can't do what a model needs.
-    are, instead = "rows that are not in memory", "rows in memory"
-    _moments = None
+    are: str = "rows that are not in memory"
+    instead: str = "rows in memory"
+    shards: Sequence[Shard]
+    dtype: np.dtype[Any]
+    _moments: Moments | None = None
 
-    def __init__(self, shards, n_features, dtype=np.float64):
+    def __init__(
+        self, shards: Sequence[Shard], n_features: int, dtype: npt.DTypeLike = np.float64
+    ) -> None:
         if not shards:
             raise ValueError("a source of rows needs at least one shard; there are none.")
         self.shards, self.dtype = shards, np.dtype(dtype)
         self.shape = (sum(shard.n for shard in shards), n_features)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
         """Refuse to be one array, which is what others than models of all rows ask for."""
         raise TypeError(f"X holds {self.are}, which can't be used here; pass {self.instead}.")
 
     # -- what a source may do otherwise ----------------------------------------------------------
 
-    def ask_each(self, questions):
+    def ask_each(self, questions: Iterable[Callable[[Shard], Answer]]) -> list[Answer]:
         """The answers ``question(shard)`` to a question for each shard, in their order."""
         asked = zip(questions, self.shards, strict=True)
         return run_each([partial(question, shard) for question, shard in asked], self.n_jobs)
 
-    def rows(self, spec):
+    def rows(self, spec: ProblemSpec) -> Rows:
         """The engine's ``Rows``, whose partitions are ``spec.partition(shard)``."""
         partitions = self.ask(partial(spec.partition, arrays=NumpyBackend()))
         scale = spec.formulation.scale
         return Rows(partitions, spec.total(), scale, self.n_jobs, self.most_sampled)
 
-    def marked(self, **marks):
-        """The same rows with marks: arrays of an entry a row."""
+    def marked(self, **marks: AnyArray) -> Self:
+        """Mark the rows: arrays with an entry for each row."""
         for shard in self.shards:
             own = slice(shard.first, shard.first + shard.n)
             shard.marks.update({name: values[own] for name, values in marks.items()})
         return self
 
-    def leave_out(self, mask):
+    def leave_out(self, mask: BoolArray) -> None:
         """Have the rows of a mask take no part: they get the weight 0."""
         for shard in self.shards:
             own = mask[shard.first : shard.first + shard.n]
             shard.weight = np.where(own, 0.0, 1.0 if shard.weight is None else shard.weight)
 
-    def numbers(self, ids):
+    def numbers(self, ids: IntArray) -> IntArray:
         """The numbers of rows as they were before any were left out."""
         return ids
 
-    def spent(self):
-        """What entries of the history tell of the source so far, by name."""
+    def spent(self) -> dict[str, float]:
+        """Return what the source has spent so far, by name, for entries of the history."""
         return {}
 
     # -- what follows ----------------------------------------------------------------------------
 
-    def noting(self, callback):
+    def with_usage(self, callback: HistoryCallback | None) -> HistoryCallback:
         """A callback that notes in each entry of the history what the source has spent."""
 
-        def note(entry):
+        def note(entry: dict[str, Any]) -> object:
             entry.update(self.spent())
             return callback is not None and callback(entry)
 
         return note
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows that are still there."""
         return sum(shard.n for shard in self.shards)
 
-    def ask(self, question):
+    def ask(self, question: Callable[[Shard], Answer]) -> list[Answer]:
         """The answers of all shards, in their order."""
         return self.ask_each([question] * len(self.shards))
 
-    def take(self, ids):
+    def take(self, ids: IntArray) -> RowMatrix:
         """Rows by their numbers, in ascending order."""
-        return stacked(self.ask(Taken(np.asarray(ids))))
+        return stack_rows(self.ask(Taken(np.asarray(ids))))
 
-    def sample(self, size, seed=0):
-        """So many rows at random, or all; in the order of their numbers."""
+    def sample(self, size: int, seed: int = 0) -> RowMatrix:
+        """Return ``size`` random rows, or all rows, in the order of their numbers."""
         return self.take(sampled(self.n, size, seed))
 
     @property
-    def moments(self):
+    def moments(self) -> Moments:
         """``Moments`` of the rows, which are checked by that."""
         if self._moments is None:
             self._moments = Moments.combined(self.ask(methodcaller("moments")))
         return self._moments
 
     @property
-    def n_counting(self):
+    def n_counting(self) -> int:
         return self.moments.n
 
     @property
-    def mass(self):
+    def mass(self) -> float:
         return self.moments.weight
 
-    def values(self, of):
+    def values(self, of: Callable[[RowMatrix], AnyArray]) -> AnyArray:
         """``of(rows)`` of all rows, as one array."""
         parts = self.ask(lambda shard: [of(rows) for _, rows in shard.pieces()])
         return np.concatenate([piece for part in parts for piece in part])
 
-    def gamma(self, rule):
+    def gamma(self, rule: str | float) -> float:
         if not isinstance(rule, str):
             return float(rule)
-        of, sample = self.moments, self.sample(_SAMPLED) if rule == "distance" else None
+        moments = self.moments
+        sample = self.sample(_N_ROWS_FOR_DISTANCES) if rule == "distance" else None
         return gamma_of_moments(
-            rule, self.shape[1], of.variance, of.total_variance, of.mean, sample
+            rule, self.shape[1], moments.variance, moments.total_variance, moments.mean, sample
         )
 
-    def check(self, kernel, *, width):
+    def check(self, kernel: Kernel, *, width: bool) -> None:
         refused = self.moments  # if a number is missing
-        if refused.n and width and kernel.of_distance:
-            check_width(kernel, self.sample(_SAMPLED))
+        if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
+            check_width(kernel, self.sample(_N_ROWS_FOR_DISTANCES))
 
-    def stated(self, kernel, formulation, n_jobs):
+    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedOverShards:
         return StatedOverShards(self, kernel, formulation)
 
     @property
-    def indices(self):
+    def indices(self) -> IntArray:
         """Numbers of all rows."""
         return np.arange(self.n)
 
     @property
-    def weights(self):
+    def weights(self) -> FloatArray:
         """Weights of all rows."""
         return np.concatenate(self.ask(weights_of))
 
-    def shift(self, kernel):
+    def shift(self, kernel: Kernel) -> FloatArray | None:
         return self.center() if kernel.is_linear else None
 
-    def center(self):
-        """What to take from all rows, as ``center_of`` says; of sparse rows, of a sample."""
-        return center_of(self.sample(_SAMPLED)) if self.is_sparse else self.moments.center
+    def center(self) -> FloatArray | None:
+        """Return the centre to take from all rows (``center_of``); of sparse rows, of a sample."""
+        if self.is_sparse:
+            return center_of(self.sample(_N_ROWS_FOR_DISTANCES))
+        return self.moments.center
 
-    def farthest(self, center):
+    def farthest(self, center: FloatArray | None) -> float:
         """The largest squared norm of a row less a centre, which may be None."""
         return max(self.ask(methodcaller("farthest", center)), default=0.0)
 
-    def gram(self, kernel, shift, make):
+    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
         return LinearSourceGram(self, shift)
 
-    def split(self, mask):
+    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
         numbers = np.flatnonzero(mask)
         rows = self.take(numbers)
-        refuse_no_numbers(rows, numbers.__getitem__)
+        check_finite(rows, numbers.__getitem__)
         self.leave_out(mask)
         self._moments = None
         return self, (rows, {})
@@ -273,7 +333,7 @@ class ShardedSource(RowSource):
 class StatedOverShards(Stated):
     """The problem of a model over rows in shards."""
 
-    def __init__(self, source, kernel, formulation):
+    def __init__(self, source: ShardedSource, kernel: Kernel, formulation: Formulation) -> None:
         self.source, self.formulation = source, formulation
         self.spec = ProblemSpec.over(
             source,
@@ -284,19 +344,19 @@ class StatedOverShards(Stated):
         )
         self.shift = self.spec.shift
 
-    def sample(self):
+    def sample(self) -> tuple[GramOperator, float]:
         source = self.source
-        gram = self.spec.gram(source.take(spread_over(source.n)))
+        gram = self.spec.gram(source.take(choose_evenly(source.n)))
         ridge = self.formulation.ridge({"weight": np.array([source.mass / source.n_counting])})
         return gram, float(np.mean(ridge))
 
-    def solve(self, settings):
+    def solve(self, settings: Settings) -> Solved:
         return solve_sharded(self.source, self.spec, settings)
 
 
-def check_width(kernel, X):
+def check_width(kernel: MappedKernel, X: RowMatrix) -> None:
     """Refuse a kernel so narrow that no digit of its values is right for most distinct rows."""
-    entries = X.data if sp.issparse(X) else X.ravel()
+    entries = X.ravel() if isinstance(X, np.ndarray) else X.data
     together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
     if _digits_left(kernel, together, X):
         return
@@ -304,6 +364,7 @@ def check_width(kernel, X):
     center = center_of(X) if sp.issparse(X) else middle(rows)
     norms = squared_norms(centered(rows, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
+        assert isinstance(kernel, RBF)  # the only kernel of distances
         raise ValueError(
             Message(
                 f"{ref('gamma', kernel.gamma)} is so large that kernel values of these rows are "
@@ -312,10 +373,10 @@ def check_width(kernel, X):
         )
 
 
-def _digits_left(kernel, norm, X):
+def _digits_left(kernel: MappedKernel, norm: float, X: RowMatrix) -> bool:
     return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
 
 
-def spread_over(n):
+def choose_evenly(n: int) -> IntArray:
     """Numbers of a few of n rows, from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, _N_ROWS_FOR_SPREAD)).astype(np.intp))

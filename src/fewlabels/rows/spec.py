@@ -1,41 +1,65 @@
 """The problem of a model over rows that are not in memory, and its solution."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels import centered
-from ..kernels.operators import LinearGram, RowMap, RowsGram
+from ..kernels.base import Kernel, MappedKernel
+from ..kernels.operators import GramOperator, LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
-from ..problem.penalty import check_costs
-from ..solvers import Result
+from ..problem.formulation import Formulation
+from ..problem.penalty import Penalty, check_costs
+from ..solvers import Result, Settings
+from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
+from ..solvers.engine.rows import Rows
 from ..solvers.run import Record, certified
 from ..solvers.whole import rows_in_float64
+from .shards import Shard
+
+if TYPE_CHECKING:
+    from .source import ShardedSource
+
+# Gets every new entry of a history; returning True stops the solver.
+HistoryCallback: TypeAlias = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, eq=False)
 class ProblemSpec:
-    """How rows, wherever they are, become a ``Partition`` of the problem of a model.
+    """The recipe by which rows, wherever they are, become a ``Partition`` of a model's problem.
 
     ``formulation`` states it where all rows weigh ``mass``; ``row_map`` prepares rows (None for
     the linear kernel, for which ``shift`` is taken from them). A source sends it to its shards.
     """
 
-    kernel: Any
-    formulation: Any
+    kernel: MappedKernel
+    formulation: Formulation
     mass: float
     row_map: RowMap | None
-    shift: np.ndarray | None
+    shift: FloatArray | None
     n_jobs: int = 1
     # Of shards whose rows are all alike: penalties, ridges and diagonals by their number.
-    _alike: dict = field(default_factory=dict, repr=False)
+    _alike: dict[int, tuple[Penalty, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def over(cls, source, kernel, formulation, mass, *, moves=True):
+    def over(
+        cls,
+        source: ShardedSource,
+        kernel: Kernel,
+        formulation: Formulation,
+        mass: float,
+        *,
+        moves: bool = True,
+    ) -> Self:
         """The problem over the rows of a source; ``moves`` if all rows may be shifted."""
+        assert isinstance(kernel, MappedKernel)  # rows that are not in memory have no other
         row_map, shift, moments = None, None, source.moments
         if kernel.is_linear:
             shift = source.center() if moves else None
@@ -44,39 +68,39 @@ class ProblemSpec:
             norm = source.farthest(center)
             few = rows_in_float64(kernel, formulation.min_support(mass))
             dtype = np.float64 if moments.n <= few else None
-            more = np.count_nonzero(center) if source.is_sparse and center is not None else 0
+            more = int(np.count_nonzero(center)) if source.is_sparse and center is not None else 0
             length = min(source.shape[1], moments.row_length + more)
             row_map = RowMap.known(kernel, center, norm, length, source.shape[1], dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)
 
-    def stating(self, formulation):
-        """The same rows in another formulation."""
+    def stating(self, formulation: Formulation) -> Self:
+        """Return the spec of the same rows in another formulation."""
         return replace(self, formulation=formulation, _alike={})
 
-    def gram(self, X):
+    def gram(self, X: RowMatrix) -> GramOperator:
         """The operator of some rows in memory."""
         if self.row_map is None:
             return LinearGram(centered(X, self.shift), self.n_jobs)
         return RowsGram(self.row_map, X, self.n_jobs)
 
-    def refined(self):
-        """The same in float64."""
+    def refined(self) -> Self:
+        """Return the spec with kernel values in float64."""
         row_map = None if self.row_map is None else self.row_map.refined()
         return replace(self, row_map=row_map)
 
-    def partition(self, shard, arrays=None):
+    def partition(self, shard: Shard, arrays: NumpyBackend | None = None) -> Partition:
         """The rows of a shard, as the engine asks them."""
         gram, first = shard.gram(self), shard.first
         are_alike = shard.weight is None and not shard.marks and self.kernel.is_similarity
         known = self._alike.get(shard.n) if are_alike else None
         if known is None:
-            known = self.stated(shard, gram.diagonal())
+            known = self.build_penalty(shard, gram.diagonal())
             if are_alike:
                 self._alike[shard.n] = known
         penalty, ridge = known
         return Partition(gram, penalty, ridge, self.formulation.scale, first, arrays=arrays)
 
-    def stated(self, shard, diagonal):
+    def build_penalty(self, shard: Shard, diagonal: FloatArray) -> tuple[Penalty, FloatArray]:
         """Penalties and ridges of the rows of a shard, whose K_ii are known."""
         weight = np.ones(shard.n) if shard.weight is None else shard.weight
         counts = weight > 0
@@ -88,7 +112,7 @@ class ProblemSpec:
             penalty = penalty.zero_where(~counts)
         return penalty, ridge
 
-    def total(self):
+    def total(self) -> float:
         """Sum of the variables."""
         nothing = dict.fromkeys(("weight", "diagonal", "positive"), np.empty(0))
         return self.formulation.stated(nothing, self.mass)[1]
@@ -102,19 +126,19 @@ class Solved(NamedTuple):
     support vectors, and all else in ``result`` is of all rows.
     """
 
-    X: Any
-    numbers: np.ndarray
+    X: RowMatrix
+    numbers: IntArray
     problem: DualProblem
     result: Result
-    all_rows: Any = None
+    all_rows: Rows | None = None
 
 
-def solve_sharded(source, spec, settings):
+def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) -> Solved:
     """Solve the problem of a ``ProblemSpec`` over the rows of a source: ``Solved``."""
     rows = source.rows(spec)
     DualProblem.check_size(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
-    settings = replace(settings, share=source.share, callback=source.noting(settings.callback))
+    settings = replace(settings, share=source.share, callback=source.with_usage(settings.callback))
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
     rows.snap()

@@ -1,11 +1,15 @@
-"""Where the path of an S3VM begins: at a solution, row by row, or at a small C*."""
+"""Starts of an S3VM's path: at a solution, row by row, or at a small C*."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
+from ..kernels.base import Kernel
 from ..kernels.operators import Expansion
+from ..problem.penalty import RowPenalties
 from ..solvers.path import PathFollower
 from .problem import SemiSupervised
 
@@ -21,39 +25,41 @@ _OFF_BALANCE = 1e-9
 class PathRows:
     """Rows that a path begins with (``label`` +1, -1, 0), and arguments of ``PathFollower``."""
 
-    kernel: object
-    X: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray
-    machine: SemiSupervised
-    options: dict
+    kernel: Kernel
+    X: RowMatrix
+    label: FloatArray
+    weight: FloatArray
+    class_objective: SemiSupervised
+    options: dict[str, Any]
 
-    def penalties(self, rows, machine=None):
+    def penalties(
+        self, rows: IntArray | slice, class_objective: SemiSupervised | None = None
+    ) -> RowPenalties:
         """RowPenalties of some of the rows."""
-        machine = self.machine if machine is None else machine
-        return machine.penalties(self.label[rows], self.weight[rows])
+        class_objective = self.class_objective if class_objective is None else class_objective
+        return class_objective.penalties(self.label[rows], self.weight[rows])
 
     @property
-    def target(self):
+    def target(self) -> float | None:
         """Mean of f over the unlabelled rows; None for no constraint."""
-        return self.machine.target(self.label, self.weight)
+        return self.class_objective.target(self.label, self.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """A point to begin at, not always a solution: variables, signs, virtual row, multiplier."""
 
-    a: np.ndarray
-    sign: np.ndarray
+    a: FloatArray
+    sign: FloatArray
     virtual: float
     multiplier: float
 
 
-def at_solution(rows, start):
+def start_at_solution(rows: PathRows, start: Start) -> tuple[PathFollower, IntArray]:
     """A path that takes over a start and makes it exact, and its rows in the path's order."""
     free, n = rows.label == 0, len(rows.label)
     side = np.where(free, np.where(start.sign < 0, -1.0, 1.0), rows.label)
-    cost = rows.machine.cost(rows.label, rows.weight)
+    cost = rows.class_objective.cost(rows.label, rows.weight)
     a = side * np.clip(side * start.a, 0.0, cost)
     virtual, target = start.virtual, rows.target
     sum_a, size = float(a.sum()), float(np.abs(a).sum())
@@ -78,9 +84,9 @@ def at_solution(rows, start):
     return path, np.arange(n)
 
 
-def row_by_row(rows):
+def build_row_by_row(rows: PathRows) -> tuple[PathFollower, IntArray]:
     """Labelled rows, then the others one at a time, those first that f separates best."""
-    path, given, free = _labelled(rows, rows.options["balance"])
+    path, given, free = _build_labelled(rows, rows.options["balance"])
     if len(free):
         expansion = Expansion(rows.kernel, rows.X[given], path.a, n_jobs=rows.options["n_jobs"])
         f = expansion(rows.X[free]) - path.multiplier
@@ -89,29 +95,31 @@ def row_by_row(rows):
     return path, np.concatenate([given, free])
 
 
-def by_C_star(rows):
+def build_by_C_star(rows: PathRows) -> tuple[PathFollower, IntArray]:
     """All rows at a small C*, which then moves steadily to its value."""
     balance = rows.options["balance"]
-    path, given, free = _labelled(rows, balance and "keep")
+    path, given, free = _build_labelled(rows, balance and "keep")
     if len(free):
-        small = replace(rows.machine, C_star=_FIRST_C_STAR * rows.machine.C_star)
+        small = replace(rows.class_objective, C_star=_FIRST_C_STAR * rows.class_objective.C_star)
         path.add(rows.X[free], rows.penalties(free, small))
         path.move(np.arange(len(given), len(path)), rows.penalties(free))
     path.balance = balance
     return path, np.concatenate([given, free])
 
 
-def down_and_back(path, machine, weight):
-    """Let C* of rows without a label, of some weights, go down and back; whether it got there."""
+def anneal_path(path: PathFollower, class_objective: SemiSupervised, weight: FloatArray) -> bool:
+    """Lower C* of unlabelled rows and raise it back; return whether that was completed."""
     free = np.flatnonzero(path.signs)
     for share in (_ANNEALING_SHARE, 1.0):
-        level = replace(machine, C_star=share * machine.C_star)
+        level = replace(class_objective, C_star=share * class_objective.C_star)
         if not path.move(free, level.penalties(np.zeros(len(free)), weight)):
             return False
     return True
 
 
-def _labelled(rows, balance):
+def _build_labelled(
+    rows: PathRows, balance: str | None
+) -> tuple[PathFollower, IntArray, IntArray]:
     """The model of the labelled rows, and which rows are of either kind."""
     given, free = np.flatnonzero(rows.label), np.flatnonzero(rows.label == 0)
     # To the end: the order of the others depends on it.

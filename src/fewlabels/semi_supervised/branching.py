@@ -7,25 +7,36 @@ which Gu et al. (2018, section 5.1) compare.
 import time
 from dataclasses import replace
 from itertools import count
+from typing import TypeAlias
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
-from ..kernels.operators import BorderedGram
+from ..kernels.operators import BorderedGram, GramOperator
+from ..rows.spec import HistoryCallback
 from ..solvers import Status
-from ..solvers.papers.branch_and_bound import branch_and_bound
+from ..solvers.papers.branch_and_bound import SignSearch, branch_and_bound
 from ..solvers.run import certify
 from .annealing import anneal, solution_of
-from .sign_relaxation import SignRelaxation
+from .data import S3VMData, S3VMSettings, S3VMSolution
+from .path_state import PathSolution
+from .problem import SemiSupervised
+from .sign_relaxation import SignRelaxation, SignSolution
 
 # Other signs must lower the objective by this share of it.
 _RTOL = 1e-9
 # A gap below this share of the objective is rounding.
 PROVEN = 2e-9
-# max_nodes="auto": nodes, and rows times nodes.
-_MOST_NODES, _ROWS_OF_NODES = 50_000, 2_000_000
+# max_nodes="auto": nodes at most, ...
+_MAX_NODES = 50_000
+# ... and nodes times rows.
+_MAX_NODES_TIMES_ROWS = 2_000_000
 # Bytes per row that a node keeps while it waits: variable, gradient, sign.
 _BYTES_PER_ROW = 24
+
+# Of a search over signs.
+Search: TypeAlias = SignSearch
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_nodes, and cache_size for more than a thousand rows",
@@ -35,7 +46,9 @@ _ADVICE = {
 }
 
 
-def train(data, settings, signs_before=None):
+def train(
+    data: S3VMData, settings: S3VMSettings, signs_before: FloatArray | None = None
+) -> S3VMSolution:
     """Batch training, from ``signs_before`` or, with ``branching``, for the global minimum."""
     few = data.distinct()
     if few is not None:
@@ -46,11 +59,12 @@ def train(data, settings, signs_before=None):
     return anneal(data, settings, signs_before)
 
 
-def unproven(found):
-    """What to tell when a search ended without a proof; None where there is nothing to tell."""
+def describe_unproven(found: S3VMSolution) -> str | None:
+    """Return a message if a search ended without a proof, else None."""
     status = found.result.status
     if not found.n_nodes or status not in _ADVICE:
         return None
+    assert found.lower_bound is not None
     return (
         f"the global minimum is not certified: the search stopped after {found.n_nodes} nodes "
         f"({status.value}); the objective {found.objective:.6g} is at most "
@@ -59,8 +73,8 @@ def unproven(found):
     )
 
 
-def stopped_early(searches, n_rows):
-    """What to tell of searches around new rows that stopped early; None without any."""
+def describe_early_stops(searches: list[Search], n_rows: int) -> str | None:
+    """Return a message about searches around new rows that stopped early; None without any."""
     stopped = [search for search in searches if search.status is not Status.CONVERGED]
     if not stopped:
         return None
@@ -72,7 +86,7 @@ def stopped_early(searches, n_rows):
     )
 
 
-def _sentence(status):
+def _sentence(status: Status) -> str:
     advice = _ADVICE[status]
     return advice[0].upper() + advice[1:]
 
@@ -80,22 +94,24 @@ def _sentence(status):
 # -- all signs -----------------------------------------------------------------------------
 
 
-def solve_global(data, settings):
+def solve_global(data: S3VMData, settings: S3VMSettings) -> S3VMSolution:
     """The best minimum of (1) within the limits; the search begins at the batch solution."""
     started, engine = time.perf_counter(), settings.engine
     found = anneal(data, settings)
     if not found.result.converged:
         return replace(found, lower_bound=0.0)
-    if not data.machine.C_star:  # the problem is convex
+    if not data.class_objective.C_star:  # the problem is convex
         return replace(found, lower_bound=found.objective)
     n, history = len(data.label), found.result.history
     gram = data.gram.refined() or data.gram
     relaxation = SignRelaxation(
-        gram, data.label, data.machine.cost(data.label, data.weight), data.target
+        gram, data.label, data.class_objective.cost(data.label, data.weight), data.target
     )
     sign, a, gradient = _start(data, found, gram)
     with one_blas_thread():
-        value, best = relaxation.descend(sign, a, gradient)
+        descended = relaxation.descend(sign, a, gradient)
+        assert descended is not None
+        value, best = descended
         search = branch_and_bound(
             relaxation,
             value,
@@ -105,11 +121,13 @@ def solve_global(data, settings):
             max_time=engine.max_time - (time.perf_counter() - started),
             callback=_reporter(settings.callback, len(history)),
         )
-    best = best if search.solution is None else search.solution
+    if search.solution is not None:
+        assert isinstance(search.solution, SignSolution)
+        best = search.solution
     history = history + [
         {"round": k, **entry} for k, entry in enumerate(search.history, start=len(history) + 1)
     ]
-    problem = data.machine.step(gram, data.label, data.weight, best.sign, data.target)
+    problem = data.class_objective.step(gram, data.label, data.weight, best.sign, data.target)
     status = search.status
     if status is Status.CONVERGED and search.gap > PROVEN * abs(search.value):
         status = Status.STALLED
@@ -124,7 +142,9 @@ def solve_global(data, settings):
     )
 
 
-def _start(data, found, gram):
+def _start(
+    data: S3VMData, found: S3VMSolution, gram: GramOperator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Signs, variables and gradient of the batch solution, in float64."""
     sign, a = np.where(data.label != 0, data.label, found.sign), found.result.a
     if gram is data.gram:
@@ -133,13 +153,13 @@ def _start(data, found, gram):
     return sign, a, gram.product(support, a[support])
 
 
-def _nodes(settings, n):
-    if settings.max_nodes == "auto":
-        return min(_MOST_NODES, _ROWS_OF_NODES // n)
+def _nodes(settings: S3VMSettings, n: int) -> int:
+    if isinstance(settings.max_nodes, str):  # "auto"
+        return min(_MAX_NODES, _MAX_NODES_TIMES_ROWS // n)
     return settings.max_nodes
 
 
-def _reporter(callback, before):
+def _reporter(callback: HistoryCallback | None, before: int) -> HistoryCallback | None:
     """The user's callback, for entries of a search."""
     if callback is None:
         return None
@@ -150,7 +170,15 @@ def _reporter(callback, before):
 # -- signs near a new row ------------------------------------------------------------------
 
 
-def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
+def search_near_last(
+    gram: GramOperator,
+    class_objective: SemiSupervised,
+    label: FloatArray,
+    weight: FloatArray,
+    at: PathSolution,
+    n_neighbors: int,
+    settings: S3VMSettings,
+) -> Search:
     """The ``SignSearch`` over the signs of the last row's neighbours, the others held ``at``.
 
     Its ``solution`` is None where no other signs are better.
@@ -158,7 +186,7 @@ def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
     free = np.flatnonzero(label == 0)
     sign = np.where(label != 0, label, np.where(at.f >= 0, 1.0, -1.0))
     a, gradient = at.a, at.f + at.multiplier
-    target = machine.target(label, weight) if len(free) else None
+    target = class_objective.target(label, weight) if len(free) else None
     near = _nearest(gram, free, len(label) - 1, n_neighbors)
     if target is not None:
         gram = BorderedGram.mean_of(gram, free)
@@ -167,7 +195,7 @@ def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
     side[near] = 0.0
     with one_blas_thread():
         relaxation = SignRelaxation(
-            gram, side, machine.cost(label, weight), target, start=(a, gradient)
+            gram, side, class_objective.cost(label, weight), target, start=(a, gradient)
         )
         search = branch_and_bound(
             relaxation,
@@ -181,7 +209,7 @@ def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
     return search
 
 
-def _nearest(gram, rows, newest, k):
+def _nearest(gram: GramOperator, rows: IntArray, newest: int, k: int) -> IntArray:
     """The ``k`` of ``rows`` nearest to the newest row in feature space, itself included."""
     column = gram.columns(np.array([newest]))[0]
     diagonal = gram.diagonal()

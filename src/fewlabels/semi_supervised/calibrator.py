@@ -1,14 +1,21 @@
 """Probabilities of an S3VM, and where its classes are equally probable."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from .._typing import AnyArray, FloatArray, IntArray
+from .._util.deadline import Deadline
+from ..base.class_functions import ClassFunctions
+from ..base.function import Function
+from ..calibration.cross_fitting import Sample
+from ..calibration.curve import ClassCurves, Curve
 from ..data.labels.semi_supervised import numbered_shares
+from ..kernels.base import Kernel
 from .left_out import LeftOutCurves
+from .problem import SemiSupervised
 from .reading import settings_for_part
 
 
@@ -21,22 +28,24 @@ class Calibrator:
     that count, with the number of all.
     """
 
-    estimator: Any
-    problems: list
-    graph: Any
-    columns: tuple | None
-    deadline: Any
+    estimator: BaseEstimator
+    problems: Sequence[SemiSupervised]
+    graph: Kernel | None
+    columns: tuple[IntArray, int] | None
+    deadline: Deadline
 
     @property
-    def moves_intercept(self):
+    def moves_intercept(self) -> bool:
         """Whether the class ratio moves the intercept, instead of the mean of f."""
         return self.estimator.class_ratio_ is not None and self.estimator.balance is False
 
-    def decisions(self, sample):
+    def decisions(self, sample: Sample) -> FloatArray:
         """Decisions about the labelled rows of a ``Sample``, a column for every function."""
         return self._curves().decisions(sample)
 
-    def curve(self, scores, sample, kind, function):
+    def curve(
+        self, scores: FloatArray, sample: Sample, kind: str, function: Function | ClassFunctions
+    ) -> Curve | ClassCurves:
         """The ``Curve`` from these decisions to probabilities; ``function`` is the model's."""
         balances = [problem.balance for problem in self.problems]
         shares = self._shares()
@@ -46,8 +55,10 @@ class Calibrator:
         curve = self._curves().curve(scores, sample, kind, function, shares)
         return replace(curve, agrees=True)
 
-    def offset(self, function, sample):
-        """What the class ratio adds to f, so that the classes are equally probable at 0.
+    def offset(
+        self, function: Function | ClassFunctions, sample: Sample
+    ) -> float | FloatArray | None:
+        """Return what the class ratio adds to f to make the classes equally probable at 0.
 
         Without a constraint f follows the labels' class ratio, and probabilities the ratio of
         the unlabelled rows, their mean. With this intercept, both agree on the classes. None
@@ -60,15 +71,15 @@ class Calibrator:
         curve = curves.curve(decisions, sample, "sigmoid", function, self._shares())
         return curve.intercept / curve.slope
 
-    def _shares(self):
+    def _shares(self) -> FloatArray | None:
         """The class ratio, a share for each of the functions; None without."""
         ratio = self.estimator.class_ratio_
         return None if ratio is None else ratio[-len(self.problems) :]
 
-    def _curves(self):
+    def _curves(self) -> LeftOutCurves:
         model = self.estimator
         return LeftOutCurves(
-            self._of_fold,
+            self._make_estimator,
             len(model.classes_),
             self.deadline,
             self.columns,
@@ -76,10 +87,10 @@ class Calibrator:
             labels_alone=model.C_star == 0 and model.balance is False,
         )
 
-    def _of_fold(self, numbers):
+    def _make_estimator(self, numbers: AnyArray) -> BaseEstimator:
         """An S3VM to fit to some rows, whose classes are ``numbers``."""
         model = self.estimator
-        settings = {"solver": "auto", "unlabeled": None, "verbose": False}
+        settings: dict[str, object] = {"solver": "auto", "unlabeled": None, "verbose": False}
         if model.gamma_:
             settings["gamma"] = model.gamma_
         if isinstance(model.balance, Mapping):

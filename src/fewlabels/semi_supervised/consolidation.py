@@ -1,8 +1,12 @@
 """Other minima of an S3VM that its paths may go to, and the graph of its kernel formed again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..kernels.base import Kernel
+from ..kernels.manifold import Deformed
 from ..rows.row_store import BREAKDOWNS
+from .class_path import ClassPath
 from .updater import Updater
 
 # Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs
@@ -17,7 +21,7 @@ _BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
 _LOWER = 1e-9
 
 
-def read_strategies(strategies, solver, n_rows):
+def read_strategies(strategies: Sequence[str] | None, solver: str, n_rows: int) -> Sequence[str]:
     """The strategies that ``consolidate`` was given, or a solver's strategies."""
     if strategies is None:
         strategies = _OF_SOLVER.get(solver, ("batch",))
@@ -29,8 +33,8 @@ def read_strategies(strategies, solver, n_rows):
     return strategies
 
 
-def cheap_strategies(solver):
-    """Those that ``auto_consolidate`` takes."""
+def cheap_strategies(solver: str) -> Sequence[str]:
+    """Return the strategies that ``auto_consolidate`` uses."""
     return _BY_ITSELF.get(solver, ("anneal", "batch", "one-sided"))
 
 
@@ -40,8 +44,8 @@ class Consolidation:
 
     updater: Updater
 
-    def improve(self, values, strategies):
-        """Let every path go to the best minimum that strategies find; whether one is better.
+    def improve(self, values: list[float], strategies: Sequence[str]) -> bool:
+        """Move every path to the best minimum that strategies find; return whether one is better.
 
         ``values`` are the values of (1) for each path now.
         """
@@ -54,7 +58,9 @@ class Consolidation:
         self.updater.stream.mark_rebuilt(consolidated=True)
         return any(better)
 
-    def _improve(self, place, path, value, strategies):
+    def _improve(
+        self, place: int, path: ClassPath, value: float, strategies: Sequence[str]
+    ) -> bool:
         updater, cut = self.updater, self.updater.deadline.cut
         best, lowest = None, value - _LOWER * abs(value)
         for name in strategies:
@@ -62,44 +68,46 @@ class Consolidation:
                 cut.append(f"{name!r} (not tried as a search for a better minimum)")
                 continue
             try:
-                fresh, objectives = self._tried(place, path, name)
+                new_path, objectives = self._try_strategy(place, path, name)
             except BREAKDOWNS:
                 continue
-            if not fresh.done:
+            if not new_path.done:
                 cut.append(f"{name!r} (a search for a better minimum that did not finish)")
                 continue
-            value = fresh.certificate(fresh.current_solution())[0]
+            value = new_path.certificate(new_path.current_solution())[0]
             if value < lowest:
-                best, lowest = (fresh, objectives), value
+                best, lowest = (new_path, objectives), value
         if best is not None:
-            path.take_over(best[0])
+            path.replace_with(best[0])
             updater.record = updater.record.with_objectives(place, best[1])
         return best is not None
 
-    def _tried(self, place, path, name):
+    def _try_strategy(
+        self, place: int, path: ClassPath, name: str
+    ) -> tuple[ClassPath, list[float]]:
         """Another path by one strategy, and the objectives of its training."""
         updater, before = self.updater, self.updater.record
         if name == "anneal":
             return path.annealed(), before.objectives[place]
-        fresh = path.fresh()
-        found = updater.train_afresh(fresh, name)
+        new_path = path.new_path()
+        found = updater.retrain(new_path, name)
         if found is None:
-            return fresh, []
+            return new_path, []
         after = before.with_training(place, found).bounded_by(before.bound)
         updater.record = after.with_objectives(place, before.objectives[place])
-        return fresh, found.objectives
+        return new_path, found.objectives
 
-    def renew(self, kernel, strategy):
-        """Train all paths under another ``kernel``, if it is another one; whether it was done."""
+    def renew(self, kernel: Kernel, strategy: str) -> bool:
+        """Train all paths under ``kernel`` if it differs; return whether that was done."""
         updater, stream = self.updater, self.updater.stream
-        if not kernel.has_graph or kernel.is_equal(stream.kernel):
+        if not isinstance(kernel, Deformed) or kernel.is_equal(stream.kernel):
             return False
         record, trained = updater.record.without_bound(), []  # a bound of another problem
         try:
             for place, path in enumerate(stream.paths):
-                fresh = path.fresh(kernel)
-                found = updater.train_afresh(fresh, strategy)
-                if not fresh.done:
+                new_path = path.new_path(kernel)
+                found = updater.retrain(new_path, strategy)
+                if not new_path.done:
                     updater.deadline.cut.append("the graph was not rebuilt")
                     return False
                 record = (
@@ -107,10 +115,10 @@ class Consolidation:
                     if found is None
                     else record.with_training(place, found)
                 )
-                trained.append(fresh)
+                trained.append(new_path)
         except BREAKDOWNS:
             return False
-        for path, fresh in zip(stream.paths, trained, strict=True):
-            path.take_over(fresh)
+        for path, new_path in zip(stream.paths, trained, strict=True):
+            path.replace_with(new_path)
         updater.record = record
         return True

@@ -1,12 +1,17 @@
 """What a semi-supervised SVM is trained on and with, and what comes out."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from ..kernels.operators import BorderedGram, GramOperator
 from ..kernels.operators.equal_rows import Copies
+from ..rows.spec import HistoryCallback
 from ..solvers import Result, Settings
 from ..solvers.equal_rows import MergedProblem, merged
 from .problem import SemiSupervised
@@ -14,7 +19,7 @@ from .problem import SemiSupervised
 
 @dataclass(frozen=True)
 class S3VMSettings:
-    """How batch training is done.
+    """Settings of batch training.
 
     The callback of ``engine`` gets convex steps, ``callback`` the entries of a search for the
     global minimum (``branching``), which ``max_nodes`` limits.
@@ -24,7 +29,7 @@ class S3VMSettings:
     annealing: bool = True
     branching: bool = False
     max_nodes: int | str = "auto"
-    callback: object = None
+    callback: HistoryCallback | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,81 +39,95 @@ class S3VMData:
     With a ``target``, the mean of f over the unlabelled rows, ``gram`` is bordered by their mean.
     """
 
-    machine: SemiSupervised
-    label: np.ndarray
-    weight: np.ndarray
+    class_objective: SemiSupervised
+    label: FloatArray
+    weight: FloatArray
     gram: GramOperator
     target: float | None
 
     @classmethod
-    def over(cls, gram, machine, label, weight):
+    def over(
+        cls,
+        gram: GramOperator,
+        class_objective: SemiSupervised,
+        label: FloatArray,
+        weight: FloatArray,
+    ) -> S3VMData:
         """The rows of ``gram``."""
         free = np.flatnonzero(label == 0)
-        target = machine.target(label, weight) if len(free) else None
+        target = class_objective.target(label, weight) if len(free) else None
         if target is not None:
             gram = BorderedGram.mean_of(gram, free, weight[free])
-        return cls(machine, label, weight, gram, target)
+        return cls(class_objective, label, weight, gram, target)
 
     @classmethod
-    def each(cls, gram, machines, labels, weight):
+    def for_classes(
+        cls,
+        gram: GramOperator,
+        class_objectives: Sequence[SemiSupervised],
+        labels: Sequence[FloatArray],
+        weight: FloatArray,
+    ) -> list[S3VMData]:
         """The rows of ``gram`` for several models, which share them and their mean."""
-        first = cls.over(gram, machines[0], labels[0], weight)
+        first = cls.over(gram, class_objectives[0], labels[0], weight)
         bounded = first.target is not None
         return [first] + [
             replace(
                 first,
-                machine=machine,
+                class_objective=class_objective,
                 label=label,
-                target=machine.target(label, weight) if bounded else None,
+                target=class_objective.target(label, weight) if bounded else None,
             )
-            for machine, label in zip(machines[1:], labels[1:], strict=True)
+            for class_objective, label in zip(class_objectives[1:], labels[1:], strict=True)
         ]
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows."""
         return len(self.label)
 
-    def distinct(self):
+    def distinct(self) -> DistinctRows | None:
         """The ``DistinctRows``; None where no rows are equal."""
         signs = np.ones(self.n)
-        smaller = merged(self.machine.step(self.gram, self.label, self.weight, signs, self.target))
+        smaller = merged(
+            self.class_objective.step(self.gram, self.label, self.weight, signs, self.target)
+        )
         if smaller is None:
             return None
         copies, first = smaller.copies, smaller.copies.first
         rows = first[first < self.n]
-        weight = np.bincount(copies.of[: self.n], self.weight)
+        weight = np.bincount(copies.of[: self.n], self.weight).astype(np.float64, copy=False)
         gram, label = smaller.problem.gram, self.label[rows]
-        data = S3VMData(self.machine, label, weight, gram, self.target)
+        data = S3VMData(self.class_objective, label, weight, gram, self.target)
         return DistinctRows(self, data, copies)
 
     @cached_property
-    def unlabeled(self):
+    def unlabeled(self) -> IntArray:
         """Rows without a label."""
         return np.flatnonzero(self.label == 0)
 
     @cached_property
-    def share(self):
+    def share(self) -> FloatArray:
         """Weights of the unlabelled rows, as shares."""
         weight = self.weight[self.unlabeled]
         return weight / weight.sum()
 
-    def decision(self, result):
+    def decision(self, result: Result) -> FloatArray:
         """f at the rows."""
         return result.gradient[: len(self.label)] - result.multiplier
 
-    def coefficients(self, a):
+    def coefficients(self, a: FloatArray) -> FloatArray:
         """Coefficients of the rows: the virtual row's are spread over those it is the mean of."""
         coef = a[: len(self.label)].copy()
         if self.target is not None:
             coef[self.unlabeled] += a[-1] * self.share
         return coef
 
-    def objective(self, result, machine=None):
+    def objective(self, result: Result, class_objective: SemiSupervised | None = None) -> float:
         """Value of (1) at the solution of a convex step."""
-        machine = self.machine if machine is None else machine
+        class_objective = self.class_objective if class_objective is None else class_objective
         norm = float(result.a @ result.gradient)
-        return machine.objective(self.label, self.weight, norm, self.decision(result))
+        return class_objective.objective(self.label, self.weight, norm, self.decision(result))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,15 +140,15 @@ class S3VMSolution:
     """
 
     result: Result
-    f: np.ndarray
-    sign: np.ndarray
+    f: FloatArray
+    sign: FloatArray
     objective: float
     violation: float
-    objectives: list
+    objectives: list[float]
     lower_bound: float | None = None
     n_nodes: int = 0
 
-    def over_all(self, known, f):
+    def extend_to_all(self, known: IntArray, f: FloatArray) -> S3VMSolution:
         """This solution over the rows ``known`` as one over all, whose f is given."""
         f = f.copy()
         f[known] = self.f
@@ -149,10 +168,12 @@ class DistinctRows:
     data: S3VMData
     copies: Copies
 
-    def shared(self, found):
+    def shared(self, found: S3VMSolution) -> S3VMSolution:
         """An ``S3VMSolution`` over these rows, as one over all."""
         whole, of = self.whole, self.copies.of[: self.whole.n]
         sign = found.sign[of]
-        step = whole.machine.step(whole.gram, whole.label, whole.weight, sign, whole.target)
+        step = whole.class_objective.step(
+            whole.gram, whole.label, whole.weight, sign, whole.target
+        )
         result = MergedProblem(step, self.copies).shared(found.result)
         return replace(found, result=result, f=found.f[of], sign=sign)

@@ -4,11 +4,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from ..calibration.cross_fitting import left_out_scores
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
+from .._util.deadline import Deadline
+from ..base.class_functions import ClassFunctions
+from ..base.function import Function
+from ..calibration.cross_fitting import Sample, left_out_scores
+from ..calibration.curve import ClassCurves, Curve
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes
 from ..data.labels.semi_supervised import places_of
 from ..rows.grouped_folds import take_groups
@@ -29,14 +34,14 @@ class LeftOutCurves:
     ``labels_alone`` unlabelled rows change nothing.
     """
 
-    make: Callable
+    make: Callable[[AnyArray], BaseEstimator]
     n_classes: int
-    deadline: Any
-    columns: tuple | None = None
+    deadline: Deadline
+    columns: tuple[IntArray, int] | None = None
     n_jobs: int | None = None
     labels_alone: bool = False
 
-    def decisions(self, sample):
+    def decisions(self, sample: Sample) -> FloatArray:
         """Decisions about the labelled rows of a ``Sample``, a column for every function.
 
         Five models, each trained on all unlabelled rows and four fifths of the labelled rows of
@@ -47,6 +52,7 @@ class LeftOutCurves:
         """
         if not self.labels_alone:
             return self._decisions(sample)
+        assert sample.weight is not None
         known = np.flatnonzero(sample.y)
         scores = np.full((len(sample.y), self._n_functions), np.nan)
         some = sample._replace(
@@ -58,12 +64,20 @@ class LeftOutCurves:
         scores[known] = self._decisions(some)
         return scores
 
-    def curve(self, scores, sample, kind, function, shares=None):
+    def curve(
+        self,
+        scores: FloatArray,
+        sample: Sample,
+        kind: str,
+        function: Function | ClassFunctions,
+        shares: FloatArray | None = None,
+    ) -> Curve | ClassCurves:
         """The curve from these decisions to probabilities, of a ``kind``.
 
         ``shares`` of the classes are among the unlabelled rows, about which ``function`` decides;
         None for the labels' shares.
         """
+        assert sample.weight is not None
         known, free = np.isfinite(scores[:, 0]), np.flatnonzero(sample.y == 0)
         label, weight = sample.y[known], sample.weight[known]
         if sample.groups is not None:  # which count once
@@ -80,7 +94,7 @@ class LeftOutCurves:
         place = places_of(label, self.n_classes)
         return curves_of_classes(scores[known], place, weight, kind, unlabeled, shares)
 
-    def _rows(self, sample, which):
+    def _rows(self, sample: Sample, which: IntArray) -> RowMatrix:
         if not sample.pairwise or self.columns is None:
             return sample.X[which]
         counted, n = self.columns
@@ -89,18 +103,21 @@ class LeftOutCurves:
         return X
 
     @property
-    def _n_functions(self):
+    def _n_functions(self) -> int:
         return 1 if self.n_classes == 2 else self.n_classes
 
-    def _decisions(self, sample):
-        labels, deadline, seconds = sample.y, self.deadline, []
+    def _decisions(self, sample: Sample) -> FloatArray:
+        labels, deadline = sample.y, self.deadline
+        seconds: list[float] = []
         make = partial(self.make, np.unique(labels[labels != 0]))
         fold = label_folds(sample.X, places_of(labels, self.n_classes), _FOLDS, sample.groups)
         sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
         tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
-        splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
+        splits: list[tuple[IntArray, IntArray]] = [
+            (np.setdiff1d(np.arange(len(fold)), test), test) for test in tested
+        ]
 
-        def score(train, test):
+        def score(train: IntArray, test: IntArray) -> FloatArray:
             since = time.perf_counter()
             found = sample.fit(make(), train).decision_function(sample.rows(test, train))
             seconds.append(time.perf_counter() - since)
@@ -111,17 +128,17 @@ class LeftOutCurves:
         tried = deadline.is_near and 2 * pilot < size
         if tried:
             train, test = splits[0]
-            scores[test] = score(_fewer(labels, train, pilot), test).reshape(len(test), -1)
+            scores[test] = score(_limit_rows(labels, train, pilot), test).reshape(len(test), -1)
             # Training takes about the square of the number of rows.
             size = int(pilot * (deadline.left() / seconds.pop()) ** 0.5)
-            splits = [(_fewer(labels, train, size), test) for train, test in splits]
+            splits = [(_limit_rows(labels, train, size), test) for train, test in splits]
         if size > pilot or not tried:
             found = left_out_scores(
                 len(fold),
                 splits,
                 score,
                 n_scores=shape[1],
-                is_over=lambda: seconds and deadline.left() < max(seconds),
+                is_over=lambda: bool(seconds) and deadline.left() < max(seconds),
             )
             scores = np.where(np.isfinite(found), found, scores)
         if len(seconds) < len(tested):
@@ -136,11 +153,11 @@ class LeftOutCurves:
         return scores
 
 
-def _pilot_rows(labels):
+def _pilot_rows(labels: AnyArray) -> int:
     return max(_PILOT_ROWS, _PILOT_LABELS * int(np.count_nonzero(labels)))
 
 
-def _fewer(labels, train, size):
+def _limit_rows(labels: AnyArray, train: IntArray, size: int) -> IntArray:
     """At most ``size`` of the rows ``train``, labelled ones first."""
     if len(train) <= size:
         return train

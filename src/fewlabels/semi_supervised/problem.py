@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import AnyArray, FloatArray
+from ..kernels.operators import GramOperator
 from ..problem.dual import DualProblem
 from ..problem.penalty import Penalty, RowPenalties
 
@@ -32,12 +33,12 @@ class SemiSupervised:
     C_star: float
     balance: bool | float = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if isinstance(self.balance, np.bool_):  # as grids of parameters hold it
             object.__setattr__(self, "balance", bool(self.balance))
 
-    def target(self, label, weight):
-        """What the mean of f over the unlabelled rows has to be; None for no constraint."""
+    def target(self, label: AnyArray, weight: FloatArray) -> float | None:
+        """Return the mean that f must have over the unlabelled rows; None for no constraint."""
         if self.balance is False:
             return None
         if self.balance is not True:
@@ -45,15 +46,15 @@ class SemiSupervised:
         known = np.flatnonzero(label)
         return float(weight[known] @ label[known] / weight[known].sum())
 
-    def cost(self, label, weight):
-        """What a unit of loss costs, for every row."""
+    def cost(self, label: AnyArray, weight: FloatArray) -> FloatArray:
+        """Return the cost of a unit of loss, for every row."""
         return np.where(label == 0, self.C_star * weight, self.C * weight)
 
-    def penalties(self, label, weight):
+    def penalties(self, label: AnyArray, weight: FloatArray) -> RowPenalties:
         """RowPenalties of some rows."""
         return RowPenalties.semi_supervised(label, self.cost(label, weight))
 
-    def check_weight(self, label, weight):
+    def check_weight(self, label: AnyArray, weight: FloatArray) -> None:
         """Refuse weights that a path cannot hold."""
         if np.any(weight <= 0):
             raise ValueError(
@@ -68,7 +69,14 @@ class SemiSupervised:
                 "set balance=False."
             )
 
-    def step(self, gram, label, weight, sign, target=None):
+    def step(
+        self,
+        gram: GramOperator,
+        label: AnyArray,
+        weight: FloatArray,
+        sign: FloatArray,
+        target: float | None = None,
+    ) -> DualProblem:
         """The ``DualProblem`` at given signs (Gu et al. 2018, eq. (6)), in merged variables.
 
         The symmetric hinge is the sum of both hinges less one. At a sign, which gives the last
@@ -89,7 +97,7 @@ class SemiSupervised:
         penalty = Penalty.kinked(lower, kink, upper, left, right, len(label))
         return DualProblem(gram, with_target(penalty, target), 0.0)
 
-    def objective(self, label, weight, norm, f):
+    def objective(self, label: AnyArray, weight: FloatArray, norm: float, f: FloatArray) -> float:
         """Value of (1), from ``|w|^2`` and f at the rows."""
         given, free = np.flatnonzero(label), np.flatnonzero(label == 0)
         hinge = np.maximum(0.0, 1.0 - label * f)[given]
@@ -102,10 +110,10 @@ class SemiSupervised:
 
     def violation(
         self,
-        label: NDArray[np.generic],
-        weight: NDArray[np.floating],
-        a: NDArray[np.floating],
-        f: NDArray[np.floating],
+        label: AnyArray,
+        weight: FloatArray,
+        a: FloatArray,
+        f: FloatArray,
         target: float | None = None,
     ) -> float:
         """Largest violation of the optimality conditions of (1), in units of f.
@@ -119,7 +127,7 @@ class SemiSupervised:
         cost = self.cost(label, weight)
         near = _AT_BOUND * cost
 
-        def off(side):
+        def off(side: FloatArray) -> FloatArray:
             hinge = Penalty.hinge(side, cost)
             right, left = hinge.step_slopes(hinge.snapped(a, near))
             outside = (a < hinge.lower - near) | (a > hinge.upper + near)
@@ -136,14 +144,21 @@ class SemiSupervised:
         return float(worst.max(initial=missed))
 
 
-def with_target(penalty, target):
+def with_target(penalty: Penalty, target: float | None) -> Penalty:
     """Penalties, with one for a balancing constraint's virtual row if there is a target."""
     if target is None:
         return penalty
     return penalty.appended(Penalty.linear(-np.inf, np.inf, -target, 1))
 
 
-def s3vm_step(gram, label, sign, C, C_star, target=None):
+def s3vm_step(
+    gram: GramOperator,
+    label: AnyArray,
+    sign: FloatArray,
+    C: float,
+    C_star: float,
+    target: float | None = None,
+) -> DualProblem:
     """Problem (P) of one convex step of S3VM, at given signs of the unlabelled rows.
 
     Parameters

@@ -1,23 +1,31 @@
 """What an S3VM is given: labels, costs and shares, checked and as its problems take them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from .._typing import AnyArray, FloatArray, IntArray, VectorLike
 from .._util.messages import Message, ref
 from .._util.warn import warn
 from ..class_prior.class_ratio import estimated_shares
 from ..class_prior.contradiction import judge_labels
 from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
-from ..kernels import TREES_OF_CLASSES, kind_of
+from ..kernels import TREES_OF_CLASSES, SharedLeaves, Trees, kind_of
+from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
+from ..rows.source import RowSource
 from .problem import SemiSupervised
 
+# What users pass as ``balance``, ``kernel`` and ``class_ratio``.
+Balance: TypeAlias = str | bool | float | Mapping[Any, float]
+KernelChoice: TypeAlias = str | Trees | Callable[..., Any]
+ClassRatio: TypeAlias = str | float | Mapping[Any, float] | VectorLike | None
 
-def refuse_no_labels(name, y):
+
+def refuse_no_labels(name: str, y: VectorLike | None) -> None:
     """Refuse to fit an estimator of some name without labels."""
     if y is None:
         raise ValueError(
@@ -26,7 +34,7 @@ def refuse_no_labels(name, y):
         )
 
 
-def read_labels(y, unlabeled):
+def read_labels(y: VectorLike, unlabeled: object) -> tuple[FloatArray, AnyArray]:
     """Labels of rows by number, and the classes."""
     given, classes, doubtful = read_semi_labels(y, unlabeled)
     if doubtful:
@@ -44,7 +52,7 @@ def read_labels(y, unlabeled):
     return given, classes
 
 
-def check_weights(weight):
+def check_weights(weight: FloatArray) -> None:
     """Refuse weights of 0, which only rows in memory may have: there they are left out."""
     if not np.all(weight > 0):
         raise ValueError(
@@ -52,7 +60,7 @@ def check_weights(weight):
         )
 
 
-def check_each_has_labels(label, classes):
+def check_each_has_labels(label: AnyArray, classes: AnyArray) -> None:
     """Refuse weights that leave a class without labels."""
     missing = np.setdiff1d(np.arange(len(classes)), places_of(label, len(classes)))
     if len(missing):
@@ -64,12 +72,12 @@ def check_each_has_labels(label, classes):
         )
 
 
-def follows_labels(balance):
-    """Whether the labels' class ratio holds for the unlabelled rows, if nothing contradicts."""
+def follows_labels(balance: Balance) -> bool:
+    """Return whether the labels' class ratio is used for unlabelled rows unless contradicted."""
     return balance is True or (isinstance(balance, np.bool_ | str) and bool(balance))
 
 
-def means_with_shares(f, weight, shares):
+def find_means(f: FloatArray, weight: FloatArray, shares: FloatArray) -> list[float]:
     """Means of f at which the classes have some shares, a number for each function.
 
     The constraint's own mean, ``2 * share - 1``, supposes that ``|f|`` is 1. Where f of the
@@ -100,15 +108,22 @@ def means_with_shares(f, weight, shares):
     return means
 
 
-def problems_of(C, C_star, balance, shares, classes, held=None):
-    """What the function of two classes minimises, or each of several.
+def build_objectives(
+    C: float,
+    C_star: float,
+    balance: Balance,
+    shares: FloatArray | None,
+    classes: AnyArray,
+    held: list[float] | None = None,
+) -> list[SemiSupervised]:
+    """Return the problem of the function of two classes, or of each of several.
 
     ``balance`` is the parameter, ``shares`` is the class ratio, or None, and ``held`` are means of
     f, where these are known.
     """
     balance = True if isinstance(balance, str) else balance
     n = 1 if len(classes) == 2 else len(classes)
-    means = [balance] * n
+    means: Sequence[bool | float] = [] if isinstance(balance, Mapping) else [balance] * n
     if shares is not None and not isinstance(balance, bool | np.bool_):
         raise ValueError(
             Message(
@@ -133,12 +148,12 @@ def problems_of(C, C_star, balance, shares, classes, held=None):
     return [SemiSupervised(float(C), C_star, mean) for mean in means]
 
 
-def cost_of_unlabelled(C_star, n_classes):
+def cost_of_unlabelled(C_star: float, n_classes: int) -> float:
     """C* of the function of each class: so many together charge a row as two do."""
     return float(C_star) * min(1.0, 2.0 / n_classes)
 
 
-def read_costs(C, C_star):
+def read_costs(C: float, C_star: float) -> None:
     """Refuse costs that ``reprice`` cannot take."""
     for name, value, allowed in (("C", C, "> 0"), ("C_star", C_star, ">= 0")):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -146,7 +161,7 @@ def read_costs(C, C_star):
             raise ValueError(f"{name}={value!r} is not a cost; pass a number {allowed}.")
 
 
-def refuse_matrix(kernel):
+def refuse_matrix(kernel: object) -> None:
     """Refuse a matrix of kernel values, which a path cannot hold."""
     if kernel == "precomputed":
         raise ValueError(
@@ -155,7 +170,7 @@ def refuse_matrix(kernel):
         )
 
 
-def refuse_left_out(kept):
+def refuse_left_out(kept: IntArray | None) -> None:
     """Refuse rows of which only some are ``kept``: a path holds them all. None for all."""
     if kept is not None:
         raise ValueError(
@@ -163,7 +178,7 @@ def refuse_left_out(kept):
         )
 
 
-def check_new_classes(class_ratio, balance):
+def check_new_classes(class_ratio: object, balance: Balance) -> None:
     """Refuse to add classes where shares are given, which say nothing of these."""
     if class_ratio is not None:
         raise ValueError(
@@ -184,7 +199,14 @@ def check_new_classes(class_ratio, balance):
 # -- what the kernel and the problems take from labels --------------------------------------------
 
 
-def class_ratio_of(given, balance, rows, label, classes, seed):
+def class_ratio_of(
+    given: ClassRatio,
+    balance: Balance,
+    rows: RowSource,
+    label: AnyArray,
+    classes: AnyArray,
+    seed: int,
+) -> tuple[FloatArray | None, FloatArray | None]:
     """Return shares of the classes among the unlabelled rows and their intervals, or None.
 
     ``given`` is the parameter ``class_ratio``; "estimate" takes the shares from ``MemorySource``.
@@ -199,31 +221,36 @@ def class_ratio_of(given, balance, rows, label, classes, seed):
             "class_ratio='estimate' needs rows, and kernel='precomputed' has none; pass the "
             "shares, for example from fewlabels.class_prior.label_shift."
         )
+    assert isinstance(rows, MemorySource)
     place = places_of(label, len(classes))
     shares, intervals, _ = estimated_shares(rows.X, place, rows.weights, classes, seed=seed)
     return shares, intervals
 
 
-def _ratio_unlike_labels(rows, label, classes, seed):
+def _ratio_unlike_labels(
+    rows: RowSource, label: AnyArray, classes: AnyArray, seed: int
+) -> tuple[FloatArray | None, FloatArray | None]:
     """Shares of the classes and their intervals where the labels' ratio is contradicted.
 
     None for either where the labels' own ratio counts, with a warning if that is doubtful.
     """
-    if not rows.is_in_memory or rows.is_matrix:
+    if not isinstance(rows, MemorySource) or rows.is_matrix:
         return None, None
     place = places_of(label, len(classes))
     found = judge_labels(rows.X, place, rows.weights, classes, seed)
+    shares, intervals = found.shares, found.intervals
     if found.is_contradicted:
-        return found.shares, found.intervals
+        return shares, intervals
     if found.is_doubtful:
+        assert shares is not None and intervals is not None
         counts = np.bincount(place[place >= 0], minlength=len(classes))
         own = counts / counts.sum()
-        worst = int(np.argmax(np.abs(own - found.shares)))
-        low, high = found.intervals[worst]
+        worst = int(np.argmax(np.abs(own - shares)))
+        low, high = intervals[worst]
         warn(
             Message(
                 f"{100 * own[worst]:.3g} % of the labels are of class {classes[worst]}, and about "
-                f"{100 * found.shares[worst]:.2g} % of the unlabelled rows seem to be (90 % "
+                f"{100 * shares[worst]:.2g} % of the unlabelled rows seem to be (90 % "
                 f"interval {100 * low:.2g} to {100 * high:.2g}): the labels may not have been "
                 "drawn at random, but their ratio is used. Pass class_ratio=..., or balance=True "
                 "if they were."
@@ -233,7 +260,9 @@ def _ratio_unlike_labels(rows, label, classes, seed):
     return None, None
 
 
-def labels_alone(estimator, rows, label):
+def fit_labels_alone(
+    estimator: BaseEstimator, rows: MemorySource, label: AnyArray
+) -> tuple[FloatArray, FloatArray]:
     """Decisions about unlabelled ``MemorySource`` rows that follow from the labels alone.
 
     Of shape (n_unlabelled, n_functions), and the rows' weights.
@@ -248,7 +277,7 @@ def labels_alone(estimator, rows, label):
     return f.reshape(len(f), -1), rows.weights[free]
 
 
-def given_ratio(given, classes):
+def given_ratio(given: ClassRatio, classes: AnyArray) -> FloatArray | None:
     """The shares in the parameter ``class_ratio``, which need no rows; None for none."""
     if isinstance(given, str):
         raise ValueError(
@@ -258,12 +287,19 @@ def given_ratio(given, classes):
     return None if given is None else read_ratio(given, classes)
 
 
-def has_trees(kernel):
-    """Whether a kernel's trees are grown at ``fit``."""
+def has_trees(kernel: KernelChoice) -> bool:
+    """Return whether a kernel's trees are grown at ``fit``."""
     return kind_of(kernel).learns == "labels"
 
 
-def grown_trees(kernel, rows, label, n_classes, gamma, seed):
+def grow_trees(
+    kernel: KernelChoice,
+    rows: MemorySource,
+    label: AnyArray,
+    n_classes: int,
+    gamma: float,
+    seed: int,
+) -> SharedLeaves:
     """A kernel of trees, grown on labelled ``MemorySource``.
 
     They are grown in an order of their own and as often as rows weigh: weights act as repetitions.
@@ -277,10 +313,11 @@ def grown_trees(kernel, rows, label, n_classes, gamma, seed):
     trees = TREES_OF_CLASSES if isinstance(kernel, str) else kind_of(kernel)
     X, place = rows.X[known], places_of(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
+    assert isinstance(trees, Trees) and not isinstance(trees, type)
     return trees.over(X[order], place[order], gamma=gamma, random_state=seed)
 
 
-def settings_for_part(model: Any) -> dict[str, Any]:
+def settings_for_part(model: BaseEstimator) -> dict[str, Any]:
     """Return the constraint of a fitted ``S3VM`` as parameters of models of a part of its rows."""
     settings: dict[str, Any] = {}
     if isinstance(model.balance, str):  # all labels have decided

@@ -7,25 +7,33 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import AnyArray, FloatArray, MatrixLike, VectorLike
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
 from ..base.locking import fitting
+from ..base.solution import Solution
 from ..base.two_classes import PROBABILITY
 from ..base.versioned_cache import Late
 from ..calibration.cross_fitting import Sample
+from ..calibration.curve import ClassCurves, Curve
 from ..data.labels.semi_supervised import sides
 from ..kernels import Linear, SharedLeaves, Trees, centered
+from ..rows.memory import MemorySource
+from ..rows.source import RowSource
+from ..rows.spec import HistoryCallback
 from . import reading
 from .calibrator import Calibrator
 from .certifier import Certifier
-from .data import S3VMData
+from .data import S3VMData, S3VMSolution
+from .problem import SemiSupervised
 from .task import SEMI_SUPERVISED
 from .trainer import Trainer
 from .updater import TrainingRecord, warn_of_training
-from .updates import UpdatableS3VM
+from .updates import AnyStream, UpdatableS3VM
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
@@ -304,12 +312,14 @@ class S3VM(UpdatableS3VM):
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
     _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
         """Accuracy on the labelled rows; rows without a label don't count.
 
         Parameters
@@ -334,7 +344,13 @@ class S3VM(UpdatableS3VM):
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        sample_weight: VectorLike | None = None,
+        callback: HistoryCallback | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -357,12 +373,18 @@ class S3VM(UpdatableS3VM):
             self._fit_source(rows, given, classes, callback)
         return self
 
-    def _read_labels(self, rows, y):
+    def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         """Labels of all rows of a ``RowSource``, by number, and the classes."""
         check_consistent_length(np.empty(rows.shape[0]), y)
         return reading.read_labels(y, self.unlabeled)
 
-    def _fit_source(self, rows, given, classes, callback):
+    def _fit_source(
+        self,
+        rows: RowSource,
+        given: FloatArray,
+        classes: AnyArray,
+        callback: HistoryCallback | None,
+    ) -> None:
         """Fit to the rows of a ``RowSource`` with labels."""
         self._set_kernel(rows)
         label, weights = given[rows.indices], rows.weights
@@ -371,12 +393,14 @@ class S3VM(UpdatableS3VM):
         self.classes_ = classes
         self._prepare(rows, label)
         problems, shift = self._problems(), rows.shift(self._make_kernel())
-        stream: Any = None
+        stream: AnyStream = None
         if self.solver == "path" or (rows.kept is None and rows.can_be_held):
             reading.refuse_matrix(self.kernel)
             reading.refuse_left_out(rows.kept)
+            assert isinstance(rows, MemorySource)
             stream = self._make_stream(problems, rows, label, shift)
         if self.solver == "path":
+            assert stream is not None
             self._open_stream("fit", stream)
             if self._calibrator().moves_intercept and stream.ready and stream.done:
                 self._with_intercept(self._found, self._sample_of_stream())
@@ -385,20 +409,23 @@ class S3VM(UpdatableS3VM):
         self._offset = None
         trainer, certifier = self._trainer(rows), self._certifier()
         if self.C_star == 0 and self.balance is False and rows.can_be_held:
+            assert isinstance(rows, MemorySource)
             data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
             f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
             known = np.flatnonzero(label)
-            found = [one.over_all(known, own) for one, own in zip(ran, f.T, strict=True)]
+            found = [one.extend_to_all(known, own) for one, own in zip(ran, f.T, strict=True)]
         else:
             gram = rows.gram(certifier.kernel, shift, trainer.gram)
-            data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), weights)
+            data = S3VMData.for_classes(gram, problems, sides(label, len(self.classes_)), weights)
             found = ran = trainer.train(data, callback)
-            solution = certifier.trained(found, data, rows, label, shift)
+            solution = certifier.describe_training(found, data, rows, label, shift)
         if stream is not None:
             for path, one in zip(stream.paths, found, strict=True):
                 path.start_from(one)
         self._hold(stream)
-        sample = Sample(rows.X, label, weights, rows.is_matrix) if rows.is_in_memory else None
+        sample = None
+        if isinstance(rows, MemorySource):
+            sample = Sample(rows.X, label, weights, rows.is_matrix)
         self._sample, self._kept = sample if stream is None else None, rows.kept
         self._record = TrainingRecord.of(found)
         if sample is not None:
@@ -407,36 +434,46 @@ class S3VM(UpdatableS3VM):
         self._keep(solution, certificate=certificate)
         warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
 
-    def _train_on_labels(self, rows, given, problems, shift, callback):
+    def _train_on_labels(
+        self,
+        rows: MemorySource,
+        given: FloatArray,
+        problems: list[SemiSupervised],
+        shift: FloatArray | None,
+        callback: HistoryCallback | None,
+    ) -> tuple[list[S3VMData], list[S3VMSolution], Solution]:
         """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
-        trainer, certifier, some = self._trainer(), self._certifier(), rows.without(given == 0)
+        trainer, certifier, some = self._trainer(), self._certifier(), rows.exclude(given == 0)
         label = given[some.indices]
         gram = trainer.gram(certifier.kernel, centered(some.X, shift))
-        data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), some.weights)
+        data = S3VMData.for_classes(gram, problems, sides(label, len(self.classes_)), some.weights)
         found = trainer.train(data, callback)
-        return data, found, certifier.trained(found, data, some, label, shift)
+        return data, found, certifier.describe_training(found, data, some, label, shift)
 
-    def _prepare(self, rows, label):
+    def _prepare(self, rows: RowSource, label: FloatArray) -> None:
         """Take from the labels of ``MemorySource`` what training begins with."""
         self.class_ratio_, self.class_ratio_interval_ = reading.class_ratio_of(
             self.class_ratio, self.balance, rows, label, self.classes_, self._seed()
         )
         self._means = None
         if self.class_ratio is None and self.class_ratio_ is not None:
-            f, weight = reading.labels_alone(self, rows, label)
-            self._means = reading.means_with_shares(f, weight, self.class_ratio_)
+            assert isinstance(rows, MemorySource)
+            f, weight = reading.fit_labels_alone(self, rows, label)
+            self._means = reading.find_means(f, weight, self.class_ratio_)
         if reading.has_trees(self.kernel):
-            self._deformed = reading.grown_trees(
+            assert isinstance(rows, MemorySource)
+            self._deformed = reading.grow_trees(
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
             )
 
-    def _problems(self, classes=None):
-        """What the function of two classes minimises, or each of several."""
+    def _problems(self, classes: AnyArray | None = None) -> list[SemiSupervised]:
+        """Return the problem of the function of two classes, or of each of several."""
         classes = self.classes_ if classes is None else classes
-        held = (self.balance, self.class_ratio_, classes, self._means)
-        return reading.problems_of(self.C, self.C_star, *held)
+        return reading.build_objectives(
+            self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
+        )
 
-    def _trainer(self, rows=None):
+    def _trainer(self, rows: RowSource | None = None) -> Trainer:
         return Trainer(
             partial(self._settings, self.tol, 0.0),
             1e6 * self.cache_size,
@@ -447,18 +484,19 @@ class S3VM(UpdatableS3VM):
             source=rows,
         )
 
-    def _certifier(self):
+    def _certifier(self) -> Certifier:
         n_classes = len(self.classes_)
         return Certifier(self._make_kernel(), n_classes, self._offset, self.tol, self.n_jobs)
 
     # -- probabilities, and where the classes are equally probable -------------------------------
 
     @property
-    def left_out_decisions_(self):
-        """What ``predict_proba`` was calibrated by, of shape (n_samples, n_functions), or None."""
+    def left_out_decisions_(self) -> FloatArray | None:
+        """Decisions that calibrated ``predict_proba``, (n_samples, n_functions), or None."""
+        assert self._late is not None
         return self._late.known(_LEFT_OUT, self._version)
 
-    def _fit_curve(self):
+    def _fit_curve(self) -> Curve | ClassCurves:
         sample = self._sample if self._stream is None else self._sample_of_stream()
         if sample is None:
             raise ValueError(
@@ -466,11 +504,12 @@ class S3VM(UpdatableS3VM):
                 "probabilities; call predict_proba once before you save the model, or fit again."
             )
         sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
-        scores = self._certifier().moved(calibrator.decisions(sample))
+        scores = self._certifier().with_offset(calibrator.decisions(sample))
+        assert self._late is not None and self.probability is not None
         self._late.put(_LEFT_OUT, self._version, scores)
         return calibrator.curve(scores, sample, self.probability, self.function_)
 
-    def _sample_of_stream(self):
+    def _sample_of_stream(self) -> Sample:
         stream = self._stream
         if not stream.ready:
             raise ValueError(
@@ -480,19 +519,20 @@ class S3VM(UpdatableS3VM):
         if stream.has_path and not stream.done:
             raise ValueError("an update is unfinished; call resume() before predict_proba.")
         places = stream.places
-        return Sample(stream.rows(places), stream.label(places), stream.held["weight"][places])
+        return Sample(stream.rows(places), stream.label(places), stream.store["weight"][places])
 
-    def _calibrator(self):
+    def _calibrator(self) -> Calibrator:
         # Forests grow without the labels of a fold.
         graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
         columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
         return Calibrator(self, self._problems(), graph, columns, self._deadline)
 
-    def _with_intercept(self, solution, sample):
+    def _with_intercept(self, solution: Solution, sample: Sample) -> Solution:
         """The ``Solution`` with its intercept where the classes are equally probable."""
         function = solution.function
         offset = self._calibrator().offset(function, sample)
         if offset is None:
             return solution
         self._offset = offset
-        return replace(solution, function=replace(function, bias=function.bias + offset))
+        bias: Any = function.bias + offset  # an array of several functions
+        return replace(solution, function=replace(function, bias=bias))

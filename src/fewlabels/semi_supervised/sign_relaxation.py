@@ -8,11 +8,15 @@ feasible point of its dual bounds all that the node contains from below. A balan
 is linear in f, so that every node has it, over all unlabelled rows.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._core.block import Outcome, solve_block
+from .._typing import FloatArray, IntArray
+from ..kernels.operators import GramOperator
 from ..problem import DualProblem, Penalty
 from ..solvers.decomposition import solve_decomposition, warm_start
 from ..solvers.newton import newton_step
@@ -20,18 +24,25 @@ from ..solvers.run import WHOLE, Result, Settings, Status
 from .problem import with_target
 
 # Up to so many variables the whole matrix is kept and a node costs microseconds.
-_DENSE = 300
-# Violation to which problems are solved, in units of f: of nodes, and of leaves by the engine.
-_TOL, _TOL_LEAF = 1e-4, 1e-8
-# Pair steps per variable before the first Newton step, their growth from one to the next, a
-# limit, and how many Newton steps.
-_STEPS, _MORE, _MOST_STEPS, _ROUNDS = 2, 1.5, 200_000, 40
+_MAX_DENSE_VARIABLES = 300
+# Violation to which problems of nodes are solved, in units of f.
+_TOL = 1e-4
+# Violation to which the engine solves leaves.
+_TOL_LEAF = 1e-8
+# Pair steps per variable before the first Newton step.
+_STEPS_PER_VARIABLE = 2
+# Growth of the pair steps from one Newton step to the next.
+_STEP_GROWTH = 1.5
+# Pair steps between two Newton steps at most.
+_MAX_STEPS = 200_000
+# Newton steps at most.
+_MAX_NEWTON_STEPS = 40
 # Relative gap between value and bound at which a leaf is solved.
-_SOLVED = 1e-12
+_MAX_GAP_OF_LEAF = 1e-12
 # A kernel matrix with an eigenvalue below minus this share of the largest is not an inner product.
 _INDEFINITE = 1e-8
 # Decisions this small have no sign.
-_ZERO = 1e-10
+_ZERO_DECISION = 1e-10
 
 
 @dataclass
@@ -43,9 +54,9 @@ class SignNode:
     objective.
     """
 
-    side: np.ndarray
-    a: np.ndarray
-    gradient: np.ndarray
+    side: FloatArray
+    a: FloatArray
+    gradient: FloatArray
     bound: float
 
 
@@ -53,9 +64,9 @@ class SignNode:
 class SignSolution:
     """A solution for given signs of all rows; ``f = gradient - multiplier``."""
 
-    sign: np.ndarray
-    a: np.ndarray
-    gradient: np.ndarray
+    sign: FloatArray
+    a: FloatArray
+    gradient: FloatArray
     multiplier: float
 
 
@@ -69,7 +80,16 @@ class SignRelaxation:
     is kept, is K checked: bounds hold for inner products.
     """
 
-    def __init__(self, gram, side, price, target=None, *, start=None, dense=None):
+    def __init__(
+        self,
+        gram: GramOperator,
+        side: FloatArray,
+        price: FloatArray,
+        target: float | None = None,
+        *,
+        start: tuple[FloatArray, FloatArray] | None = None,
+        dense: bool | None = None,
+    ) -> None:
         self.gram, self.target = gram, target
         self.side = np.asarray(side, dtype=float)
         self.price = np.asarray(price, dtype=float)
@@ -77,38 +97,30 @@ class SignRelaxation:
         self.undecided = np.flatnonzero(self.side == 0)
         self._start = start
         self._diagonal = gram.diagonal()[: self.n]
-        dense = gram.n <= _DENSE if dense is None else dense
-        self._Q = gram.block(np.arange(gram.n)) if dense else None
-        if dense:
-            self._check_bounds()
-        self._tried = set()
-
-    def _check_bounds(self):
-        values = np.linalg.eigvalsh(self._Q)
-        if values[0] < -_INDEFINITE * values[-1]:
-            raise ValueError(
-                f"the kernel matrix has negative eigenvalues (from {values[0]:.3g} to "
-                f"{values[-1]:.3g}), so the objective is unbounded below; use a positive "
-                "semi-definite kernel, or another solver."
-            )
+        dense = gram.n <= _MAX_DENSE_VARIABLES if dense is None else dense
+        self._Q: FloatArray | None = gram.block(np.arange(gram.n)) if dense else None
+        if self._Q is not None:
+            _check_bounds(self._Q)
+        self._tried: set[bytes] = set()
 
     # -- what branch_and_bound asks for --------------------------------------------------------
 
-    def root(self):
+    def root(self) -> SignNode:
         if self._start is None:
             zero = np.zeros(self.gram.n)
-            return self._solved(self.side, zero, zero, np.inf)
-        return self._solved(self.side, *self._feasible(self.side, *self._start), np.inf)
+            return self._solve_node(self.side, zero, zero, np.inf)
+        a, gradient = self._feasible(self.side, *self._start)
+        return self._solve_node(self.side, a, gradient, np.inf)
 
-    def is_leaf(self, node):
+    def is_leaf(self, node: SignNode) -> bool:
         return not np.any(node.side == 0)
 
-    def complete(self, node, cutoff):
+    def complete(self, node: SignNode, cutoff: float) -> tuple[float, SignSolution] | None:
         """Every row gets the sign of f; then signs follow f as long as that helps."""
         sign = self._follow(node.side, self._decision(node), np.ones(self.n))
         return self.descend(sign, node.a, node.gradient, cutoff)
 
-    def split(self, node, cutoff):
+    def split(self, node: SignNode, cutoff: float) -> tuple[list[SignNode], int]:
         """Both signs of the row for which the wrong one costs most, the cheaper one first."""
         free = np.flatnonzero(node.side == 0)
         f = self._decision(node)[free]
@@ -117,10 +129,12 @@ class SignRelaxation:
         for sign in (1.0, -1.0):
             side = node.side.copy()
             side[i] = sign
-            children.append(self._solved(side, node.a, node.gradient, cutoff))
+            children.append(self._solve_node(side, node.a, node.gradient, cutoff))
         return sorted(children, key=lambda child: child.bound), 2
 
-    def descend(self, sign, a, gradient, cutoff=np.inf):
+    def descend(
+        self, sign: FloatArray, a: FloatArray, gradient: FloatArray, cutoff: float = np.inf
+    ) -> tuple[float, SignSolution] | None:
         """A local minimum from given signs: rows to be decided follow f as long as that helps.
 
         Begins at a point that is feasible for these or similar signs. Returns value and
@@ -129,7 +143,8 @@ class SignRelaxation:
         found = None
         while self._key(sign) not in self._tried:
             self._tried.add(self._key(sign))
-            leaf = self._solved(sign, *self._feasible(sign, a, gradient), cutoff)
+            a, gradient = self._feasible(sign, a, gradient)
+            leaf = self._solve_node(sign, a, gradient, cutoff)
             a, gradient = leaf.a, leaf.gradient
             if leaf.bound >= cutoff:
                 break
@@ -142,15 +157,17 @@ class SignRelaxation:
 
     # -- convex problems ---------------------------------------------------------------------
 
-    def _cost(self, rows, lack):
-        """What the dual gains by the variable of a row alone, ``lack`` below its margin."""
+    def _cost(self, rows: IntArray, lack: FloatArray) -> FloatArray:
+        """Return the dual's gain by a row's variable alone, ``lack`` below its margin."""
         step = np.clip(lack / np.maximum(self._diagonal[rows], 1e-300), 0.0, self.price[rows])
         return step * (lack - 0.5 * self._diagonal[rows] * step)
 
-    def _penalty(self, side):
+    def _penalty(self, side: FloatArray) -> Penalty:
         return with_target(Penalty.hinge(side, self.price), self.target)
 
-    def _feasible(self, side, a, gradient):
+    def _feasible(
+        self, side: FloatArray, a: FloatArray, gradient: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """The nearest point that is feasible for ``side``, with its gradient."""
         end = side * self.price
         real = a[: self.n]
@@ -159,7 +176,9 @@ class SignRelaxation:
         start = warm_start(DualProblem(self.gram, self._penalty(side), 0.0), a, gradient)
         return start.a, start.gradient
 
-    def _solved(self, side, a, gradient, cutoff):
+    def _solve_node(
+        self, side: FloatArray, a: FloatArray, gradient: FloatArray, cutoff: float
+    ) -> SignNode:
         """The node of ``side``, from a point that is feasible for it."""
         penalty, leaf = self._penalty(side), bool(np.all(side))
         if self._Q is None:
@@ -169,19 +188,28 @@ class SignRelaxation:
         return SignNode(side, a, gradient, self._bound(penalty, a, gradient))
 
     @staticmethod
-    def _bound(penalty, a, gradient):
+    def _bound(penalty: Penalty, a: FloatArray, gradient: FloatArray) -> float:
         return -float(0.5 * a @ gradient + penalty.slopes[-1] @ a)
 
-    def _by_pairs(self, penalty, side, a, gradient, cutoff, leaf):
+    def _by_pairs(
+        self,
+        penalty: Penalty,
+        side: FloatArray,
+        a: FloatArray,
+        gradient: FloatArray,
+        cutoff: float,
+        leaf: bool,
+    ) -> tuple[FloatArray, FloatArray]:
         """Pair steps, and Newton steps where they are slow or a leaf is to be exact."""
         Q, tol = self._Q, _TOL
-        n_steps = _STEPS * len(a)
-        for _ in range(_ROUNDS):
+        assert Q is not None
+        n_steps = _STEPS_PER_VARIABLE * len(a)
+        for _ in range(_MAX_NEWTON_STEPS):
             _, outcome = solve_block(Q, gradient, a, penalty, tol, n_steps)
             bound = self._bound(penalty, a, gradient)
             if bound >= cutoff or (outcome is Outcome.DONE and not leaf):
                 break
-            if leaf and self.value(side, a, gradient) - bound <= _SOLVED * abs(bound):
+            if leaf and self.value(side, a, gradient) - bound <= _MAX_GAP_OF_LEAF * abs(bound):
                 break
             step = newton_step(Q, penalty, a, gradient)
             if step is not None:
@@ -190,10 +218,12 @@ class SignRelaxation:
                 a[free] = values
             if outcome is Outcome.DONE:
                 tol *= 0.1
-            n_steps = min(_MOST_STEPS, int(_MORE * n_steps))
+            n_steps = min(_MAX_STEPS, int(_STEP_GROWTH * n_steps))
         return a, gradient
 
-    def _by_engine(self, penalty, a, gradient, leaf):
+    def _by_engine(
+        self, penalty: Penalty, a: FloatArray, gradient: FloatArray, leaf: bool
+    ) -> tuple[FloatArray, FloatArray]:
         problem = DualProblem(self.gram, penalty, 0.0)
         start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
         settings = Settings(tol=_TOL_LEAF if leaf else _TOL, polish=WHOLE if leaf else 0)
@@ -204,7 +234,7 @@ class SignRelaxation:
 
     # -- the function ---------------------------------------------------------------------------
 
-    def multiplier(self, side, a, gradient):
+    def multiplier(self, side: FloatArray, a: FloatArray, gradient: FloatArray) -> float:
         """Multiplier of the equality; the balancing constraint holds exactly with it."""
         if self.target is not None:
             return float(gradient[-1] - self.target)
@@ -218,19 +248,30 @@ class SignRelaxation:
         least = wanted[given & (a > np.minimum(end, 0.0))].max(initial=-np.inf)
         return float(np.mean([v for v in (least, most) if np.isfinite(v)]))
 
-    def value(self, side, a, gradient):
+    def value(self, side: FloatArray, a: FloatArray, gradient: FloatArray) -> float:
         """Objective of the function for given signs; rows without a sign cost nothing."""
         f = gradient[: self.n] - self.multiplier(side, a, gradient)
         loss = np.where(side != 0, np.maximum(0.0, 1.0 - side * f), 0.0)
         return 0.5 * float(a @ gradient) + float(self.price @ loss)
 
-    def _decision(self, node):
+    def _decision(self, node: SignNode) -> FloatArray:
         return node.gradient[: self.n] - self.multiplier(node.side, node.a, node.gradient)
 
-    def _follow(self, side, f, before):
+    def _follow(self, side: FloatArray, f: FloatArray, before: FloatArray) -> FloatArray:
         """Signs of f where ``side`` gives none."""
-        sign = np.where(np.abs(f) <= _ZERO, before, np.sign(f))
+        sign = np.where(np.abs(f) <= _ZERO_DECISION, before, np.sign(f))
         return np.where(side != 0, side, sign)
 
-    def _key(self, sign):
+    def _key(self, sign: FloatArray) -> bytes:
         return np.packbits(sign[self.undecided] > 0).tobytes()
+
+
+def _check_bounds(Q: FloatArray) -> None:
+    """Refuse a matrix that is not an inner product: bounds would not hold."""
+    values = np.linalg.eigvalsh(Q)
+    if values[0] < -_INDEFINITE * values[-1]:
+        raise ValueError(
+            f"the kernel matrix has negative eigenvalues (from {values[0]:.3g} to "
+            f"{values[-1]:.3g}), so the objective is unbounded below; use a positive "
+            "semi-definite kernel, or another solver."
+        )

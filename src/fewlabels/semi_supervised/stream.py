@@ -4,25 +4,32 @@ Rows are held once, at *places* that stay until all paths are done with them. Tw
 path; several have one for each, against the rest, which sees the same rows with labels +1 and -1.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
+from .._util.deadline import Deadline
 from ..base.training_rows import TrainingRows
 from ..data.labels.semi_supervised import sides
-from ..rows.row_store import BREAKDOWNS, HeldRows, PlainState, labelled_rows
-from .class_path import ClassPath, PathOptions
+from ..kernels.base import Kernel
+from ..rows.row_store import BREAKDOWNS, HeldRows, PlainState, make_labelled_store
+from .class_path import ClassPath, History, PathOptions
 from .path_state import NONE, PathState, both_classes
+from .problem import SemiSupervised
 
 
-class _Now(NamedTuple):
+class _StreamState(NamedTuple):
     """All that changes, replaced at once."""
 
     version: int
-    held: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
-    paths: tuple  # the ClassPath of every function, over views of the same rows
+    store: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
+    paths: tuple[ClassPath, ...]  # the ClassPath of every function, over views of the same rows
 
 
 class S3VMStream(PlainState):
@@ -36,76 +43,80 @@ class S3VMStream(PlainState):
 
     def __init__(
         self,
-        kernel,
-        machines,
-        balance_update,
-        X,
-        label,
-        weight=None,
-        shift=None,
-        cache_size=200e6,
-        n_jobs=1,
-        names=None,
-        path_order="block",
-    ):
+        kernel: Kernel,
+        class_objectives: Sequence[SemiSupervised],
+        balance_update: str,
+        X: RowMatrix,
+        label: AnyArray,
+        weight: FloatArray | None = None,
+        shift: FloatArray | None = None,
+        cache_size: float = 200e6,
+        n_jobs: int = 1,
+        names: Sequence[object] | None = None,
+        path_order: str = "block",
+    ) -> None:
         self.names = None if names is None else list(names)
-        self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs, path_order)
-        held = labelled_rows(X, label, weight)
-        paths = tuple(
-            ClassPath(self.options, PathState.at_rest(machine, kernel, view, shift))
-            for machine, view in zip(machines, _views(held, len(machines)), strict=True)
+        self.options = PathOptions(
+            balance_update, cache_size / len(class_objectives), n_jobs, path_order
         )
-        self._now = _Now(0, held, paths)
+        store = make_labelled_store(X, label, weight)
+        paths = tuple(
+            ClassPath(self.options, PathState.without_path(class_objective, kernel, view, shift))
+            for class_objective, view in zip(
+                class_objectives, _views(store, len(class_objectives)), strict=True
+            )
+        )
+        self._now = _StreamState(0, store, paths)
 
     # -- what others read -----------------------------------------------------------------------
 
-    def __len__(self):
-        return len(self._now.held)
+    def __len__(self) -> int:
+        return len(self._now.store)
 
-    held = property(attrgetter("_now.held"))  # the rows; not to be changed
+    store = property(attrgetter("_now.store"))  # the rows; not to be changed
     paths = property(attrgetter("_now.paths"))
-    places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
+    places = property(attrgetter("_now.store.places"))  # of the training rows, in their order
     kernel = property(lambda self: self.paths[0].kernel)
     shift = property(lambda self: self.paths[0].state.shift)
 
     @property
-    def cache_size(self):
+    def cache_size(self) -> float:
         """Bytes for kernel columns of all paths together, from their next beginning on."""
         return self.options.cache_size * len(self.paths)
 
     @cache_size.setter
-    def cache_size(self, cache_size):
+    def cache_size(self, cache_size: float) -> None:
         self.options.cache_size = cache_size / len(self.paths)
 
     @property
-    def path_order(self):
+    def path_order(self) -> str:
         """Whether rows of an update change as a block or "one-by-one"."""
         return self.options.path_order
 
     @path_order.setter
-    def path_order(self, path_order):
+    def path_order(self, path_order: str) -> None:
         self.options.path_order = path_order
 
     @property
-    def n_jobs(self):
+    def n_jobs(self) -> int:
         """Threads."""
         return self.options.n_jobs
 
     @n_jobs.setter
-    def n_jobs(self, n_jobs):
+    def n_jobs(self, n_jobs: int) -> None:
         self.options.n_jobs = n_jobs
 
     @property
-    def deadline(self):
+    def deadline(self) -> Deadline:
         """When operations of all paths stop."""
         return self.options.deadline
 
     @deadline.setter
-    def deadline(self, deadline):
+    def deadline(self, deadline: Deadline) -> None:
         self.options.deadline = deadline
 
     @property
-    def version(self):
+    def version(self) -> int:
         return self._now.version + sum(path.version for path in self.paths)
 
     # Of all paths together.
@@ -119,92 +130,96 @@ class S3VMStream(PlainState):
     n_iter = property(lambda self: sum(path.n_iter for path in self.paths))
 
     @property
-    def leaving(self):
+    def pending_removals(self) -> IntArray:
         """Places of rows on their way out of some path."""
-        leaving = [path.leaving for path in self.paths]
-        return leaving[0] if len(leaving) == 1 else np.unique(np.concatenate(leaving))
+        pending_removals = [path.pending_removals for path in self.paths]
+        return (
+            pending_removals[0]
+            if len(pending_removals) == 1
+            else np.unique(np.concatenate(pending_removals))
+        )
 
     @property
-    def history(self):
+    def history(self) -> History:
         """Entries of all paths, in the order of these; of several each with its number."""
         histories = [path.history for path in self.paths]
-        return histories[0] if len(histories) == 1 else numbered(histories)
+        return histories[0] if len(histories) == 1 else number_entries(histories)
 
-    def lost_to_rounding(self, tol):
+    def lost_to_rounding(self, tol: float) -> float:
         """The violation where rounding keeps a path above ``tol``, else 0."""
         return max(path.lost_to_rounding(tol) for path in self.paths)
 
-    def label(self, places):
+    def label(self, places: IntArray) -> AnyArray:
         """Labels of rows at some places."""
-        return self.held["label"][places]
+        return self.store["label"][places]
 
-    def rows(self, places):
+    def rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the user gave them."""
-        return self.held.rows(places)
+        return self.store.rows(places)
 
-    def kernel_rows(self, places):
+    def kernel_rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the kernel sees them."""
         return self.paths[0].state.kernel_rows(places)
 
-    def training_rows(self):
+    def training_rows(self) -> TrainingRows:
         """``TrainingRows``."""
-        held = self.held.state()
+        arrays = self.store.state()
         kind = np.int8 if len(self.paths) == 1 else np.int64
-        return TrainingRows(held["X"], held["weight"], held["label"].astype(kind))
+        return TrainingRows(arrays["X"], arrays["weight"], arrays["label"].astype(kind))
 
     # -- operations -----------------------------------------------------------------------------
 
-    def check(self):
+    def check(self) -> None:
         """Refuse weights that the paths cannot hold."""
-        self.paths[0].machine.check_weight(*self.paths[0].training_labels)
+        self.paths[0].class_objective.check_weight(*self.paths[0].training_labels)
 
-    def check_new(self, label, weight=None):
+    def check_new(self, label: AnyArray, weight: FloatArray | None = None) -> None:
         """Refuse weights of rows to be added."""
-        held = self.held
+        store = self.store
         weight = np.ones(len(label)) if weight is None else weight
-        unlabelled = held.alive & (held["label"] == 0)
+        unlabelled = store.alive & (store["label"] == 0)
         one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
-        self.paths[0].machine.check_weight(
-            np.append(held["label"][one], label), np.append(held["weight"][one], weight)
+        self.paths[0].class_objective.check_weight(
+            np.append(store["label"][one], label), np.append(store["weight"][one], weight)
         )
 
-    def add(self, X, label, weight=None):
+    def add(self, X: RowMatrix, label: AnyArray, weight: FloatArray | None = None) -> None:
         """Add rows; labelled ones join the paths first."""
         weight = np.ones(len(label)) if weight is None else weight
         self.check_new(label, weight)
-        held = self.held.copy()
-        held.append(X, label=label, weight=weight)
-        self._change(held, len(label))
+        store = self.store.copy()
+        store.append(X, label=label, weight=weight)
+        self._change(store, len(label))
 
-    def remove(self, indices):
+    def remove(self, indices: IntArray) -> None:
         """Remove rows; every class must keep a label once it has one."""
-        held = self.held.copy()
-        places = held.places[indices]
-        held.drop(places)
-        self._check_labels(held["label"][held.alive], "forget these rows")
-        self._change(held, len(places))
+        store = self.store.copy()
+        places = store.places[indices]
+        store.drop(places)
+        self._check_labels(store["label"][store.alive], "forget these rows")
+        self._change(store, len(places))
 
-    def relabel(self, indices, label):
+    def relabel(self, indices: IntArray, label: AnyArray) -> None:
         """Give rows other labels, 0 for none."""
-        held, kept = self.held.copy(), self.places
-        places, before = kept[indices], held["label"]
+        store, kept = self.store.copy(), self.places
+        places, before = kept[indices], store["label"]
         new = before.copy()
         new[places] = label
         self._check_labels(new[kept], "take back or change these labels")
-        self.paths[0].machine.check_weight(new[kept], held["weight"][kept])
-        held["label"] = new
-        self._change(held, int(np.sum(new[places] != before[places])))
+        self.paths[0].class_objective.check_weight(new[kept], store["weight"][kept])
+        store["label"] = new
+        self._change(store, int(np.sum(new[places] != before[places])))
 
-    def _change(self, held, n_changed):
+    def _change(self, store: HeldRows, n_changed: int) -> None:
         """Rows have changed; the paths will follow."""
-        self._replace(held, lambda path, view: path.over(view, n_changed))
+        self._replace(store, lambda path, view: path.with_rows(view, n_changed))
 
-    def _replace(self, held, over):
+    def _replace(self, store: HeldRows, over: Callable[[ClassPath, HeldRows], ClassPath]) -> None:
         """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
-        paths = tuple(map(over, self.paths, _views(held, len(self.paths))))
-        self._now = self._now._replace(held=held, paths=paths)
+        paths = tuple(map(over, self.paths, _views(store, len(self.paths))))
+        self._now = self._now._replace(store=store, paths=paths)
 
-    def _check_labels(self, label, what):
+    def _check_labels(self, label: AnyArray, what: str) -> None:
         if not len(label):
             raise ValueError("no training row would be left; keep at least one.")
         if self.names is None:
@@ -222,72 +237,74 @@ class S3VMStream(PlainState):
                     "another one first, or fit without this class."
                 )
 
-    def reprice(self, C, C_star):
+    def reprice(self, C: float, C_star: float) -> None:
         """Let costs move steadily to other values."""
         for path in self.paths:
             path.reprice(C, C_star)
 
-    def widen(self, n_columns):
+    def widen(self, n_columns: int) -> None:
         """Give all rows more columns, of zeros: the functions stay the same."""
-        held = self.held.copy()
-        held.widen(n_columns)
-        self._replace(held, lambda path, view: path.widened(view, n_columns))
+        store = self.store.copy()
+        store.widen(n_columns)
+        self._replace(store, lambda path, view: path.widened(view, n_columns))
 
-    def with_classes(self, names, before, machine):
+    def with_classes(
+        self, names: Sequence[object], before: IntArray, class_objective: SemiSupervised
+    ) -> Self:
         """Another stream of the same rows, at rest, with those classes that are new in ``names``.
 
         ``before`` are the places of the classes so far among the names; the functions of new ones
         minimise ``machine``.
         """
         place = np.asarray(before)
-        number, old = np.zeros(self.held.n_places), self.held["label"]
+        number, old = np.zeros(self.store.n_places), self.store["label"]
         if len(place) == 2:
             number[old < 0], number[old > 0] = place + 1
         else:
             number[old > 0] = (place + 1)[old[old > 0].astype(np.intp) - 1]
-        held = self.held.viewed(label=number, weight=self.held["weight"])
-        views = _views(held, len(names))
+        store = self.store.with_values(label=number, weight=self.store["weight"])
+        views = _views(store, len(names))
         known = dict(zip(place.tolist(), self.paths, strict=False))
         if len(place) == 2:
             (path,) = self.paths
-            known = {place[0]: path.against(views[place[0]], machine), place[1]: path}
+            known = {place[0]: path.mirrored(views[place[0]], class_objective), place[1]: path}
         like = self.paths[0]
         other = type(self).__new__(type(self))
         other.names, other.options = list(names), self.options
         self.options.cache_size *= len(self.paths) / len(names)
         paths = tuple(
-            known[k].over(view) if k in known else like.beginning(view, machine)
+            known[k].with_rows(view) if k in known else like.new_path_on(view, class_objective)
             for k, view in enumerate(views)
         )
-        other._now = _Now(1 + self.version, held, paths)
+        other._now = _StreamState(1 + self.version, store, paths)
         return other
 
     # -- the paths ------------------------------------------------------------------------------
 
-    def begin_paths(self):
+    def begin_paths(self) -> None:
         """Begin the paths whose start is known, where that is possible."""
         for path in self.paths:
             if path.has_start:
                 with suppress(*BREAKDOWNS):  # the operation will try again
                     path.begin()
 
-    def settle(self):
+    def compact(self) -> None:
         """Free the places of rows that are gone, once there are many and nothing is on its way."""
         if not self.done:
             return
-        held = self.held.copy()
-        place = held.compact()
+        store = self.store.copy()
+        place = store.compact()
         if place is not None:
-            self._replace(held, lambda path, view: path.renumbered(view, place))
+            self._replace(store, lambda path, view: path.renumbered(view, place))
 
-    def mark_rebuilt(self, consolidated=False):
+    def mark_rebuilt(self, consolidated: bool = False) -> None:
         """Count changes from now on."""
         for path in self.paths:
             path.mark_rebuilt(consolidated)
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Rows once, and where each path stands, as plain values."""
         rows = self.training_rows()
         unit = np.all(rows.weight == 1.0)
@@ -301,27 +318,27 @@ class S3VMStream(PlainState):
             "parts": [path.saved() for path in self.paths],
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         parts, self.names = state["parts"], state["names"]
         names = ("balance_update", "cache_size", "n_jobs", "path_order")
         self.options = PathOptions(*(parts[0]["parameters"][name] for name in names))
-        held = labelled_rows(state["X"], state["label"], state["weight"])
-        views = zip(parts, _views(held, len(parts)), strict=True)
+        store = make_labelled_store(state["X"], state["label"], state["weight"])
+        views = zip(parts, _views(store, len(parts)), strict=True)
         paths = tuple(
             ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
         )
-        self._now = _Now(state["version"], held, paths)
+        self._now = _StreamState(state["version"], store, paths)
 
 
-def numbered(histories):
+def number_entries(histories: Iterable[History]) -> History:
     """Histories of the functions of several classes as one, each entry with its function."""
     return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
 
 
-def _views(held, n_paths):
+def _views(store: HeldRows, n_paths: int) -> list[HeldRows]:
     """The rows as each path sees them, with labels +1 and -1."""
     if n_paths == 1:
-        return [held]
-    _ = held.X  # sparse rows become one array, which all views hold
-    labels = sides(held["label"], n_paths)
-    return [held.viewed(label=label, weight=held["weight"]) for label in labels]
+        return [store]
+    _ = store.X  # sparse rows become one array, which all views hold
+    labels = sides(store["label"], n_paths)
+    return [store.with_values(label=label, weight=store["weight"]) for label in labels]

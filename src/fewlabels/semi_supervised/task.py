@@ -1,11 +1,12 @@
 """A few labelled rows of two or more classes, and unlabelled rows."""
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from ..base.task import Method, Task
 
 
-def _simple(title):
+def _simple(title: str) -> Method:
     return Method("SemiSupervisedBaseline", title, is_baseline=True)
 
 
@@ -51,15 +52,15 @@ class SemiSupervisedTask(Task):
         ),
     )
 
-    def suits(self, counts, n_blank):
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
         # Of so many values that most occur once, nobody could say that they are classes.
         are_classes = len(counts) == 2 or sum(counts) >= 2 * len(counts)
         return len(counts) > 1 and are_classes and n_blank > 0
 
-    def class_names(self, training):
+    def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
         return dict(enumerate(training["classes"]))
 
-    def shown(self, score):
+    def shown(self, score: float) -> str:
         return f"{100.0 * score:.1f} %"
 
 

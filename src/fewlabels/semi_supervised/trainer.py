@@ -1,18 +1,22 @@
 """Batch training of the functions of an S3VM, one after the other within one limit of time."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..kernels.operators import PrecomputedGram, RepeatedGram
-from ..solvers import Status
+from .._typing import FloatArray, RowMatrix
+from ..kernels.base import Kernel
+from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram
+from ..rows.source import RowSource, ShardedSource
+from ..rows.spec import HistoryCallback
+from ..solvers import Result, Settings, Status
 from ..solvers.whole import gram_over
 from .branching import train
-from .data import S3VMSettings
+from .data import S3VMData, S3VMSettings, S3VMSolution
 
 # Multiply-adds per kernel value from which training holds all values, if there is room.
 _WORTH_HOLDING = 48
@@ -20,7 +24,7 @@ _WORTH_HOLDING = 48
 
 @dataclass(frozen=True)
 class Trainer:
-    """How an S3VM trains on all rows at once.
+    """Trains an S3VM on all rows at once.
 
     ``engine(callback)`` gives the ``Settings`` of the engine, with the time that is left now;
     kernel values within ``cache_size`` bytes may be held. A ``source`` that is not in memory
@@ -28,21 +32,23 @@ class Trainer:
     the others.
     """
 
-    engine: Callable
+    engine: Callable[[HistoryCallback | None], Settings]
     cache_size: float = 200e6
     n_jobs: int = 1
     annealing: bool = True
     branching: bool = False
     max_nodes: int | str = "auto"
-    source: Any = None
-    _shared: dict = field(default_factory=dict, init=False, repr=False)
+    source: RowSource | None = None
+    _shared: dict[int, tuple[Kernel, GramOperator]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
-    def settings(self, callback=None):
+    def settings(self, callback: HistoryCallback | None = None) -> S3VMSettings:
         """``S3VMSettings`` with the time that is left."""
         engine = self.engine(callback)
-        if self.source is not None and not self.source.is_in_memory:
-            noting = self.source.noting(engine.callback)
-            engine = replace(engine, coarse=False, callback=noting)
+        if isinstance(self.source, ShardedSource):
+            callback_with_usage = self.source.with_usage(engine.callback)
+            engine = replace(engine, coarse=False, callback=callback_with_usage)
         return S3VMSettings(
             engine=engine,
             annealing=self.annealing,
@@ -51,30 +57,39 @@ class Trainer:
             callback=callback,
         )
 
-    def gram(self, kernel, X):
+    def gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """K over rows, all at once where that is cheaper: training solves many problems."""
         gram = gram_over(kernel, X, self.n_jobs)
-        inner = gram if gram.copies is None else gram.inner
+        inner = gram.inner if isinstance(gram, RepeatedGram) else gram
         if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > self.cache_size:
             return gram
         held = PrecomputedGram(inner.block(np.arange(inner.n)), inner.n_jobs)
         held.n_values, held.is_inner_product = inner.n_values, inner.is_inner_product
-        return held if inner is gram else RepeatedGram(held, gram.copies)
+        if inner is gram:
+            return held
+        assert gram.copies is not None
+        return RepeatedGram(held, gram.copies)
 
-    def shared_gram(self, kernel, X):
+    def shared_gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """``gram``, the same again for the same kernel: functions of classes have equal rows."""
         known = self._shared.get(id(kernel))
         if known is None:
             known = self._shared[id(kernel)] = kernel, self.gram(kernel, X)
         return known[1]
 
-    def train(self, several, callback=None, signs_before=None):
+    def train(
+        self,
+        several: Sequence[S3VMData],
+        callback: HistoryCallback | None = None,
+        signs_before: FloatArray | None = None,
+    ) -> list[S3VMSolution]:
         """The ``S3VMSolution`` of every ``S3VMData``."""
         if len(several) == 1:
             return [train(several[0], self.settings(callback), signs_before)]
-        found, started = [], time.perf_counter()
+        found: list[S3VMSolution] = []
+        started = time.perf_counter()
         for number, data in enumerate(several):
-            settings = self.settings(callback and partial(_called, callback, number))
+            settings = self.settings(callback and partial(_call_numbered, callback, number))
             left = settings.engine.max_time - (time.perf_counter() - started)
             if any(was_stopped(one.result) for one in found):
                 left = 0.0  # the others only begin
@@ -83,10 +98,10 @@ class Trainer:
         return found
 
 
-def _called(callback, number, entry):
+def _call_numbered(callback: HistoryCallback, number: int, entry: dict[str, Any]) -> object:
     return callback({**entry, "machine": number})
 
 
-def was_stopped(result):
-    """Whether a limit or the user ended training. A problem that rounding ends is complete."""
+def was_stopped(result: Result) -> bool:
+    """Return whether a limit or the user ended training; rounding doesn't count."""
     return not result.converged and result.status is not Status.STALLED

@@ -1,47 +1,55 @@
 """How an S3VM follows its rows: paths where they lead on, batch training where they don't."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._typing import FloatArray
+from .._util.deadline import Deadline
 from .._util.warn import warn
 from ..base.status import report_status, warn_of_rounding
-from ..kernels.operators import make_gram
+from ..kernels.operators import GramOperator, make_gram
 from ..problem.dual import curvature_missing
 from ..rows.row_store import BREAKDOWNS
 from ..solvers import Status
-from .beginning import by_C_star, row_by_row
-from .branching import search_near_last, unproven
+from .beginning import build_by_C_star, build_row_by_row
+from .branching import Search, describe_unproven, search_near_last
+from .class_path import BuildPath, ClassPath
+from .data import S3VMSolution
+from .sign_relaxation import SignSolution
 from .stream import S3VMStream
-from .trainer import was_stopped
+from .trainer import Trainer, was_stopped
 
 # Strategies of ``consolidate`` that build a path, instead of training at once.
-_BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
+_BUILDS: dict[str, BuildPath] = {"C_star": build_by_C_star, "row-by-row": build_row_by_row}
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """What batch training has left besides functions: objectives, a bound, and what it took.
+    """Outcome of batch training besides functions: objectives, a bound and the cost.
 
     ``objectives`` come from the last batch training of each function. Nothing is below
     ``bound`` while rows and labels stay: a number, or one for each of several functions (NaN
     where unknown), or None. ``n_nodes`` is None before there was a search over all signs.
     """
 
-    objectives: tuple
-    bound: float | np.ndarray | None = None
+    objectives: tuple[list[float], ...]
+    bound: float | FloatArray | None = None
     n_nodes: int | None = None
 
     @classmethod
-    def of(cls, found):
-        """Of the ``S3VMSolution`` of every function."""
+    def of(cls, found: Sequence[S3VMSolution]) -> Self:
+        """Return the record of the ``S3VMSolution`` of every function."""
         record = cls(tuple(one.objectives for one in found))
-        bounds, n_nodes = [one.lower_bound for one in found], sum(one.n_nodes for one in found)
+        bounds: list[float | FloatArray | None] = [one.lower_bound for one in found]
+        n_nodes = sum(one.n_nodes for one in found)
         if len(found) > 1:
             known = np.array(bounds, dtype=float)
             bounds = [None if np.isnan(known).all() else known]
@@ -49,41 +57,45 @@ class TrainingRecord:
             return record
         return replace(record, bound=bounds[0], n_nodes=n_nodes)
 
-    def with_training(self, place, found):
+    def with_training(self, place: int, found: S3VMSolution) -> TrainingRecord:
         """With another batch training of one function."""
         record = self.with_objectives(place, found.objectives)
         if len(self.objectives) == 1:
             if found.lower_bound is None:
                 return replace(record, bound=None)
             return replace(record, bound=found.lower_bound, n_nodes=found.n_nodes)
-        known = np.full(len(self.objectives), np.nan) if self.bound is None else self.bound.copy()
+        known = (
+            np.full(len(self.objectives), np.nan)
+            if self.bound is None
+            else np.array(self.bound, dtype=float)
+        )
         known[place] = np.nan if found.lower_bound is None else found.lower_bound
         if np.isnan(known).all():
             return replace(record, bound=None)
         return replace(record, bound=known, n_nodes=found.n_nodes + (self.n_nodes or 0))
 
-    def with_objectives(self, place, objectives):
+    def with_objectives(self, place: int, objectives: list[float]) -> Self:
         """With other objectives of one function."""
         before, after = self.objectives[:place], self.objectives[place + 1 :]
         return replace(self, objectives=(*before, objectives, *after))
 
-    def with_search(self, n_nodes):
+    def with_search(self, n_nodes: int) -> Self:
         """With so many more problems."""
         return replace(self, n_nodes=(self.n_nodes or 0) + n_nodes)
 
-    def bounded_by(self, bound):
+    def bounded_by(self, bound: float | FloatArray | None) -> Self:
         """With the better one of two bounds of one problem; None for none."""
         known = [one for one in (bound, self.bound) if one is not None]
         best = None if not known else np.fmax.reduce(np.array(known, dtype=float))
         return replace(self, bound=best)
 
-    def without_bound(self):
-        """Where rows, labels or costs have changed."""
+    def without_bound(self) -> Self:
+        """Return the record after rows, labels or costs have changed."""
         return self if self.bound is None else replace(self, bound=None)
 
-    def with_functions(self, n, places):
-        """Of ``n`` functions, those so far at ``places``."""
-        objectives = [[] for _ in range(n)]
+    def with_functions(self, n: int, places: Iterable[int]) -> Self:
+        """Return the record of ``n`` functions, with those so far at ``places``."""
+        objectives: list[list[float]] = [[] for _ in range(n)]
         for place, own in zip(places, self.objectives, strict=True):
             objectives[place] = own
         return replace(self, objectives=tuple(objectives))
@@ -99,26 +111,26 @@ class Updater:
 
     name: str  # of the estimator
     stream: S3VMStream
-    make_trainer: Callable
+    make_trainer: Callable[[], Trainer]
     record: TrainingRecord
     tol: float
-    deadline: Any
+    deadline: Deadline
     begins_by_training: bool = True
 
     @cached_property
-    def trainer(self):
+    def trainer(self) -> Trainer:
         """The ``Trainer``, which most updates have no need of."""
         return self.make_trainer()
 
-    def catch_up(self, name, max_steps=None):
-        """Let all paths follow their rows in an operation; whether they are at their end."""
+    def catch_up(self, name: str, max_steps: int | None = None) -> bool:
+        """Let all paths follow their rows; return whether they have reached their ends."""
         stream, done = self.stream, True
         last = stream.n_steps + (max_steps or 0)
         for place, path in enumerate(stream.paths):
             left = None if max_steps is None else max(0, last - stream.n_steps)
             done &= self._follow(path, place, name, left)
         if done:
-            stream.settle()
+            stream.compact()
         # Training has said so itself.
         paths = [path for path in stream.paths if done and path.has_path]
         rough = max((path.lost_to_rounding(self.tol) for path in paths), default=0.0)
@@ -126,7 +138,7 @@ class Updater:
             warn_of_rounding(name, rough)
         return done
 
-    def _follow(self, path, place, name, max_steps):
+    def _follow(self, path: ClassPath, place: int, name: str, max_steps: int | None) -> bool:
         try:
             begun = path.has_path or path.has_start
             if not begun and self.begins_by_training and path.ready:
@@ -138,7 +150,7 @@ class Updater:
             self._train_again(path, place, name, error)
             return True
 
-    def _train_again(self, path, place, name, error):
+    def _train_again(self, path: ClassPath, place: int, name: str, error: Exception) -> None:
         """After a breakdown: a minimum from the last signs, or else from scratch.
 
         Should no path begin there either, the batch solution stands until the next operation.
@@ -158,7 +170,7 @@ class Updater:
                 path.begin()
                 break
 
-    def train(self, path, signs_before=None):
+    def train(self, path: ClassPath, signs_before: FloatArray | None = None) -> S3VMSolution:
         """The ``S3VMSolution`` of batch training, at which the path will begin."""
         data = path.training_data(partial(self.trainer.shared_gram, path.kernel))
         (found,) = self.trainer.train([data], signs_before=signs_before)
@@ -166,17 +178,17 @@ class Updater:
         warn_of_training(self.name, [found], data.gram, self.tol, self.deadline)
         return found
 
-    def train_afresh(self, fresh, strategy):
+    def retrain(self, new_path: ClassPath, strategy: str) -> S3VMSolution | None:
         """Begin a path that is ``fresh``; the ``S3VMSolution`` of its training, if any."""
         if strategy not in ("batch", "one-sided"):
-            fresh.begin(_BUILDS[strategy])
+            new_path.begin(_BUILDS[strategy])
             return None
-        signs = None if strategy == "batch" else one_sided(*fresh.training_labels)
-        found = self.train(fresh, signs)
-        fresh.begin()
+        signs = None if strategy == "batch" else choose_one_side(*new_path.training_labels)
+        found = self.train(new_path, signs)
+        new_path.begin()
         return found
 
-    def search_near_newest(self, path, n_neighbors):
+    def search_near_newest(self, path: ClassPath, n_neighbors: int) -> Search:
         """The ``SignSearch`` around the newest row; the path continues from better signs."""
         places = path.rows.places
         gram = make_gram(
@@ -185,32 +197,37 @@ class Updater:
             dtype=np.float64,
             n_jobs=self.stream.n_jobs,
         )
+        label, weight = path.training_labels
         search = search_near_last(
             gram,
-            path.machine,
-            *path.training_labels,
+            path.class_objective,
+            label,
+            weight,
             path.current_solution().at(places),
             n_neighbors,
             self.trainer.settings(),
         )
         self.record = self.record.with_search(search.n_nodes)
         if search.solution is not None:
-            path.restart_at(search.solution)
+            assert isinstance(search.solution, SignSolution)
+            path.restart_from(search.solution)
         return search
 
 
-def one_sided(label, weight):
+def choose_one_side(label: FloatArray, weight: FloatArray) -> FloatArray:
     """Signs of rows, those without a label on the side of most labels; 0 for labelled ones."""
     return np.where(label == 0, 1.0 if label @ weight > 0 else -1.0, 0.0)
 
 
-def warn_of_training(name, found, gram, tol, deadline):
+def warn_of_training(
+    name: str, found: Sequence[S3VMSolution], gram: GramOperator, tol: float, deadline: Deadline
+) -> None:
     """Warn when the tolerance was not reached, or the global minimum is not proven.
 
     ``found`` are the ``S3VMSolution`` of every function, over the rows of ``gram``.
     """
     worst = next((one for one in found if not one.result.converged), found[0])
-    message = unproven(worst)
+    message = describe_unproven(worst)
     if message is None:
         gaps = [curvature_missing(gram, one.result.a) for one in found]
         report_status(name, worst.result, tol, float(np.sum(gaps)), deadline)

@@ -1,26 +1,35 @@
 """Rows, labels and costs of an S3VM that change, and the attributes that follow from them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
 from ..base.locking import consistent, fitting, one_at_a_time
+from ..base.solution import Certificate, Solution
 from ..base.two_classes import TwoClassMachine
 from ..base.versioned_cache import Late
+from ..calibration.cross_fitting import Sample
 from ..data.labels.arrays import check_classes
 from ..data.labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
 from ..kernels.rows import shift_of
+from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
 from ..rows.validation import check_weight, fit_rows
 from . import reading
-from .branching import PROVEN, stopped_early
+from .branching import PROVEN, describe_early_stops
 from .consolidation import Consolidation, cheap_strategies, read_strategies
+from .problem import SemiSupervised
 from .stream import S3VMStream
 from .updater import TrainingRecord, Updater
 
@@ -28,24 +37,27 @@ _NO_CLASSES = (
     "To start before every class has a label, pass classes=[...] to the first partial_fit."
 )
 
+# An ``S3VMStream``. Bases declare their own kind of stream.
+AnyStream: TypeAlias = Any
 
-def _of_stream(name):
+
+def _stream_attribute(name: str) -> property:
     """An attribute that only a model with a stream has."""
 
     @consistent
-    def value(machine):
-        if machine._stream is None:
+    def value(model: UpdatableS3VM) -> object:
+        if model._stream is None:
             raise AttributeError(
-                f"this {type(machine).__name__} can't be updated; fit it on rows with weights > "
+                f"this {type(model).__name__} can't be updated; fit it on rows with weights > "
                 "0 and a kernel that isn't precomputed, or call partial_fit."
             )
-        return getattr(machine._stream, name)
+        return getattr(model._stream, name)
 
     return property(value)
 
 
 class UpdatableS3VM(TwoClassMachine):
-    """What an ``S3VM`` does besides ``fit``: it reads what is given, and its objects act.
+    """The part of ``S3VM`` besides ``fit``: it checks arguments and delegates to objects.
 
     A stream (``S3VMStream``) holds rows and paths, an ``Updater`` lets these follow and trains,
     a ``Consolidation`` looks for better minima, and a ``Certifier`` describes where all stands.
@@ -56,18 +68,30 @@ class UpdatableS3VM(TwoClassMachine):
     C_star: float
     path_order: str
     n_features_in_: int
+    classes_: AnyArray
+    class_ratio_: FloatArray | None
+    class_ratio_interval_: FloatArray | None
+    _means: list[float] | None
+    # Streams of S3VM have other operations than a ``RowStream``.
+    _stream: AnyStream
     # Objectives and bounds of batch trainings.
     _record = TrainingRecord(())
     # What the class ratio has added to f, if anything.
-    _offset: Any = None
+    _offset: float | FloatArray | None = None
     # Where there is no stream: what a curve is fitted to, and which rows these are.
-    _sample: Any = None
-    _kept: Any = None
+    _sample: Sample | None = None
+    _kept: IntArray | None = None
 
     # -- updates --------------------------------------------------------------------------------
 
     @fitting
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        classes: VectorLike | None = None,
+        sample_weight: VectorLike | None = None,
+    ) -> Self:
         """Add rows, labelled or not, and follow the minimum to where it moves.
 
         The first call on a new model starts a stream: it fixes ``gamma_`` and, under the
@@ -104,7 +128,9 @@ class UpdatableS3VM(TwoClassMachine):
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
     @one_at_a_time
-    def relabel(self, indices, y, classes=None) -> Self:
+    def relabel(
+        self, indices: VectorLike, y: VectorLike | None, classes: VectorLike | None = None
+    ) -> Self:
         """Give training rows a label, change it, or take it back.
 
         Parameters
@@ -125,13 +151,13 @@ class UpdatableS3VM(TwoClassMachine):
         if len(named) > len(self.classes_):
             stream = self._with_classes(stream, named)
 
-        def change():
+        def change() -> None:
             stream.relabel(indices, label)
 
         return self._follow("relabel", stream, self.max_steps, change)
 
     @one_at_a_time
-    def reprice(self, C=None, C_star=None) -> Self:
+    def reprice(self, C: float | None = None, C_star: float | None = None) -> Self:
         """Move costs steadily to other values, and follow the minimum: a regularisation path.
 
         Parameters
@@ -146,7 +172,7 @@ class UpdatableS3VM(TwoClassMachine):
         C_star = self.C_star if C_star is None else C_star
         reading.read_costs(C, C_star)
 
-        def change():
+        def change() -> None:
             stream.reprice(C, reading.cost_of_unlabelled(C_star, len(self.classes_)))
             self.C, self.C_star = C, C_star
             self._fixed = {**self._fixed, "C": C, "C_star": C_star}
@@ -154,7 +180,7 @@ class UpdatableS3VM(TwoClassMachine):
         return self._follow("reprice", stream, self.max_steps, change)
 
     @one_at_a_time
-    def widen(self, n_features) -> Self:
+    def widen(self, n_features: int) -> Self:
         """Give the rows more features, which are 0 for all rows so far.
 
         f stays the same, for kernels of inner products and of distances alike. The path is
@@ -184,7 +210,7 @@ class UpdatableS3VM(TwoClassMachine):
         return self._follow("widen", stream, self.max_steps)
 
     @one_at_a_time
-    def consolidate(self, strategies=None) -> bool:
+    def consolidate(self, strategies: Sequence[str] | None = None) -> bool:
         """Look for a better minimum of (1) in several ways, and keep the best.
 
         Where the kernel has a graph ("manifold") and rows have come or gone since it was formed,
@@ -196,7 +222,7 @@ class UpdatableS3VM(TwoClassMachine):
         ----------
         strategies : sequence of str or None, default=None
             "anneal" lets C* go down to an eighth of its value and back, along the exact path from
-            from the current state: what costs least. The others train on all rows from scratch:
+            the current state: what costs least. The others train on all rows from scratch:
             "batch" as ``fit`` does. "one-sided" begins where all unlabelled rows are on the side
             of the more frequent label, at full C*. "C_star" lets C* grow from ``C_star / 512`` to
             its value along the exact path: some steps per row. "row-by-row" is the procedure of
@@ -220,8 +246,8 @@ class UpdatableS3VM(TwoClassMachine):
         with self._updating(stream) as updater:
             return Consolidation(updater).improve(values, strategies) or renewed
 
-    def _renew_graph(self, stream):
-        """Train under the kernel with the graph of the rows of now; whether that is another."""
+    def _renew_graph(self, stream: S3VMStream) -> bool:
+        """Train under the kernel with the graph of the present rows; return whether it changed."""
         kernel = self._kernel_over(stream.rows(stream.places))
         with self._updating(stream) as updater:
             strategy = "row-by-row" if self.solver == "path" else "batch"
@@ -233,7 +259,7 @@ class UpdatableS3VM(TwoClassMachine):
     # -- how they are made ----------------------------------------------------------------------
 
     @contextmanager
-    def _updating(self, stream):
+    def _updating(self, stream: S3VMStream) -> Iterator[Updater]:
         """An ``Updater`` of the stream; what it has trained is recorded."""
         updater = Updater(
             type(self).__name__,
@@ -249,15 +275,21 @@ class UpdatableS3VM(TwoClassMachine):
         finally:
             self._record = updater.record
 
-    def _catch_up(self, stream, name, max_steps):
+    def _catch_up(self, stream: AnyStream, name: str, max_steps: int | None) -> bool:
         with self._updating(stream) as updater:
             return updater.catch_up(name, max_steps)
 
-    def _follow(self, name, stream, max_steps=None, change=None):
+    def _follow(
+        self,
+        name: str,
+        stream: AnyStream,
+        max_steps: int | None = None,
+        change: Callable[[], object] | None = None,
+    ) -> Self:
         if change is None:
             return super()._follow(name, stream, max_steps)
 
-        def changed():
+        def changed() -> None:
             change()
             self._record = self._record.without_bound()
 
@@ -266,28 +298,40 @@ class UpdatableS3VM(TwoClassMachine):
             self.consolidate(cheap_strategies(self.solver))
         return self
 
-    def _ready_stream(self):
+    def _ready_stream(self) -> AnyStream:
         """The stream, its paths begun if that is possible."""
         self._check_is_fitted()
         reading.refuse_left_out(self._kept)
-        stream = super()._ready_stream()
+        stream: AnyStream = super()._ready_stream()
         stream.path_order = self.path_order
         stream.begin_paths()
         return stream
 
-    def _read_new(self, X, y, sample_weight, classes):
+    def _read_new(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        classes: AnyArray,
+    ) -> dict[str, Any]:
         rows = self._rows_to_score(X)
         weight, kept = check_weight(sample_weight, rows)
         label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
         reading.refuse_left_out(kept)
         return {"X": rows, "label": label, "weight": weight}
 
-    def _begin(self, X, y, classes, sample_weight):
+    def _begin(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        classes: VectorLike | None,
+        sample_weight: VectorLike | None,
+    ) -> Self:
         """The first rows of a stream."""
         reading.refuse_matrix(self.kernel)
         label = None
         if classes is not None:
-            classes = read_classes(classes, self.unlabeled)
+            named = read_classes(classes, self.unlabeled)
         elif y is None:
             raise ValueError(_NO_CLASSES)
         else:
@@ -295,21 +339,27 @@ class UpdatableS3VM(TwoClassMachine):
                 read_semi_labels(y, self.unlabeled)
             except ValueError as error:
                 raise ValueError(f"{error} {_NO_CLASSES}") from None
-            label, classes = reading.read_labels(y, self.unlabeled)
+            label, named = reading.read_labels(y, self.unlabeled)
         rows = fit_rows(self, X, sample_weight)
         self._set_kernel(rows)
         reading.refuse_left_out(rows.kept)
         if label is None:
-            label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
+            label = read_known_labels(y, rows.X.shape[0], named, self.unlabeled)
         check_consistent_length(rows.X, label)
-        self.classes_ = classes
+        self.classes_ = named
         self._prepare(rows, label)
         shift = shift_of(self._make_kernel(), rows.X)
         stream = self._make_stream(self._problems(), rows, label, shift)
         stream.check()
         return self._open_stream("partial_fit", stream)
 
-    def _make_stream(self, problems, rows, label, shift):
+    def _make_stream(
+        self,
+        problems: list[SemiSupervised],
+        rows: MemorySource,
+        label: AnyArray,
+        shift: FloatArray | None,
+    ) -> S3VMStream:
         stream = S3VMStream(
             self._make_kernel(),
             problems,
@@ -326,7 +376,7 @@ class UpdatableS3VM(TwoClassMachine):
         stream.deadline = self._deadline
         return stream
 
-    def _open_stream(self, name, stream):
+    def _open_stream(self, name: str, stream: AnyStream) -> Self:
         """Hold the rows of a model that has no solution yet, and follow them."""
         self._hold(stream)
         self._late, self._sample, self._kept = Late(), None, None
@@ -335,7 +385,7 @@ class UpdatableS3VM(TwoClassMachine):
         with self._fitted_or_not():
             return self._follow(name, stream, None if name == "fit" else self.max_steps)
 
-    def _with_classes(self, stream, named):
+    def _with_classes(self, stream: S3VMStream, named: AnyArray) -> S3VMStream:
         """The stream, of more classes than so far from now on."""
         reading.check_new_classes(self.class_ratio, self.balance)
         self._follow("resume", stream)
@@ -351,7 +401,9 @@ class UpdatableS3VM(TwoClassMachine):
         self._record = self._record.with_functions(len(named), places)
         return self._stream
 
-    def _add_by_branching(self, stream, X, label, weight):
+    def _add_by_branching(
+        self, stream: S3VMStream, X: RowMatrix, label: FloatArray, weight: FloatArray | None
+    ) -> Self:
         """Add rows one at a time; after each, search the signs around it."""
         if self.max_steps is not None:
             raise ValueError(
@@ -364,25 +416,25 @@ class UpdatableS3VM(TwoClassMachine):
         for i in range(len(label)):
             one, were_ready = slice(i, i + 1), [path.ready for path in stream.paths]
             new = X[one], label[one], None if weight is None else weight[one]
-            self._follow("partial_fit", stream, None, lambda new=new: stream.add(*new))
+            self._follow("partial_fit", stream, None, partial(stream.add, *new))
             with self._updating(stream) as updater:
                 searches += [
                     updater.search_near_newest(path, self.n_neighbors)
                     for path, was_ready in zip(stream.paths, were_ready, strict=True)
                     if was_ready and path.has_path
                 ]
-        message = stopped_early(searches, len(label))
+        message = describe_early_stops(searches, len(label))
         if message is not None:
             warn(message, ConvergenceWarning)
         return self
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    def _describe(self):
+    def _describe(self) -> Solution:
         return self._certifier().current_solution(self._stream)
 
     @property
-    def _certified(self):
+    def _certified(self) -> Certificate:
         return self._computed(
             "certificate", lambda: self._certifier().certificate_at(self._stream, self.function_)
         )
@@ -391,19 +443,19 @@ class UpdatableS3VM(TwoClassMachine):
     kkt_violation_ = property(lambda self: self._certified.violation)
 
     @property
-    def duality_gap_(self):
+    def duality_gap_(self) -> NoReturn:
         raise AttributeError(
             f"{type(self).__name__} has no duality gap, because the problem is not convex."
         )
 
     @property
     @consistent
-    def transduction_(self):
+    def transduction_(self) -> AnyArray:
         return self.classes_[self._certified.positive.astype(np.intp)]
 
     @property
     @consistent
-    def training_decisions_(self):
+    def training_decisions_(self) -> FloatArray:
         self._check_is_fitted()
         if self._stream is None:
             raise AttributeError(
@@ -412,31 +464,33 @@ class UpdatableS3VM(TwoClassMachine):
         f = self._certifier().decisions_at(self._stream)
         ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
         if ahead.any():
-            f[ahead] = self.decision_function(self.training_rows_.X[ahead])
+            rows = self.training_rows_
+            assert rows is not None
+            f[ahead] = self.decision_function(rows.X[ahead])
         return f
 
     # -- attributes of a stream -----------------------------------------------------------------
 
-    consolidation_due_ = _of_stream("due")
-    n_steps_ = _of_stream("n_steps")
-    n_flips_ = _of_stream("n_flips")
+    consolidation_due_ = _stream_attribute("due")
+    n_steps_ = _stream_attribute("n_steps")
+    n_flips_ = _stream_attribute("n_flips")
 
     @property
-    def objectives_(self):
+    def objectives_(self) -> list[float] | list[list[float]]:
         objectives = self._record.objectives
         if not objectives:
             raise AttributeError(f"this {type(self).__name__} is not fitted; call fit first.")
         return objectives[0] if len(objectives) == 1 else list(objectives)
 
     @property
-    def n_nodes_(self):
+    def n_nodes_(self) -> int:
         if self._record.n_nodes is None:
             raise AttributeError("n_nodes_ is known after solver='branch-and-bound'.")
         return self._record.n_nodes
 
     @property
     @consistent
-    def optimality_gap_(self):
+    def optimality_gap_(self) -> float | FloatArray:
         bound = self._record.bound
         if bound is None or np.isnan(bound).any():
             raise AttributeError(
@@ -447,19 +501,19 @@ class UpdatableS3VM(TwoClassMachine):
         return gap * (gap > PROVEN * abs(self.objective_))
 
     @property
-    def shape_fit_(self):
+    def shape_fit_(self) -> tuple[int, int]:
         return self._shape if self._stream is None else (len(self._stream), self.n_features_in_)
 
     @shape_fit_.setter
-    def shape_fit_(self, shape):
+    def shape_fit_(self, shape: tuple[int, int]) -> None:
         self._shape = shape
 
     # -- saving --------------------------------------------------------------------------------
 
-    def _remembered(self):
+    def _remembered(self) -> list[str]:
         _ = self._certified
         return ["certificate", self._curve_name]
 
-    def _state(self):
+    def _state(self) -> dict[str, Any]:
         """Without rows that only the curve is for."""
         return {**super()._state(), "_sample": None}

@@ -1,16 +1,35 @@
 """Where arrays are: the library that made them, and the device that holds them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn import get_config
 
+from ..._typing import FloatArray
 from ..._util.extras import require
+from ...problem import Penalty, Totals
+from ...problem.piecewise import PiecewiseLinear
 from ...solvers.engine.messages import Ranked, SpreadOf
 
-# Rows that are ranked on the host, all of them; one in so many of more tells where the lowest lie.
-_FEW, _ONE_IN = 8192, 64
+if TYPE_CHECKING:
+    from .penalty import ArrayPenalty
+
+# An array of any library of the array API, which have no type in common.
+DeviceArray: TypeAlias = Any
+Gram = TypeVar("Gram")
+
+# Rows that are ranked on the host, all of them.
+_MAX_ROWS_ON_HOST = 8192
+# One row in so many shows where the lowest of more rows lie.
+_RANKING_STRIDE = 64
 # What rows are most often, for which nobody asks further.
-_USUAL = (np.ndarray, list, tuple, str)
+_HOST_TYPES = (np.ndarray, list, tuple, str)
 
 
 class ArrayBackend:
@@ -20,22 +39,23 @@ class ArrayBackend:
     either way.
     """
 
-    def __init__(self, xp, device):
+    def __init__(self, xp: ModuleType, device: object) -> None:
         self.xp, self.device, self.moved = xp, device, 0
         self.float64, self.float32 = xp.float64, xp.float32
         self.is_processor = "cpu" in str(device).lower()
-        self._found = None, None
+        # Totals, and the rates of change that were found with them.
+        self._found: tuple[Totals, tuple[DeviceArray, DeviceArray]] | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.xp.__name__.split('.')[-1]} on {self.device}"
 
-    def array(self, values, dtype=None):
+    def array(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
         """NumPy numbers as an array of this library; plain numbers become arrays without axes."""
         values = np.asarray(values, dtype)
         self.moved += values.nbytes
         return self.xp.asarray(values.copy(), device=self.device)
 
-    def numpy(self, array):
+    def numpy(self, array: DeviceArray) -> Any:
         """An array from here, in NumPy."""
         name = self.xp.__name__.split(".")[-1]
         if name == "array_api_strict":
@@ -49,50 +69,50 @@ class ArrayBackend:
         self.moved += values.nbytes
         return values
 
-    def numbers(self, arrays):
+    def numbers(self, arrays: Iterable[DeviceArray]) -> list[float]:
         """Arrays without axes as numbers, by one trip."""
         kind = self.float64
         return self.numpy(self.xp.stack([self.xp.astype(a, kind) for a in arrays])).tolist()
 
-    def zeros(self, n):
-        """So many zeros in float64."""
+    def zeros(self, n: int) -> DeviceArray:
+        """Return ``n`` zeros in float64."""
         return self.xp.zeros(n, dtype=self.float64, device=self.device)
 
-    def exactly(self, array):
+    def exactly(self, array: DeviceArray) -> DeviceArray:
         """An array in float64."""
         return self.xp.astype(array, self.float64, copy=False)
 
-    def places(self, mask):
-        """Where a mask holds, as an array here."""
+    def places(self, mask: DeviceArray) -> DeviceArray:
+        """Return the places where a mask is true, as an array here."""
         return self.xp.nonzero(mask)[0]
 
-    def rows(self, places):
+    def rows(self, places: npt.ArrayLike) -> DeviceArray:
         """Places of NumPy as an index here."""
         return self.array(places, np.int64)
 
-    def penalty(self, penalty):
+    def penalty(self, penalty: PiecewiseLinear) -> Penalty:
         """An ``ArrayPenalty`` in NumPy."""
-        return penalty.numpy()
+        return cast("ArrayPenalty", penalty).numpy()
 
-    def copy(self, array):
+    def copy(self, array: DeviceArray) -> DeviceArray:
         """An array of its own."""
         return self.xp.asarray(array, copy=True)
 
-    def largest(self, array):
+    def largest(self, array: DeviceArray) -> float:
         """The largest absolute value."""
         return float(self.xp.max(self.xp.abs(array)))
 
-    def take(self, array, places):
+    def take(self, array: DeviceArray, places: DeviceArray) -> DeviceArray:
         """Some entries of an array, or the one that is for all."""
         return array if array.ndim == 0 else self.xp.take(array, places)
 
-    def taken(self, arrays, places):
+    def taken(self, arrays: Sequence[DeviceArray], places: DeviceArray) -> list[FloatArray]:
         """Some entries of each of several arrays, in NumPy, by one trip."""
         n = places.shape[0]
         parts = [self.xp.broadcast_to(self.take(array, places), (n,)) for array in arrays]
         return list(map(np.array, self.numpy(self.xp.stack(parts))))
 
-    def put(self, array, places, values):
+    def put(self, array: DeviceArray, places: DeviceArray, values: DeviceArray) -> DeviceArray:
         """``array`` with other values at some places, in place where the library can."""
         try:
             array[places] = values
@@ -108,44 +128,44 @@ class ArrayBackend:
             return xp.where(xp.take(places, after) == everywhere, xp.take(values, after), array)
         return array
 
-    def order(self, values):
+    def order(self, values: DeviceArray) -> DeviceArray:
         """Places in ascending order of values; equal values keep their order."""
         return self.xp.argsort(values, stable=True)
 
-    def running(self, values):
+    def running(self, values: DeviceArray) -> DeviceArray:
         """0 and the sums of the first values, up to all."""
         return self.xp.concat([self.zeros(1), self.xp.cumulative_sum(values)])
 
-    def ends(self, values, limit):
-        """How many of ascending values are below a limit, and how many are not beyond it."""
-        limit = self.array([limit], float)
-        return [
-            int(self.xp.searchsorted(values, limit, side=side)[0]) for side in ("left", "right")
-        ]
+    def ends(self, values: DeviceArray, limit: float) -> tuple[int, int]:
+        """Count the ascending values below a limit, and those that are at most the limit."""
+        at = self.array([limit], float)
+        below = self.xp.searchsorted(values, at, side="left")[0]
+        return int(below), int(self.xp.searchsorted(values, at, side="right")[0])
 
     # -- what leaves a partition -----------------------------------------------------------------
 
-    def survey(self, penalty, a, g, size):
+    def survey(
+        self, penalty: PiecewiseLinear, a: DeviceArray, g: DeviceArray, size: DeviceArray
+    ) -> Totals:
         """``Totals`` of variables; remembers their rates of change."""
-        self._found = penalty.survey(a, g, size)
+        self._found = cast("ArrayPenalty", penalty).survey(a, g, size)
         return self._found[0]
 
-    def rates(self, totals):
+    def rates(self, totals: Totals) -> tuple[DeviceArray, DeviceArray] | None:
         """Rates of change up and down, which were found with these ``totals``; None if lost."""
-        known, rates = self._found
-        return rates if known is totals else None
+        return self._found[1] if self._found is not None and self._found[0] is totals else None
 
-    def release(self):
+    def release(self) -> None:
         """Forget rates of change, which take room on the device."""
-        self._found = None, None
+        self._found = None
 
-    def ranked(self, keys, count):
+    def ranked(self, keys: DeviceArray, count: int) -> Ranked:
         """The lowest of many keys, as ``Ranked`` places; few keys leave the device."""
         xp = self.xp
-        if keys.shape[0] <= max(_FEW, 4 * count):
+        if keys.shape[0] <= max(_MAX_ROWS_ON_HOST, 4 * count):
             return Ranked.of(self.numpy(keys), count)
-        some = xp.sort(keys[::_ONE_IN])
-        place, limit = 2 * (count // _ONE_IN) + 16, self.array(np.inf)
+        some = xp.sort(keys[::_RANKING_STRIDE])
+        place, limit = 2 * (count // _RANKING_STRIDE) + 16, self.array(np.inf)
         while place < some.shape[0]:
             if int(xp.sum(self.exactly(keys <= some[place]))) >= count:
                 limit = some[place]
@@ -162,8 +182,8 @@ class ArrayBackend:
         best = Ranked.of(self.numpy(xp.take(keys, chosen)), count)
         return Ranked(self.numpy(chosen)[best.ids], best.keys)
 
-    def spread(self, values, weight, edges):
-        """See ``SpreadOf.of``."""
+    def spread(self, values: DeviceArray, weight: DeviceArray, edges: FloatArray) -> SpreadOf:
+        """Return the histogram of values, see ``SpreadOf.of``."""
         if not values.shape[0]:
             return SpreadOf.of(np.empty(0), np.empty(0), edges)
         xp, order = self.xp, self.xp.argsort(values)
@@ -175,18 +195,18 @@ class ArrayBackend:
         least, most = self.numbers([values[0], values[-1]])
         return SpreadOf(np.diff(weights), np.diff(ends), least, most)
 
-    def caching(self, gram, max_bytes):
+    def caching(self, gram: Gram, max_bytes: float) -> Gram:
         """``gram`` itself: kernel values are computed faster than they are read."""
         return gram
 
 
-def backend_of(X):
+def backend_of(X: object) -> ArrayBackend | None:
     """The ``ArrayBackend`` of an array that is to compute where it is; None for any other.
 
     That is so with scikit-learn's ``array_api_dispatch``, for arrays of other libraries than
     NumPy.
     """
-    if isinstance(X, _USUAL) or sp.issparse(X) or not get_config()["array_api_dispatch"]:
+    if isinstance(X, _HOST_TYPES) or sp.issparse(X) or not get_config()["array_api_dispatch"]:
         return None
     if not hasattr(X, "__dlpack__") or hasattr(X, "columns") or hasattr(X, "dask"):
         return None
@@ -214,7 +234,7 @@ def backend_of(X):
     return backend
 
 
-def plain_rows(backend, X):
+def plain_rows(backend: ArrayBackend, X: DeviceArray) -> DeviceArray:
     """Rows in float32 or float64, apart from what a library notes about gradients."""
     xp = backend.xp
     if X.ndim != 2:

@@ -1,16 +1,23 @@
 """Kernel matrices of rows on a device."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 
+from ..._typing import FloatArray, RealArray, RowMatrix
+from ...kernels.operators.base import Columns
 from ...kernels.operators.far_rows import FarColumns, far_places
 from ...kernels.operators.linear import weights
-from .values import add_products, columns_of, linear_products, own_values, prepared
+from ..spec import ProblemSpec
+from .backend import ArrayBackend, DeviceArray
+from .values import add_products, columns_of, diagonal_values, linear_products, prepared
 
-# Rows whose values show whether a device computes in the precision that it says, and how far these
-# may be off, in units of what rounding explains.
-_CHECKED, _MOST = 64, 16.0
+# Rows whose values show whether a device computes in the precision that it says.
+_N_ROWS_CHECKED = 64
+# How far these values may be off, in units of what rounding explains.
+_MAX_ERROR_RATIO = 16.0
 
 
 class ArrayGram:
@@ -19,7 +26,9 @@ class ArrayGram:
     Values are of the precision of the spec; sums are float64.
     """
 
-    def __init__(self, backend, X, spec, passes=0):
+    def __init__(
+        self, backend: ArrayBackend, X: DeviceArray, spec: ProblemSpec, passes: int = 0
+    ) -> None:
         self.backend, self.X, self.spec = backend, X, spec
         self.n, self.n_values, self.passes = X.shape[0], 0, passes
         # One row there, for what can be said of kernel values, and those between others.
@@ -27,22 +36,22 @@ class ArrayGram:
         self.dtype, self.value_error = self.some_row.dtype, self.some_row.value_error
         self.value_cost = self.some_row.value_cost
         row_map = spec.row_map
-        self._rows = None if row_map is None else prepared(backend, row_map, X)
+        self._rows: DeviceArray = None if row_map is None else prepared(backend, row_map, X)
         self._far = self._far_rows()
 
-    def diagonal(self):
-        return own_values(self.backend, self.spec.kernel, self.X, self.spec.shift)
+    def diagonal(self) -> DeviceArray:
+        return diagonal_values(self.backend, self.spec.kernel, self.X, self.spec.shift)
 
-    def gather(self, rows):
+    def gather(self, rows: DeviceArray) -> Columns:
         taken = self.backend.xp.take(self.X, rows, axis=0)
         gram = self.spec.gram(self.backend.numpy(taken))
         return replace(gram.gather(np.arange(gram.n)), ids=np.arange(gram.n))
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
         return self.some_row.block_of(columns)
 
-    def add_columns(self, columns, coef, out):
+    def add_columns(self, columns: Columns, coef: FloatArray, out: DeviceArray) -> None:
         """``out += columns @ coef``, of numbers of NumPy and an array here."""
         if not len(columns):
             return
@@ -55,6 +64,7 @@ class ArrayGram:
             return
         self.n_values += len(columns) * self.n
         rows, term = row_map.rounded(*columns.values[:2])
+        assert self._far is not None
         if not len(self._far):
             self._add(rows, term, coef, out)
             return
@@ -67,44 +77,48 @@ class ArrayGram:
             places = backend.rows(self._far.places)
             out += backend.put(sums, places, backend.array(exact, float))
 
-    def _add(self, rows, term, coef, out):
+    def _add(
+        self, rows: RowMatrix, term: RealArray, coef: FloatArray, out: DeviceArray
+    ) -> DeviceArray:
         """Add products of prepared columns with coefficients to ``out``, which is returned."""
         backend, row_map = self.backend, self.spec.row_map
         if not len(coef):
             return out
+        assert row_map is not None
         there = columns_of(backend, row_map, rows, term)
         return add_products(
             backend, row_map.kernel, self._rows, there, backend.array(coef, float), out
         )
 
-    def _far_rows(self):
+    def _far_rows(self) -> FarColumns | None:
         """The rows that are far from the centre, on the host."""
         row_map, places = self.spec.row_map, np.empty(0, np.intp)
         if row_map is None:
-            return ()
+            return None
         if row_map.has_far:
             term = self.backend.numpy(self._rows[:, -2])
             places = far_places(row_map.kernel, term, self.X.shape[1])
         X = self.backend.xp.take(self.X, self.backend.rows(places), axis=0)
         return FarColumns(row_map.kernel, places, self.backend.numpy(X))
 
-    def some(self, rows):
+    def some(self, rows: DeviceArray) -> ArrayGram:
         """The matrix of some of the rows."""
         return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
 
-    def refined(self):
-        """The same in float64; None where it is."""
+    def refined(self) -> ArrayGram | None:
+        """Return the matrix in float64; None if it already is."""
         if self.dtype == np.float64:
             return None
         return ArrayGram(self.backend, self.X, self.spec.refined(), self.passes)
 
-    def is_as_exact_as_it_says(self):
-        """Whether products round as their precision does: some devices compute with fewer bits."""
+    def has_stated_precision(self) -> bool:
+        """Return whether products round as their precision does: some devices use fewer bits."""
         if self.dtype == np.float64:
             return True
         backend, row_map = self.backend, self.spec.row_map
-        step = max(1, self.n // _CHECKED)
-        rows = backend.numpy(self.X[::step, :])[:_CHECKED]
+        assert row_map is not None
+        step = max(1, self.n // _N_ROWS_CHECKED)
+        rows = backend.numpy(self.X[::step, :])[:_N_ROWS_CHECKED]
         exact = row_map.kernel.values(rows, rows).sum(axis=1)
         there = columns_of(backend, row_map, *row_map.prepare(rows))
         found = add_products(
@@ -117,4 +131,4 @@ class ArrayGram:
         )
         size = float(np.abs(exact).max())
         wrong = float(np.abs(backend.numpy(found) - exact).max())
-        return wrong <= _MOST * self.value_error * size
+        return wrong <= _MAX_ERROR_RATIO * self.value_error * size

@@ -1,9 +1,16 @@
 """Penalties of rows on a device: what ``Penalty`` says of variables, over their arrays."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
 import numpy as np
+import numpy.typing as npt
 
 from ...problem import Extent, Penalty, Totals
 from ...problem.piecewise import PiecewiseLinear
+from .backend import ArrayBackend, DeviceArray
 
 
 class ArrayPenalty(PiecewiseLinear):
@@ -12,33 +19,39 @@ class ArrayPenalty(PiecewiseLinear):
     The names and their meanings are as in ``Penalty``.
     """
 
-    def __init__(self, backend, n, ends, slopes):
+    def __init__(
+        self,
+        backend: ArrayBackend,
+        n: int,
+        ends: Iterable[DeviceArray],
+        slopes: Iterable[DeviceArray],
+    ) -> None:
         self.backend, self.xp, self.n = backend, backend.xp, n
         self.ends, self.slopes = tuple(ends), tuple(slopes)
 
     @classmethod
-    def of(cls, backend, penalty, n):
+    def of(cls, backend: ArrayBackend, penalty: Penalty, n: int) -> Self:
         """From a ``Penalty`` in memory, of n variables, or of one that means all."""
         both = penalty.ends, penalty.slopes
         return cls(backend, n, *([one_or_all(backend, array) for array in some] for some in both))
 
-    def _number(self, value):
+    def _number(self, value: float) -> DeviceArray:
         return self.backend.array(value)
 
-    def _each(self, values):
+    def _each(self, values: DeviceArray) -> DeviceArray:
         return self.xp.broadcast_to(values, (self.n,))
 
-    def take(self, rows):
+    def take(self, rows: DeviceArray) -> ArrayPenalty:
         """The penalty of some of the variables."""
         both = ([self.backend.take(a, rows) for a in some] for some in (self.ends, self.slopes))
         return ArrayPenalty(self.backend, rows.shape[0], *both)
 
-    def numpy(self):
-        """The same in memory."""
+    def numpy(self) -> Penalty:
+        """Return the ``Penalty`` in memory."""
         arrays = [self.backend.numpy(array) for array in self.arrays()]
         return Penalty.of([np.array(np.broadcast_to(array, self.n)) for array in arrays])
 
-    def scaled(self, breakpoints, slopes):
+    def scaled(self, breakpoints: DeviceArray, slopes: DeviceArray) -> ArrayPenalty:
         """All breakpoints, and all slopes, times a number, or one each."""
         ends = [end * breakpoints for end in self.ends]
         return ArrayPenalty(self.backend, self.n, ends, [slope * slopes for slope in self.slopes])
@@ -46,7 +59,7 @@ class ArrayPenalty(PiecewiseLinear):
     # -- what is -------------------------------------------------------------------------------
 
     @property
-    def extent(self):
+    def extent(self) -> Extent:
         xp, parts = self.xp, []
         for end in (self.lower, self.upper):
             end = self._each(end)
@@ -56,30 +69,40 @@ class ArrayPenalty(PiecewiseLinear):
                 (xp.sum(kept), xp.sum(xp.abs(kept)), xp.sum(self.backend.exactly(~finite)))
             )
         sums, sizes, counts = zip(*parts, strict=True)
-        *numbers, infinite_lower, infinite_upper = self.backend.numbers([*sums, *sizes, *counts])
-        return Extent(*numbers, int(infinite_lower), int(infinite_upper))
+        lower, upper, lower_size, upper_size, infinite_lower, infinite_upper = (
+            self.backend.numbers([*sums, *sizes, *counts])
+        )
+        return Extent(
+            lower, upper, lower_size, upper_size, int(infinite_lower), int(infinite_upper)
+        )
 
     @property
-    def width(self):
+    def width(self) -> DeviceArray:
         return self._each(super().width)
 
     @property
-    def is_kept(self):
+    def is_kept(self) -> DeviceArray:
         return self._each(super().is_kept)
 
-    def neighbours(self, a):
+    def neighbours(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         below, above = super().neighbours(a)
         return self._each(below), self._each(above)
 
-    def survey(self, a, g, size):
+    def survey(
+        self, a: DeviceArray, g: DeviceArray, size: DeviceArray
+    ) -> tuple[Totals, tuple[DeviceArray, DeviceArray]]:
         """The ``Totals``, and rates of change to the right and to the left."""
-        xp, count = self.xp, lambda mask: xp.sum(self.backend.exactly(mask))
+        xp = self.xp
+
+        def count(mask: DeviceArray) -> DeviceArray:
+            return xp.sum(self.backend.exactly(mask))
+
         right, left = self.step_slopes(a)
         up, down = g + right, g + left
         between, reach = self.between(a), xp.abs(a)
         outside = (a < self.lower) | (a > self.upper)
         zero = xp.zeros_like(a)
-        *values, n_between, n_used, n_outside = self.backend.numbers(
+        values = self.backend.numbers(
             [
                 xp.sum(a),
                 xp.sum(reach),
@@ -95,9 +118,16 @@ class ArrayPenalty(PiecewiseLinear):
                 count(outside),
             ]
         )
-        return Totals(*values, int(n_between), int(n_used), int(n_outside)), (up, down)
+        return Totals.of(np.array(values)), (up, down)
 
-    def gap(self, a, g, ridge, multiplier, implied):
+    def gap(
+        self,
+        a: DeviceArray,
+        g: DeviceArray,
+        ridge: DeviceArray,
+        multiplier: float,
+        implied: tuple[float, float, float, float],
+    ) -> float:
         xp = self.xp
         low, low_free, high, high_free = map(self.backend.array, implied)
         linear = g - ridge * a - float(multiplier)
@@ -114,21 +144,28 @@ class ArrayPenalty(PiecewiseLinear):
 
     # -- other variables -------------------------------------------------------------------------
 
-    def settle(self, a, smooth, ridge, multiplier, held):
+    def settle(
+        self,
+        a: DeviceArray,
+        smooth: DeviceArray,
+        ridge: DeviceArray,
+        multiplier: float,
+        held: DeviceArray,
+    ) -> float:
         """Variables at their optimum for a multiplier, in place; ``sum a``."""
         xp = self.xp
         at = self.minimiser(smooth - float(multiplier), ridge)
         a[...] = xp.where(held | ~xp.isfinite(at), a, at)
         return float(xp.sum(a))
 
-    def clipped(self, a):
+    def clipped(self, a: DeviceArray) -> DeviceArray:
         xp = self.xp
         return xp.minimum(xp.maximum(a, self.lower), self.upper)
 
-    def nearest_zero(self):
+    def nearest_zero(self) -> DeviceArray:
         return self.backend.copy(self._each(super().nearest_zero()))
 
-    def filled(self, a, amount):
+    def filled(self, a: DeviceArray, amount: float) -> DeviceArray:
         xp = self.xp
         room = self._each(self.upper - a if amount > 0 else a - self.lower)
         before = xp.concat([self.backend.zeros(1), xp.cumulative_sum(room)[:-1]])
@@ -136,7 +173,7 @@ class ArrayPenalty(PiecewiseLinear):
         return self.clipped(a + (step if amount > 0 else -step))
 
 
-def one_or_all(backend, values):
+def one_or_all(backend: ArrayBackend, values: npt.ArrayLike) -> DeviceArray:
     """Numbers of NumPy as an array here: one without axes where they are all the same."""
     values = np.asarray(values, float)
     alike = values.ndim == 0 or bool(np.all(values == values.flat[0]))

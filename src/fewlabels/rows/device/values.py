@@ -1,28 +1,76 @@
 """Kernel values on a device, one product of matrices and a map of its entries, and their sums."""
 
-import numpy as np
-import scipy.sparse as sp
+from typing import Protocol, cast
 
+import numpy as np
+
+from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
 from ...kernels import MAPPED, Map, one_of
+from ...kernels.base import Kernel, MappedKernel
 from ...kernels.operators import RowMap
 from ...kernels.operators.far_rows import far_places
 from ...kernels.rows import far_from
-from .backend import plain_rows
+from .backend import ArrayBackend, DeviceArray, plain_rows
 
-# Kernel values at a time: as few as a processor's cache holds (half the time of four million), or
-# as many as keep another device busy. Numbers at a time, where rows are prepared.
-_IN_A_CACHE, _ON_A_DEVICE, _NUMBERS_AT_A_TIME = 200_000, 32_000_000, 16_000_000
+# Kernel values that a processor computes at a time: as few as its cache holds. This takes half the
+# time of four million.
+_VALUES_AT_A_TIME_ON_CPU = 200_000
+# Kernel values at a time that keep another device busy.
+_VALUES_AT_A_TIME_ON_DEVICE = 32_000_000
+# Numbers at a time where rows are prepared.
+_NUMBERS_AT_A_TIME = 16_000_000
 # Half the squared norm beyond which ``RowMap`` gives rows fewer digits, or cuts them off.
 _FAR = 1e14
 
 
-def parts_of(n, entries, most):
+class KernelFunction(Protocol):
+    """The function of a model, as ``fewlabels.base.function.Function`` describes it."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]: ...
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def vectors(self) -> RowMatrix: ...
+    @property
+    def coef(self) -> FloatArray: ...
+    @property
+    def bias(self) -> float: ...
+    @property
+    def self_weight(self) -> float: ...
+    @property
+    def shift(self) -> FloatArray | None: ...
+    @property
+    def center(self) -> FloatArray | None: ...
+    @property
+    def float64(self) -> bool | None: ...
+    @property
+    def boundary(self) -> float: ...
+    @property
+    def rounding(self) -> float: ...
+    @property
+    def tail(self) -> float: ...
+    @property
+    def weights(self) -> FloatArray | None: ...
+    def __call__(self, X: AnyArray) -> FloatArray: ...
+
+
+class ClassKernelFunctions(Protocol):
+    """The functions of several classes, ``fewlabels.base.class_functions.ClassFunctions``."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]: ...
+    @property
+    def bias(self) -> FloatArray: ...
+
+
+def parts_of(n: int, entries: int, most: int) -> list[slice]:
     """Slices of n rows of so many entries each."""
     step = max(1, most // max(1, entries))
     return [slice(first, min(n, first + step)) for first in range(0, n, step)]
 
 
-def prepared(backend, row_map, X):
+def prepared(backend: ArrayBackend, row_map: RowMap, X: DeviceArray) -> DeviceArray:
     """Rows as ``RowMap.prepare`` makes them, with their term and 1 as two further columns."""
     xp, kernel = backend.xp, row_map.kernel
     dtype = backend.float64 if row_map.dtype == np.float64 else backend.float32
@@ -45,7 +93,13 @@ def prepared(backend, row_map, X):
     return found[0] if len(found) == 1 else xp.concat(found, axis=0)
 
 
-def _prepare_far(backend, row_map, X, prepared, far):
+def _prepare_far(
+    backend: ArrayBackend,
+    row_map: RowMap,
+    X: DeviceArray,
+    prepared: tuple[DeviceArray, DeviceArray],
+    far: DeviceArray,
+) -> None:
     """Rows that are too far away to be prepared as the others are."""
     rows, term = prepared
     places = backend.numpy(far).tolist()
@@ -55,29 +109,40 @@ def _prepare_far(backend, row_map, X, prepared, far):
         term[place] = float(value)
 
 
-def columns_of(backend, row_map, rows, term):
+def columns_of(
+    backend: ArrayBackend, row_map: RowMap, rows: RowMatrix, term: RealArray
+) -> DeviceArray:
     """Prepared columns of NumPy, such that rows times these give what a kernel is a map of."""
-    rows = rows.toarray() if sp.issparse(rows) else rows
+    rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
     ones = np.ones_like(term)
     term = term + term.dtype.type(row_map.kernel.coef0)
     return backend.array(np.ascontiguousarray(np.column_stack([rows, ones, term]).T))
 
 
-def mapped(backend, kernel, z):
+def mapped(backend: ArrayBackend, kernel: MappedKernel, z: DeviceArray) -> DeviceArray:
     """Kernel values from inner products."""
     return kernel.mapped(backend.xp, z)
 
 
-def add_products(backend, kernel, rows, columns, coef, out):
+def add_products(
+    backend: ArrayBackend,
+    kernel: MappedKernel,
+    rows: DeviceArray,
+    columns: DeviceArray,
+    coef: DeviceArray,
+    out: DeviceArray,
+) -> DeviceArray:
     """``out += K(rows, columns) @ coef``, of float64 sums; both are prepared."""
-    most = _IN_A_CACHE if backend.is_processor else _ON_A_DEVICE
+    most = _VALUES_AT_A_TIME_ON_CPU if backend.is_processor else _VALUES_AT_A_TIME_ON_DEVICE
     for part in parts_of(rows.shape[0], columns.shape[1], most):
         values = mapped(backend, kernel, rows[part, :] @ columns)
         out[part] += backend.exactly(values) @ coef
     return out
 
 
-def linear_products(backend, X, shift, weights):
+def linear_products(
+    backend: ArrayBackend, X: DeviceArray, shift: FloatArray | None, weights: FloatArray
+) -> DeviceArray:
     """``(X - shift) @ weights`` in float64."""
     xp, found = backend.xp, []
     weights = backend.array(weights, float)
@@ -88,7 +153,9 @@ def linear_products(backend, X, shift, weights):
     return found[0] if len(found) == 1 else xp.concat(found)
 
 
-def own_values(backend, kernel, X, shift=None):
+def diagonal_values(
+    backend: ArrayBackend, kernel: MappedKernel, X: DeviceArray, shift: FloatArray | None = None
+) -> DeviceArray:
     """K(x, x) of every row, in float64."""
     xp, found = backend.xp, []
     if kernel.is_similarity:
@@ -105,14 +172,22 @@ def own_values(backend, kernel, X, shift=None):
 # -- a function -----------------------------------------------------------------------------------
 
 
-def values_at(backend, name, function, X, n_features):
+def values_at(
+    backend: ArrayBackend,
+    name: str,
+    function: KernelFunction | ClassKernelFunctions,
+    X: DeviceArray,
+    n_features: int,
+) -> DeviceArray:
     """Values of a ``Function`` at rows of an array, in float64, where the rows are.
 
     ``name`` is the model's. Rows so far away that float32, or a kernel, has ended go to the
     host.
     """
     is_known = all(
-        (kernel.is_mapped or kernel.is_linear) and kernel.map in set(Map)
+        isinstance(kernel, MappedKernel)
+        and (kernel.is_mapped or kernel.is_linear)
+        and kernel.map in set(Map)
         for kernel in function.kernels
     )
     has_several = np.ndim(function.bias) > 0  # functions, one for each class
@@ -121,6 +196,7 @@ def values_at(backend, name, function, X, n_features):
             f"this {name} scores NumPy rows only; array API rows need {one_of(MAPPED)} and at "
             "most two classes."
         )
+    function = cast(KernelFunction, function)
     X, xp = plain_rows(backend, X), backend.xp
     if X.shape[1] != n_features:
         raise ValueError(
@@ -128,10 +204,11 @@ def values_at(backend, name, function, X, n_features):
         )
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity; every number must be finite.")
-    value, beyond = _sums(backend, function, X)
+    value, beyond = _sum_terms(backend, function, X)
     value = value + float(function.bias)
     if function.self_weight:
-        own = own_values(backend, function.kernel, X, function.shift)
+        assert isinstance(function.kernel, MappedKernel)
+        own = diagonal_values(backend, function.kernel, X, function.shift)
         value = value - float(function.self_weight) * own
     far = ~xp.isfinite(value)
     far = far | (value < function.tail) if function.tail else far
@@ -143,13 +220,18 @@ def values_at(backend, name, function, X, n_features):
     return xp.where(near, backend.array(float(function.boundary)), value)
 
 
-def _sums(backend, function, X):
+def _sum_terms(
+    backend: ArrayBackend, function: KernelFunction, X: DeviceArray
+) -> tuple[DeviceArray, DeviceArray | None]:
     if function.kernels[0].is_linear:
+        assert function.weights is not None
         return linear_products(backend, X, function.shift, function.weights), None
     value, beyond = backend.zeros(X.shape[0]), None
     for k in np.flatnonzero(function.coef.any(axis=1)):
         dtype = np.float64 if function.float64 else np.float32
-        row_map = RowMap.restored(function.kernels[k], function.center, dtype)
+        kernel = function.kernels[k]
+        assert isinstance(kernel, MappedKernel)
+        row_map = RowMap.restored(kernel, function.center, dtype)
         vectors, term = row_map.prepare(function.vectors)
         columns, rows = columns_of(backend, row_map, vectors, term), prepared(backend, row_map, X)
         coef = backend.array(function.coef[k], float)
