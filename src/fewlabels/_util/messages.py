@@ -7,11 +7,13 @@ option stands in the text between two characters that no other text has. A :clas
 carries such a message.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
 _UNSAID = object()
@@ -33,15 +35,21 @@ class Reference(NamedTuple):
     argument_value: str
 
     @property
-    def as_argument(self):
+    def as_argument(self) -> str:
         return f"{self.name}={self.argument_value}" if self.argument_value else self.name
 
     @property
-    def as_setting(self):
+    def as_setting(self) -> str:
         return f"{self.name} {self.flag_value or self.argument_value}".rstrip()
 
 
-def ref(name, value=_UNSAID, *, text=None, some=None):
+def ref(
+    name: str,
+    value: object = _UNSAID,
+    *,
+    text: object = None,
+    some: str | list[str] | tuple[str, str] | None = None,
+) -> str:
     """Name an option in a message.
 
     Parameters
@@ -89,30 +97,33 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
     return _written(Reference(name, flag, argument))
 
 
-def as_arguments(message):
+def as_arguments(message: str | BaseException) -> str:
     """The message as a function's caller reads it."""
     return render(message, lambda option: option.as_argument)
 
 
-def with_settings(message, names):
+def with_settings(message: str | BaseException, names: Collection[str]) -> str:
     """The message with some options named as settings that nobody gave."""
     return render(message, lambda one: one.as_setting if one.name in names else None)
 
 
-def render(message, words: Callable[[Reference], str | None]):
+def render(message: str | BaseException, words: Callable[[Reference], str | None]) -> str:
     """A message with each option in the words for it; one without words is left to the next."""
     shown = []
     for part in _parts(template(message)):
-        piece = words(part) if isinstance(part, Reference) else part
-        shown.append(_written(part) if piece is None else piece)
+        if isinstance(part, Reference):
+            words_of_part = words(part)
+            shown.append(_written(part) if words_of_part is None else words_of_part)
+        else:
+            shown.append(part)
     return "".join(shown)
 
 
-def rendered(value, words):
+def rendered(value: Any, words: Callable[[str], str]) -> Any:
     """A value made of dicts, lists and dataclasses with all its texts as ``words(text)``."""
     if isinstance(value, str):
         return words(value)
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **rendered(fields, words))
     if isinstance(value, dict):
@@ -123,13 +134,13 @@ def rendered(value, words):
     return value
 
 
-def named_in(message):
+def named_in(message: str | BaseException) -> list[str]:
     """The names of the options in a message or an exception."""
     parts = _parts(template(message))
     return [part.name for part in parts if isinstance(part, Reference)]
 
 
-def _parts(message):
+def _parts(message: str) -> list[str | Reference]:
     """Texts and references of a message, in its order."""
     before, *others = message.split(_START)
     found: list[str | Reference] = [before]
@@ -143,40 +154,40 @@ def _parts(message):
     return found
 
 
-def _written(reference):
+def _written(reference: Reference) -> str:
     return f"{_START}{_BETWEEN.join(reference)}{_END}"
 
 
-def quoted(name, most=100):
+def quoted(name: object, most: int = 100) -> str:
     """A name or cell in quotes, cut where it is long."""
     name = str(name)
     return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
 
 
-def listing(names, limit=8):
+def listing(names: Iterable[object], limit: int = 8) -> str:
     """Quote names, only the first few: a wide table must not flood the terminal."""
     names = list(names)
     shown = ", ".join(map(quoted, names[:limit]))
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def meant(name, names):
+def meant(name: object, names: Iterable[str]) -> str:
     """A question that names the one of some names that is most like another; "" if none is."""
-    folded = {}
+    folded: dict[str, str] = {}
     for known in names:
         folded.setdefault(" ".join(known.split()).casefold(), known)
     close = get_close_matches(" ".join(str(name).split()).casefold(), folded, n=1)
     return f" (is {quoted(folded[close[0]])} meant?)" if close else ""
 
 
-def plural(count, noun):
+def plural(count: int, noun: str) -> str:
     """``1 row``, ``2 rows``."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
-def printable(text):
+def printable(text: object) -> str:
     r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
     text = str(text)
     if text.isascii() and text.isprintable():
@@ -194,13 +205,13 @@ class Message(str):
 
     template: str
 
-    def __new__(cls, template):
+    def __new__(cls, template: str) -> Self:
         self = super().__new__(cls, as_arguments(template))
         self.template = str(template)
         return self
 
 
-def template(message):
+def template(message: str | BaseException) -> str:
     """The text of a message or an exception in which options aren't rendered yet."""
     if isinstance(message, BaseException):
         first = message.args[0] if message.args else ""
@@ -215,19 +226,19 @@ class UserError(Exception):
     is the message for the command line, and ``options`` are the names of the options in it.
     """
 
-    def __init__(self, message=""):
+    def __init__(self, message: str | BaseException = "") -> None:
         message = printable(template(message))
         if message.startswith("the "):  # data frame, matrix
             message = "T" + message[1:]
         super().__init__(Message(message))
 
     @property
-    def options(self):
+    def options(self) -> list[str]:
         return named_in(self)
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence on what it left behind."""
 
-    def __init__(self, message=""):
+    def __init__(self, message: str = "") -> None:
         super().__init__(Message(message))

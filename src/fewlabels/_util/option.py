@@ -1,14 +1,19 @@
 """What an option is: its help, where it can be given, and which values it allows."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .messages import UserError, quoted, ref
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Groups of options in the help, in its order; those in DETAILED appear with --help-all only.
 ROWS = "Rows and columns"
@@ -34,7 +39,7 @@ class Range(NamedTuple):
     """Allowed numbers: ``contains`` checks one, and ``words`` describe them."""
 
     words: str
-    contains: Callable[[float], bool]
+    contains: Callable[[Any], bool]
 
 
 class Option(NamedTuple):
@@ -87,7 +92,7 @@ class Option(NamedTuple):
     is_recorded: bool = False
     shown: frozenset[str] = ANYWHERE
 
-    def checked(self, name, value):
+    def checked(self, name: str, value: Any) -> Any:
         """A value that was given, as the jobs use it.
 
         Parameters
@@ -124,10 +129,11 @@ class Option(NamedTuple):
             raise UserError(f"{given} is out of range; it must be {self.range.words}.")
         return value
 
-    def _word_or_number(self, name, text):
+    def _word_or_number(self, name: str, text: str) -> object:
         if text in self.words:
             meaning = self.words[text]
             return text if meaning is None else meaning
+        number: float | dict[str, float] | None
         try:
             number = float(text)
         except ValueError:
@@ -136,7 +142,7 @@ class Option(NamedTuple):
             raise self._not_valid(name, text)
         return self.checked(name, number)
 
-    def _several(self, name, values):
+    def _several(self, name: str, values: Any) -> dict[Any, Any] | list[Any]:
         """A dict of numbers, or a list of them; both may come from NumPy or pandas."""
         if isinstance(values, Mapping) or hasattr(values, "items"):
             return {key: self.checked(name, value) for key, value in values.items()}
@@ -145,22 +151,22 @@ class Option(NamedTuple):
         except TypeError:
             raise self._not_valid(name, values) from None
 
-    def _not_valid(self, name, given):
+    def _not_valid(self, name: str, given: object) -> UserError:
         allowed = self.range.words if self.range else ""
         return UserError(f"{ref(name, text=given)} is not valid; it must be {allowed}.")
 
 
-def option(default, help, group="", **details) -> Any:
+def option(default: object, help: str, group: str = "", **details: Any) -> Any:
     """Declare an option: the default and metadata of a field of a dataclass."""
     return dataclasses.field(default=default, metadata={"option": Option(help, group, **details)})
 
 
-def parameter(help, group=PARAMETERS, **details) -> Any:
+def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
     """Declare a parameter of an estimator; None leaves the estimator's own default."""
     return option(None, help, group, is_parameter=True, **details)
 
 
-def declared(schema):
+def declared(schema: type[DataclassInstance]) -> dict[str, Option]:
     """The options of a dataclass by their names; its own come before those that it inherits."""
     inherited = [one for base in schema.__bases__ for one in getattr(base, _FIELDS, ())]
     known = {field.name: field for field in dataclasses.fields(schema)}
@@ -168,12 +174,12 @@ def declared(schema):
     return {name: known[name].metadata["option"] for name in order}
 
 
-def explained(option):
+def explained(option: Option) -> str:
     """The help of an option, and what happens if it isn't given."""
     return f"{option.help} (default: {option.unset})" if option.unset else option.help
 
 
-def refuse_unknown(schema, given):
+def refuse_unknown(schema: type[DataclassInstance], given: Iterable[str]) -> None:
     """Refuse names that are no options of a schema."""
     known = list(declared(schema))
     for name in given:
@@ -183,12 +189,12 @@ def refuse_unknown(schema, given):
             raise UserError(f"Unknown option {quoted(name)}; {hint}")
 
 
-def names_of(names):
+def names_of(names: str | Iterable[object]) -> tuple[str, ...]:
     """Names of columns, given one or several."""
     return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
 
 
-def _numbers_of(text):
+def _numbers_of(text: str) -> dict[str, float] | None:
     """The numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
     parts = _NAMED.findall(text)
     if ",".join(f"{key}={number}" for key, number in parts) != text:

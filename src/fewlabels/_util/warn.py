@@ -3,6 +3,7 @@
 import inspect
 import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +19,7 @@ _thread = threading.local()
 
 
 @contextmanager
-def kept():
+def kept() -> Iterator[list[tuple[str, type[Warning]]]]:
     """Context in which what this thread would warn of is kept in a list."""
     before, _thread.kept = getattr(_thread, "kept", None), []
     try:
@@ -27,7 +28,7 @@ def kept():
         _thread.kept = before
 
 
-def warn(message, category):
+def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the caller of this library."""
     if (collected := getattr(_thread, "kept", None)) is not None:
         collected.append((message, category))

@@ -1,19 +1,61 @@
 """The rows of a table, piece by piece, with their scores."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from .._typing import FloatArray, ObjectArray
 from ..tables.background import ahead
 from ..tables.columns.column import blank, is_text, numbers
-from ..tables.columns.tally import Unseen
+from ..tables.columns.schema import Schema
+from ..tables.columns.tally import Tally, Unseen
 from ..tables.columns.target import key_of_target
 from ..tables.formats.registry import FORMATS
-from ..tables.reading.chunks import iterate_chunks
+from ..tables.reading.chunks import Chunk, iterate_chunks
+from ..tables.sources import InMemory, Source
 from ..tasks import task_of
+
+# What the function that writes tables is called with: rows, or new columns behind lines of text.
+WrittenPiece: TypeAlias = tuple[pa.Table] | tuple[pa.Table, pa.Array, list[str]]
+
+
+class RowAnswer(Protocol):
+    """How the scores of a model are answered: labels and columns."""
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    def arrays(self, scores: FloatArray, more: FloatArray | None = None) -> list[pa.Array]: ...
+
+    def count_rows(self, scores: FloatArray) -> dict[str, int]: ...
+
+
+class RowScorer(Protocol):
+    """A model that scores pieces of a table."""
+
+    schema: Schema
+    metadata: dict[str, Any]
+    known: dict[str, Any]
+    wordless: Counter[str]
+
+    @property
+    def answer(self) -> RowAnswer: ...
+
+    def score(
+        self, chunk: Chunk, data: Source | InMemory, done: int
+    ) -> tuple[FloatArray, FloatArray | None]: ...
+
+
+class RowObserver(Protocol):
+    """Receives how many rows were scored."""
+
+    def rows(self, done: int, share: float) -> None: ...
 
 
 class KnownLabels:
@@ -23,15 +65,16 @@ class KnownLabels:
     compare. Values that are no class of the model count as no label.
     """
 
-    def __init__(self, metadata):
+    def __init__(self, metadata: dict[str, Any]) -> None:
         training, task = metadata["training"], task_of(metadata["machine"])
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
         self._key = key_of_target(training)
         self._name_of = {self._key(str(name)): str(name) for name in names if name is not None}
-        self.rows, self.agreeing = Counter(), Counter()
+        self.rows: Counter[str] = Counter()
+        self.agreeing: Counter[str] = Counter()
 
-    def count(self, texts, labels):
+    def count(self, texts: ObjectArray, labels: ObjectArray) -> None:
         """Count rows by their ``texts`` in the target, and the ``labels`` they get."""
         import pandas as pd
 
@@ -43,14 +86,14 @@ class KnownLabels:
                 self.rows[name] += int(rows.sum())
                 self.agreeing[name] += int(np.sum(labels[rows] == name))
 
-    def facts(self):
+    def facts(self) -> dict[str, dict[str, int]]:
         """Counts by class, plain values only."""
         return {
             name: {"rows": n, "agreeing": self.agreeing[name]}
             for name, n in sorted(self.rows.items())
         }
 
-    def update(self, other):
+    def update(self, other: KnownLabels) -> None:
         """Take over the counts of other rows."""
         self.rows.update(other.rows)
         self.agreeing.update(other.agreeing)
@@ -63,12 +106,13 @@ class Counts:
     know, and ``known`` those with labels.
     """
 
-    def __init__(self, metadata):
+    def __init__(self, metadata: dict[str, Any]) -> None:
         self.n_rows = 0
-        self.sides, self.unseen = Counter(), Unseen()
+        self.sides: Counter[str] = Counter()
+        self.unseen = Unseen()
         self.known = KnownLabels(metadata)
 
-    def join(self, other):
+    def join(self, other: Counts) -> None:
         """Take over the counts of other rows."""
         self.n_rows += other.n_rows
         self.sides.update(other.sides)
@@ -93,11 +137,13 @@ class Output(NamedTuple):
 class ScoredPieces:
     """The rows of a table piece by piece with their scores, and what is counted on the way."""
 
-    def __init__(self, scorer, data, tally, observer):
+    def __init__(
+        self, scorer: RowScorer, data: Source | InMemory, tally: Tally, observer: RowObserver
+    ) -> None:
         self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
         self.counts = Counts(scorer.metadata)
 
-    def written(self, output):
+    def written(self, output: Output) -> Generator[WrittenPiece, None, None]:
         """What the function that writes tables is called with, piece by piece."""
         # Rows that are written the same way need not be taken apart and put together again.
         lines = written_as(self.data, output.form) and not output.safe_cells
@@ -105,7 +151,9 @@ class ScoredPieces:
             for chunk, arrays in found:
                 yield rows_with(chunk, arrays, output.columns, self.scorer.schema, output.form)
 
-    def run(self, names, chunk_rows=None, lines=False):
+    def run(
+        self, names: Sequence[str], chunk_rows: int | None = None, lines: bool = False
+    ) -> Generator[tuple[Chunk, dict[str, pa.Array]], None, None]:
         """Pieces and their new columns, by name; the next ones are read meanwhile."""
         scorer, answer, counts = self.scorer, self.scorer.answer, self.counts
         chunks = iterate_chunks(
@@ -121,22 +169,25 @@ class ScoredPieces:
                     if chunk.target is not None:
                         labels = arrays[answer.columns.index("label")].to_numpy(False)
                         counts.known.count(chunk.target, labels)
-                    counts.sides.update(answer.count(scores))
+                    counts.sides.update(answer.count_rows(scores))
                     counts.n_rows += len(scores)
                     counts.unseen.add(chunk.rows, scorer.known)
                 self.observer.rows(counts.n_rows, chunk.share)
 
 
-def written_as(data, form):
+def written_as(data: Source | InMemory, form: str) -> bool:
     """Whether rows of delimited text are in a file as they would be written in this format."""
     return (
-        data.format.separator is not None
+        isinstance(data, Source)
+        and data.format.separator is not None
         and data.dialect.header
         and data.dialect.sep == FORMATS[form].separator
     )
 
 
-def rows_with(chunk, arrays, columns, schema, form):
+def rows_with(
+    chunk: Chunk, arrays: dict[str, pa.Array], columns: list[str], schema: Schema, form: str
+) -> WrittenPiece:
     """What the function that writes tables is called with: a piece as read, and new columns.
 
     ``columns`` are the names of the file's columns, ``form`` is the format to write.

@@ -1,25 +1,48 @@
 """A model and what it says of rows: scores, what they mean, p-values or probabilities."""
 
+from __future__ import annotations
+
 import copy
 import os
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._typing import FloatArray, PathLike, RowMatrix
 from .._util.messages import UserError, ref
 from ..base.locking import snapshot_of
+from ..tables.columns.schema import Schema
 from ..tables.encoding.fit import count_wordless, known_categories
 from ..tables.models.contents import no_signal
 from ..tables.models.files import damaged_model, load_model
+from ..tables.reading.chunks import Chunk
+from ..tables.sources import InMemory, Source
 from ..tasks import task_of
-from .answers import ClassAnswer
+from .answers import Answer, ClassAnswer
 from .options.fit import check
 from .tasks.steps import steps_of
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def answer_of(metadata, more=None):
+
+class FittedTable(Protocol):
+    """A model of a table in memory, as :class:`TableFit` has it."""
+
+    @property
+    def model(self) -> Pipeline: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+
+
+def answer_of(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
     """How the model that says this of itself answers; ``more`` says how sure a score is."""
     return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
 
@@ -33,12 +56,17 @@ class Scorer:
     rows without any value; None: what the model says.
     """
 
-    def __init__(self, model, n_jobs=None, empty_rows=None):
-        is_file = isinstance(model, str | os.PathLike)
-        self.source = str(model) if is_file else "the model"
-        if is_file:
+    def __init__(
+        self,
+        model: PathLike | FittedTable,
+        n_jobs: int | None = None,
+        empty_rows: str | None = None,
+    ) -> None:
+        if isinstance(model, str | os.PathLike):
+            self.source = str(model)
             self.pipeline, self.schema, self.metadata = load_model(model)
         else:
+            self.source = "the model"
             self.schema, self.metadata = model.schema, model.metadata
             self.pipeline = snapshot_of(model.model)
         if empty_rows is not None:
@@ -50,7 +78,7 @@ class Scorer:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
-        self.wordless = Counter()
+        self.wordless: Counter[str] = Counter()
         more = self._more()
         # Without a signal or a curve the column of probabilities is there, and blank.
         is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
@@ -62,7 +90,9 @@ class Scorer:
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_model(self.source) from error
 
-    def score(self, chunk, data, done):
+    def score(
+        self, chunk: Chunk, data: Source | InMemory, done: int
+    ) -> tuple[FloatArray, FloatArray | None]:
         """Scores of a piece, and p-values or probabilities where the model has any.
 
         Of several classes there is one for each, in a column. NaN for rows that are not complete,
@@ -76,7 +106,7 @@ class Scorer:
         if self.schema.empty_rows == "alarm":
             # Nothing is further outside, so the p-value is the smallest.
             scores[chunk.empty] = -np.inf
-            if self._gives == "p_value":
+            if more is not None and self._gives == "p_value":
                 more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
@@ -96,7 +126,7 @@ class Scorer:
             )
         return scores, more
 
-    def of(self, rows):
+    def of(self, rows: pd.DataFrame | RowMatrix) -> tuple[FloatArray, FloatArray | None]:
         """Scores of complete rows, and what comes with them.
 
         The kernel is evaluated once for both, but for a PUEnsemble.
@@ -114,7 +144,7 @@ class Scorer:
         chances = machine.curve_(decisions)
         return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
-    def _more(self):
+    def _more(self) -> str | None:
         """What the model says next to scores, by name of its column; None for nothing.
 
         It depends on what was requested, not on what the fit found: the column is blank where

@@ -4,6 +4,7 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from .._util.messages import quoted, ref
@@ -26,12 +27,12 @@ _OVER = 1.1
 _LONGEST_NAME = 10
 
 
-def answer(metadata):
+def answer(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
     """What speaks against the model, and what was found."""
     return [*map(_caution, cautions(metadata["training"])), *findings(metadata)]
 
 
-def findings(metadata):
+def findings(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
     """What was found and how certain it is: names and values, None for no line."""
     training = metadata["training"]
     return [
@@ -49,7 +50,7 @@ def findings(metadata):
     ]
 
 
-def details(metadata):
+def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
     """How a model was fitted: names and values, None for no line."""
     training = metadata["training"]
     rows = training["rows"]
@@ -76,7 +77,7 @@ def details(metadata):
     ]
 
 
-def _caution(sentence):
+def _caution(sentence: str) -> tuple[str, str]:
     """A line that begins with what is wrong."""
     start, colon, rest = sentence.partition(": ")
     is_short = colon and len(start) <= _LONGEST_NAME
@@ -86,7 +87,7 @@ def _caution(sentence):
 # -- findings -------------------------------------------------------------------------------------
 
 
-def _outside(training):
+def _outside(training: dict[str, Any]) -> str | None:
     """Rows outside the boundary, perhaps counted on some of the rows."""
     if "rows_outside" not in training:
         return None
@@ -95,7 +96,7 @@ def _outside(training):
     return words.share(training["rows_outside"], counted) + sample
 
 
-def _threshold(training):
+def _threshold(training: dict[str, Any]) -> str | None:
     """Which rate of false alarms the threshold is calibrated for, and on what."""
     rate = training.get("target_fpr")
     if rate is None:
@@ -110,7 +111,7 @@ def _threshold(training):
     return f"{most}{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
 
 
-def _predicted(training):
+def _predicted(training: dict[str, Any]) -> str | None:
     """The classes that unlabelled rows are given."""
     found = training.get("unlabeled_predicted")
     if not found or not training["rows_unlabeled"]:
@@ -120,18 +121,18 @@ def _predicted(training):
     return f"{shares} of the unlabelled rows"
 
 
-def _predicted_positive(training):
+def _predicted_positive(training: dict[str, Any]) -> str | None:
     found = training.get("unlabeled_predicted_positive")
     if found is None:
         return None
     return f"{words.share(found, training['rows_unlabeled'])} of the unlabelled rows"
 
 
-def _prior(training):
+def _prior(training: dict[str, Any]) -> str | None:
     """The class prior, whether it was given, and how certain it is."""
-    low, high = training.get("prior_low"), training.get("prior_high")
-    if training.get("prior") is None and low is None:
+    if training.get("prior") is None and training.get("prior_low") is None:
         return None
+    low, high = training["prior_low"], training["prior_high"]
     level = training["prior_confidence"]
     if training["prior"] is None:
         return (
@@ -152,7 +153,7 @@ def _counts(training: dict[str, Any]) -> str:
     return "{:,.0f} to {:,.0f} rows".format(*ends)
 
 
-def _pooled(training):
+def _pooled(training: dict[str, Any]) -> str:
     """The prior among all rows; blank if only a sample of the table was used."""
     if training["rows"] < training["rows_read"]:
         return ""
@@ -161,7 +162,7 @@ def _pooled(training):
     return f" ({share:.3g} of all rows)"
 
 
-def _expected(training):
+def _expected(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Error rates that the report estimated, by their usual names."""
     labels = training.get("labels_at_random") or {}
     is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
@@ -174,7 +175,7 @@ def _expected(training):
         yield name, value + doubted
 
 
-def _area(training):
+def _area(training: dict[str, Any]) -> str | None:
     """The ROC AUC of the test against chance, where no error rates are known."""
     signal = training.get("signal") or {}
     if training.get("expected") or not signal.get("found"):
@@ -188,7 +189,7 @@ def _area(training):
     return f"{signal['area']:.3g} ({about})"
 
 
-def _assumption(training):
+def _assumption(training: dict[str, Any]) -> str | None:
     """What the figures assume, and what to do if that is wrong."""
     assumed = assumption(training)
     if assumed is None:
@@ -205,11 +206,12 @@ def _assumption(training):
     if are_unlike(training):
         return f"{assumed}, which the columns contradict"
     option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(assumption(training))
-    is_open = outcome != REJECTED and option is not None
-    return f"{assumed} (if not, pass {ref(option)})" if is_open else assumed
+    if outcome == REJECTED or option is None:
+        return assumed
+    return f"{assumed} (if not, pass {ref(option)})"
 
 
-def _compared(facts):
+def _compared(facts: dict[str, Any]) -> list[tuple[str, str | None]]:
     """What a comparison with other methods has found, and on which rows."""
     measure, verdict = facts.get("measure") or "", facts.get("verdict")
     is_scored = verdict and facts.get("table") and not measure.startswith("none")
@@ -224,13 +226,13 @@ def _compared(facts):
 # -- details --------------------------------------------------------------------------------------
 
 
-def _settings(text):
+def _settings(text: str | None) -> list[tuple[str, str | None]]:
     """A line for the settings, and one for each thing that follows from the labels."""
     first, *others = [None] if text is None else text.split("; ")
     return [("settings", first), *(("", other) for other in others)]
 
 
-def _columns(schema):
+def _columns(schema: dict[str, Any]) -> str:
     """The columns of a schema (as a dict) in a few words."""
     total = schema["n_columns"]
     if schema["layout"] != "table":
@@ -252,7 +254,7 @@ def _columns(schema):
     return f"{total:,} ({', '.join(parts)})"
 
 
-def _labels(training):
+def _labels(training: dict[str, Any]) -> list[tuple[str, str]]:
     """Labelled and unlabelled rows."""
     if "rows_labeled" not in training:
         return []
@@ -264,7 +266,7 @@ def _labels(training):
     return [known, ("unlabelled", f"{unlabeled:,} rows, {words.mark(training['unlabeled'])}")]
 
 
-def _support_vectors(training):
+def _support_vectors(training: dict[str, Any]) -> str | None:
     """How many, and their share of the rows; None for methods that have none."""
     found = training["support_vectors"]
     if found is None:
@@ -274,13 +276,13 @@ def _support_vectors(training):
     return shown if unlabeled is None else f"{shown}, {unlabeled:,} of them unlabelled rows"
 
 
-def _violation(training):
+def _violation(training: dict[str, Any]) -> str | None:
     """How exact a local optimum is, which a model of classes is."""
     return words.number(training["violation"]) if "classes" in training else None
 
 
-def _seconds(training):
-    seconds, choosing = words.number(training["seconds"]), _seconds_choosing(training)
+def _seconds(training: dict[str, Any]) -> str:
+    seconds, choosing = f"{words.number(training['seconds'])}", _seconds_choosing(training)
     if choosing is not None:
         seconds += f", choosing settings {words.number(choosing)}"
     if "seconds_in_all" in training:
@@ -288,7 +290,7 @@ def _seconds(training):
     return seconds
 
 
-def _seconds_choosing(training):
+def _seconds_choosing(training: dict[str, Any]) -> float | None:
     """How long the search took without the fit at its end; None without a search."""
     tuning = training.get("tuning")
     if not tuning:
@@ -296,7 +298,7 @@ def _seconds_choosing(training):
     return tuning["seconds"] - tuning["fit_seconds"]
 
 
-def _over_budget(training):
+def _over_budget(training: dict[str, Any]) -> str | None:
     """What took the time of a fit that took clearly longer than it should have."""
     spent, total = training.get("budget") or {}, training.get("seconds_in_all", 0.0)
     budget = spent.get("seconds")
@@ -315,13 +317,13 @@ def _over_budget(training):
     return f"{words.number(total)} of {budget:g} s: {listed}"
 
 
-def _held(training):
+def _held(training: dict[str, Any]) -> str | None:
     if not training.get("rows_held"):
         return None
     return f"{training['rows']:,}, so that 'fewlabels update' can add to them"
 
 
-def _updates(updates):
+def _updates(updates: dict[str, Any] | None) -> str | None:
     if not updates:
         return None
     return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"

@@ -1,14 +1,18 @@
 """From a model and more rows to an updated model."""
 
+from __future__ import annotations
+
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import BoolArray, IntArray, PathLike, RowMatrix, TableLike
 from .._util.messages import UserError, plural, quoted, ref
 from ..tables.columns.tally import Tally, Unseen, filled_words, learned_words, unseen_words
 from ..tables.encoding.fit import (
@@ -18,13 +22,13 @@ from ..tables.encoding.fit import (
     text_encoders,
 )
 from ..tables.given import source_of
-from ..tables.models.files import describe, read_model, save_model
+from ..tables.models.files import LoadedModel, describe, read_model, save_model
 from ..tables.names import check_class_names, value_key
-from ..tables.reading.chunks import iterate_chunks
+from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.reading.new_labels import NewLabels
-from ..tables.sources import input_format
+from ..tables.sources import InMemory, Source, input_format
 from ..tasks import MACHINES
-from .observer import interruptible, job, listening
+from .observer import Observer, interruptible, listening
 from .training.figures import figures_of, silenced
 from .training.outputs import check_model_output
 
@@ -34,24 +38,23 @@ _OF_THE_FIT = ("rounds", "iterations")
 _NEEDED = {"rows", "rows_read", "target"}
 
 
-@job
 def update(
-    model,
-    data=None,
-    output=None,
+    model: PathLike,
+    data: TableLike | None = None,
+    output: PathLike | None = None,
     *,
-    target=None,
-    no_labels=False,
-    skip_missing=False,
-    block=1,
-    consolidate=False,
-    probability=True,
-    force=False,
-    new_classes=(),
-    chunk_rows=None,
-    observer=None,
-    **reading,
-):
+    target: str | None = None,
+    no_labels: bool = False,
+    skip_missing: bool = False,
+    block: int = 1,
+    consolidate: bool = False,
+    probability: bool = True,
+    force: bool = False,
+    new_classes: Sequence[str] = (),
+    chunk_rows: int | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
     """Add rows to a model that holds its own, and save it.
 
     Parameters
@@ -96,6 +99,7 @@ def update(
             "them."
         )
     started = time.perf_counter()
+    observer = observer or Observer()
     output = model if output is None else output
     with interruptible("no row was added", output):
         read = read_model(model)  # whether it is a model at all is said first
@@ -133,7 +137,7 @@ def update(
     }
 
 
-def without_rows(model, metadata):
+def without_rows(model: PathLike, metadata: dict[str, Any]) -> str:
     """A sentence on a model file that doesn't store its rows, and what to do."""
     option = (
         f"without {ref('rows', False)}"
@@ -151,7 +155,7 @@ def without_rows(model, metadata):
     )
 
 
-def _check_machine(model, loaded, consolidate):
+def _check_machine(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
     """Refuse a model that cannot be updated as asked."""
     metadata, machine = loaded.metadata, loaded.pipeline[-1]
     name = metadata["machine"]
@@ -174,7 +178,7 @@ def _check_machine(model, loaded, consolidate):
         )
 
 
-def _check_new(new_classes, metadata):
+def _check_new(new_classes: Sequence[str], metadata: dict[str, Any]) -> None:
     """Refuse classes that a model cannot get."""
     known = metadata["training"].get("classes")
     for name in new_classes:
@@ -193,12 +197,12 @@ def _check_new(new_classes, metadata):
 class _Update:
     """A model that gets ``more`` rows: what that takes, and what the model says afterwards."""
 
-    def __init__(self, loaded, more):
+    def __init__(self, loaded: LoadedModel, more: MoreRows) -> None:
         self.schema, self.metadata, self.more = loaded.schema, loaded.metadata, more
         self.machine = loaded.pipeline[-1]
         self._has_curve = getattr(self.machine, "has_curve_", False)
 
-    def run(self, block, consolidate, observer):
+    def run(self, block: int, consolidate: bool, observer: Observer) -> dict[str, Any]:
         """Add the rows, so many at a time, and consolidate; gives what it took."""
         machine, replaced, consolidating = self.machine, None, None
         try:
@@ -222,7 +226,9 @@ class _Update:
             raise UserError(
                 "There is not enough memory to add the rows, so no row was added; add fewer rows."
             ) from error
-        steps, flips = (None if b is None else a - b for a, b in zip(after, before, strict=True))
+        steps, flips = (
+            None if a is None or b is None else a - b for a, b in zip(after, before, strict=True)
+        )
         return {
             "milliseconds_per_row": _milliseconds(times),
             "seconds_adding": sum(seconds for _, seconds in times),
@@ -233,11 +239,11 @@ class _Update:
             "notes": notes,
         }
 
-    def _path(self):
+    def _path(self) -> tuple[int | None, int | None]:
         """Steps and sign changes so far, None for models that count none."""
         return getattr(self.machine, "n_steps_", None), getattr(self.machine, "n_flips_", None)
 
-    def _add(self, block, observer):
+    def _add(self, block: int, observer: Observer) -> list[tuple[int, float]]:
         """Add all rows; gives the rows and seconds of every call."""
         more, times, done = self.more, [], 0
         for X, y in more.blocks(block):
@@ -249,7 +255,7 @@ class _Update:
             observer.rows(done, done / more.n_rows, more.n_rows, "added")
         return times
 
-    def calibrate(self):
+    def calibrate(self) -> tuple[float | None, list[str]]:
         """Have the curve to probabilities fitted, which the model then keeps; seconds, notes."""
         if not self._has_curve:
             return None, []
@@ -258,7 +264,7 @@ class _Update:
             self.machine.predict_proba(self.machine.support_vectors_[:1])
         return time.perf_counter() - since, notes
 
-    def described(self):
+    def described(self) -> dict[str, Any]:
         """What the updated model says of itself."""
         metadata, training, more = self.metadata, self.metadata["training"], self.more
         if more.new_classes:
@@ -277,7 +283,7 @@ class _Update:
         described = describe(metadata["machine"], metadata["parameters"], self.schema, training)
         return {**described, "created": metadata["created"]}
 
-    def counts(self, training):
+    def counts(self, training: dict[str, Any]) -> dict[str, Any]:
         """Rows and figures of the summary, the model's ``training`` being this now."""
         labels, counted = self.more.labels, "rows_labeled" in training
         return {
@@ -291,13 +297,15 @@ class _Update:
         }
 
 
-def _changed_figures(machine, labeled):
+def _changed_figures(machine: BaseEstimator, labeled: dict[str, int]) -> dict[str, Any]:
     """Figures of a model that holds its rows, without what rows that are added leave as it is."""
     figures = figures_of(machine, machine.training_rows_.X, labeled)
     return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
 
 
-def _updated(training, figures, more, data):
+def _updated(
+    training: dict[str, Any], figures: dict[str, Any], more: dict[str, int], data: str | None
+) -> dict[str, Any]:
     """What a model says of its training after an update: new figures, and ``more`` rows."""
     updates = training.get("updates", {"count": 0, "rows": 0})
     return silenced(
@@ -315,7 +323,7 @@ def _updated(training, figures, more, data):
     )
 
 
-def current_metadata(metadata, machine):
+def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[str, Any]:
     """Metadata of a model whose rows may have changed in Python; the same if they haven't.
 
     Only a model that holds its rows can change.
@@ -325,7 +333,8 @@ def current_metadata(metadata, machine):
         return metadata
     held = machine.training_rows_
     # Labels of training rows: 1 and -1 for two classes, 1, 2, ... for several.
-    codes, names = (1,), [training.get("positive")]
+    codes: Sequence[int] = (1,)
+    names = [training.get("positive")]
     if "classes" in training:
         names = training["classes"]
         codes = (-1, 1) if len(names) == 2 else range(1, len(names) + 1)
@@ -345,7 +354,7 @@ def current_metadata(metadata, machine):
     return {**metadata, "training": _updated(training, figures, more, None)}
 
 
-def _milliseconds(times):
+def _milliseconds(times: list[tuple[int, float]]) -> dict[str, float] | None:
     """Milliseconds per row; None where none was added."""
     if not times:
         return None
@@ -377,7 +386,9 @@ class MoreRows:
     does not know. ``learned`` are categories that the encoder knows from now on.
     """
 
-    def __init__(self, loaded, data, asked):
+    def __init__(
+        self, loaded: LoadedModel, data: Source | InMemory | None, asked: NewRowsOptions
+    ) -> None:
         pipeline, self.schema, self.metadata = loaded
         self.data, self._asked = data, asked
         training, schema = self.metadata["training"], self.schema
@@ -394,7 +405,8 @@ class MoreRows:
         self.target = None if asked.no_labels else asked.target or fitted_to
         texts = text_encoders(pipeline[0], schema)
         self.n_rows = self.n_read = 0
-        self.unseen, new_words = Unseen(), {name: set() for name in texts}
+        self.unseen = Unseen()
+        new_words: dict[str, set[str]] = {name: set() for name in texts}
         not_own, own = Unseen(), own_categories(pipeline[0], schema)
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
@@ -409,7 +421,7 @@ class MoreRows:
         self.learned = learn_categories(pipeline[0], schema, not_own.counts)
         self.notes = self._notes()
 
-    def _pieces(self):
+    def _pieces(self) -> Iterator[tuple[Chunk, BoolArray, IntArray | None]]:
         """Pieces of the file with the rows kept and their labels; raises at the end."""
         asked, tally = self._asked, Tally(self.data, self._asked.skip_missing)
         self.filled, self.tally = tally.filled, tally
@@ -425,14 +437,14 @@ class MoreRows:
             done += len(chunk.complete)
         tally.check()
 
-    def _check(self):
+    def _check(self) -> None:
         if not self.n_rows and self.data is not None:
             raise UserError(
                 f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
                 "missing numbers or of other classes; check the file."
             )
 
-    def _check_new(self):
+    def _check_new(self) -> None:
         for name in self.new_classes:
             if not self.labels.n_labeled[name]:
                 raise UserError(
@@ -440,7 +452,7 @@ class MoreRows:
                     f"{ref('new_class')}."
                 )
 
-    def _notes(self):
+    def _notes(self) -> list[str]:
         notes = [*self.tally.remarks]
         if learned := self.unseen.only(self.learned):
             notes.append(learned_words(learned))
@@ -463,7 +475,7 @@ class MoreRows:
             )
         return notes
 
-    def blocks(self, size):
+    def blocks(self, size: int) -> Iterator[tuple[RowMatrix, IntArray | None]]:
         """Encoded rows and their labels, at most ``size`` at a time."""
         for chunk, keep, y in self._pieces():
             kept = keep[chunk.complete]

@@ -1,10 +1,14 @@
 """The files of a table that a cluster reads, and the cluster."""
 
+from __future__ import annotations
+
 import contextlib
 import glob
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
@@ -13,7 +17,10 @@ from ...tables.folders import files_of_pattern, parquet_files
 from ...tables.formats.registry import tables, usual_extensions
 from ...tables.paths import resolved
 from ...tables.reading.read import cut_into_parts
-from ...tables.sources import InMemory
+from ...tables.sources import InMemory, Source
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 # Seconds until a scheduler has to answer.
 _PATIENCE = 10
@@ -21,7 +28,7 @@ _PATIENCE = 10
 _OF_WORKER = 2
 
 
-def files_of(data):
+def files_of(data: Source | InMemory) -> list[Source]:
     """The files that a name means: a pattern, a folder of Parquet files, or one file."""
     if isinstance(data, InMemory):
         raise UserError(f"A cluster reads files, not {data}; omit scheduler and workers.")
@@ -54,7 +61,7 @@ def files_of(data):
     return files
 
 
-def parts_of(files, client):
+def parts_of(files: list[Source], client: Client) -> list[Source]:
     """The files, large ones in parts, so that all workers have some."""
     found = []
     n_parts = _OF_WORKER * len(client.nthreads())
@@ -64,7 +71,7 @@ def parts_of(files, client):
 
 
 @contextlib.contextmanager
-def cluster_of(scheduler, workers):
+def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     """A client of the cluster at an address, or of one on this computer for the time being."""
     if scheduler is not None and workers is not None:
         raise UserError(
@@ -76,6 +83,7 @@ def cluster_of(scheduler, workers):
 
     with contextlib.ExitStack() as stack:
         if scheduler is None:
+            assert workers is not None  # one of the two was given
             threads = max(1, resolve_n_jobs(None) // workers)
             cluster = LocalCluster(
                 n_workers=workers,
@@ -97,7 +105,7 @@ def cluster_of(scheduler, workers):
 
 
 @contextlib.contextmanager
-def told_by_workers():
+def told_by_workers() -> Iterator[None]:
     """What workers say, as sentences."""
     from distributed.scheduler import KilledWorker
 

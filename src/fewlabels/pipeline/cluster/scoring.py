@@ -1,16 +1,24 @@
 """Scores of the rows of files, given by the workers of a cluster."""
 
+from __future__ import annotations
+
 from collections import Counter, deque
+from collections.abc import Generator
 from copy import copy
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from ..._util.messages import UserError
 from ...tables.columns.tally import Tally
 from ...tables.reading.chunks import input_columns
+from ...tables.sources import Source
 from ..observer import Observer
-from ..pieces import Counts, ScoredPieces
+from ..pieces import Counts, Output, RowScorer, ScoredPieces
 from .files import told_by_workers
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 # Files for each worker that are scored, or wait to be written, at a time.
 _AHEAD = 2
@@ -19,17 +27,25 @@ _AHEAD = 2
 class PiecesOfFiles:
     """The rows of files with their scores, in order, and what workers have counted."""
 
-    def __init__(self, client, scorer, files, tally, observer):
+    def __init__(
+        self,
+        client: Client,
+        scorer: RowScorer,
+        files: list[Source],
+        tally: Tally,
+        observer: Observer,
+    ) -> None:
         self.client, self.scorer, self.files = client, scorer, files
         self.tally, self.observer = tally, observer
         self.counts = Counts(scorer.metadata)
 
-    def written(self, output):
+    def written(self, output: Output) -> Generator[tuple[pa.Table], None, None]:
         """What the function that writes tables is called with, piece by piece."""
         how = output, self.tally.skip_missing
         with told_by_workers():
             scorer = self.client.scatter(self.scorer, broadcast=True)
-            left, waiting = iter(self.files), deque()
+            left = iter(self.files)
+            waiting: deque[Future] = deque()
             most, schema = _AHEAD * len(self.client.nthreads()), None
             for done, own in enumerate(self.files, 1):
                 while len(waiting) < most and (file := next(left, None)) is not None:
@@ -44,7 +60,7 @@ class PiecesOfFiles:
                     yield (_alike(table, schema, own),)
 
 
-def _alike(table, schema, file):
+def _alike(table: pa.Table, schema: pa.Schema, file: Source) -> pa.Table:
     try:
         return table.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
@@ -54,7 +70,9 @@ def _alike(table, schema, file):
         ) from error
 
 
-def scored(scorer, file, output, skip_missing):
+def scored(
+    scorer: RowScorer, file: Source, output: Output, skip_missing: bool
+) -> tuple[list[pa.Table], Counts, Counter[str], Tally]:
     """Tables of the rows of a file with their scores, and what was counted."""
     own = input_columns(file, scorer.schema)
     if own != output.columns:

@@ -3,9 +3,9 @@
 To add one, declare a field here and read it from the ``FitOptions`` where it has an effect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from ..._util.messages import CLASS_SHARES, ref
 from ..._util.option import (
@@ -46,7 +46,7 @@ _POSITIVE = Range("greater than 0", lambda value: 0 < value < _INF)
 _FINITE = Range("a finite number", lambda value: abs(value) < _INF)
 
 
-def _share(words):
+def _share(words: str) -> Range:
     return Range(words, lambda value: 0 < value < 1)
 
 
@@ -420,7 +420,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     observer: Any = option(None, "Receives progress messages.", shown=PYTHON, accepts="Observer")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None:
@@ -433,17 +433,17 @@ class FitOptions(ReadingOptions, ClusterOptions):
             object.__setattr__(self, field.name, value)
 
     @property
-    def reading(self):
+    def reading(self) -> dict[str, Any]:
         """How a file is read, as far as somebody said so, by the names of the options."""
         return _given(self, declared(ReadingOptions))
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         """Parameters of estimators that were given."""
         return _given(self, [name for name, one in FIT.items() if one.is_parameter])
 
     @property
-    def columns(self):
+    def columns(self) -> dict[str, Any]:
         """How the columns of a table are taken, as ``io.tables.training.read_training`` has it."""
         names = (
             "target",
@@ -459,25 +459,26 @@ class FitOptions(ReadingOptions, ClusterOptions):
         return {**{name: getattr(self, name) for name in names}, "aside": self.propensity}
 
     @property
-    def recorded(self):
+    def recorded(self) -> dict[str, Any]:
         """What the model file says was asked for, beside the estimator's parameters."""
         names = [name for name, one in FIT.items() if one.is_recorded]
         return {name: getattr(self, name) for name in names}
 
     @property
-    def weighing(self):
+    def weighing(self) -> str | None:
         """The option that gives labelled rows a propensity; None if none does."""
         if self.propensity is not None:
             return "propensity"
         return "selection_depends_on" if self.selection_depends_on else None
 
-    def in_memory(self):
+    def in_memory(self) -> Self:
         """The same for rows that were read from the file already."""
         of_files = [*declared(ReadingOptions), *declared(ClusterOptions), "memory"]
-        return replace(self, **dict.fromkeys(of_files))
+        unset: dict[str, Any] = dict.fromkeys(of_files)
+        return replace(self, **unset)
 
 
-def _given(options, names):
+def _given(options: FitOptions, names: Iterable[str]) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -485,7 +486,7 @@ def _given(options, names):
 FIT = declared(FitOptions)
 
 
-def check(**values):
+def check(**values: object) -> None:
     """Refuse values of some options that aren't allowed."""
     for name, value in values.items():
         FIT[name].checked(name, value)

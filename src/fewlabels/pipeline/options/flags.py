@@ -1,13 +1,13 @@
 """Flags of the command line, and messages that name them."""
 
-from ..._util.messages import render
+from ..._util.messages import Reference, render
 from .fit import FIT
 
 # Arguments of functions for which an option has another name.
 _OPTIONS = {"pos_label": "positive"}
 
 
-def flags(name):
+def flags(name: str) -> tuple[str, str]:
     """The flags that switch an option on and off."""
     name = _OPTIONS.get(name, name)
     option, plain = FIT.get(name), name.replace("_", "-")
@@ -15,7 +15,7 @@ def flags(name):
     return on or f"--{plain}", off or f"--no-{plain}"
 
 
-def flag(reference):
+def flag(reference: Reference) -> str:
     """An option of a message, as one types it."""
     on, off = flags(reference.name)
     if reference.flag_value:
@@ -23,6 +23,6 @@ def flag(reference):
     return off if reference.argument_value == "False" else on
 
 
-def as_flags(message):
+def as_flags(message: str | BaseException) -> str:
     """A message, or the message of an exception, as the command line shows it."""
     return render(message, flag)

@@ -1,17 +1,21 @@
 """Rows that are held out together and count once: copies, near-copies, one identifier's rows."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import plural, quoted, ref
+from ...base.task import Task
 from ...rows.near_copies import near_copies
 from ...rows.repeats import Groups, joined_groups, labels_agree, repeated_rows
 from ...tables.columns.column import blank, is_number, numbers, text
 from ...tables.columns.profile import MANY_CATEGORIES, is_identifier_name
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TableRows, TrainingFile
 
 # What becomes of groups, with labels and without.
 _ONCE, _ONE = "are held out together and count once", "only one of each is used"
@@ -31,7 +35,7 @@ class Grouping(NamedTuple):
     notes: list[str]
 
 
-def with_identifier(file: Any, roles: Any, task: Any) -> Any:
+def with_identifier(file: TrainingFile, roles: Roles, task: Task) -> TrainingFile:
     """Return the file with a repeated identifier as its groups, if its rows are alike."""
     if file.groups is not None or not isinstance(file.content, pa.Table):
         return file
@@ -51,12 +55,12 @@ def with_identifier(file: Any, roles: Any, task: Any) -> Any:
     return file
 
 
-def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
+def find_groups(file: TrainingFile, found: TableRows, X: RowMatrix, task: Task) -> Grouping:
     """Find rows that belong together among those ``found`` in a ``file``, encoded as ``X``."""
     codes = None if found.y is None else _codes(found.y, task)
     parts: list[Groups] = []
     notes: list[str] = []
-    if file.groups is not None:
+    if file.groups is not None and isinstance(file.content, pa.Table):
         rows = file.content.take(pa.array(found.numbers - 1))
         of_column = _groups_of_values(rows, file.groups)
         parts.append(of_column)
@@ -75,13 +79,13 @@ def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
     return Grouping(groups, notes)
 
 
-def one_of_each(groups: Groups) -> NDArray[np.intp]:
+def one_of_each(groups: Groups) -> IntArray:
     """Return a row of each group, drawn at random, in the order of the rows."""
     order = np.random.default_rng(0).permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 
 
-def _codes(y: Any, task: Any) -> NDArray[np.intp]:
+def _codes(y: IntArray, task: Task) -> NDArray[np.intp]:
     """Numbers of classes, and -1 for rows without a label."""
     return np.where(task.is_known(y), np.asarray(y), -1).astype(np.intp)
 
@@ -89,7 +93,7 @@ def _codes(y: Any, task: Any) -> NDArray[np.intp]:
 # -- identifiers ---------------------------------------------------------------------------------
 
 
-def _may_identify(name: str, cells: Any) -> bool:
+def _may_identify(name: str, cells: pa.ChunkedArray) -> bool:
     """Whether a column is an identifier by its name, or has too many texts for a category."""
     if is_identifier_name(name):
         return True
@@ -99,7 +103,7 @@ def _may_identify(name: str, cells: Any) -> bool:
     return n_values > MANY_CATEGORIES and 2 * n_values > len(cells)
 
 
-def _groups_of_values(table: Any, name: str) -> Groups:
+def _groups_of_values(table: pa.Table, name: str) -> Groups:
     """Numbers of the values of a column; each blank cell is its own."""
     cells = text(table.column(name))
     groups = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)[1].ravel()
@@ -108,7 +112,7 @@ def _groups_of_values(table: Any, name: str) -> Groups:
     return np.unique(groups, return_inverse=True)[1].ravel()
 
 
-def _are_close(table: Any, identifier: str, groups: Groups) -> bool:
+def _are_close(table: pa.Table, identifier: str, groups: Groups) -> bool:
     """Whether most rows are nearer to one of their group than to one of another, by numbers."""
     columns = [
         numbers(cells)[0]
@@ -135,7 +139,7 @@ def _are_close(table: Any, identifier: str, groups: Groups) -> bool:
 # -- near-copies ---------------------------------------------------------------------------------
 
 
-def _near(X: Any, codes: NDArray[np.intp] | None) -> Groups | None:
+def _near(X: RowMatrix, codes: NDArray[np.intp] | None) -> Groups | None:
     """Groups of nearly equal rows, of many rows among labelled ones and some others."""
     n = X.shape[0]
     known = np.ones(n, bool) if codes is None else codes >= 0

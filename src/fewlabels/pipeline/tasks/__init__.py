@@ -12,8 +12,16 @@ ON_ALL_ROWS     what trains on all rows of a file that is larger than memory, in
 ==============  ==================================================================================
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
 
 # Why a search ended before its end.
 ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
@@ -26,7 +34,7 @@ class Choice(NamedTuple):
     why: str
 
 
-def finite(value):
+def finite(value: float | None) -> float | None:
     """Turn a NumPy number into a plain one; None for what JSON cannot say."""
     if value is None:
         return None
@@ -34,25 +42,25 @@ def finite(value):
     return value if math.isfinite(value) else None
 
 
-def transduced(estimator):
+def transduced(estimator: BaseEstimator) -> list[int]:
     """How many training rows have or are given each class."""
     return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
 
 
-def scored(tuning):
+def scored(tuning: TuningResult) -> pd.DataFrame:
     """The candidates that a search scored: one that ends early leaves others."""
     table = tuning.candidates
     return table[table["folds"] > 0] if "folds" in table else table
 
 
-def not_compared(tuning):
+def not_compared(tuning: TuningResult) -> str:
     """Why fewer than two candidates were scored."""
     if len(tuning.candidates) < 2:
         return "too few labels to compare others"
     return f"no others were compared{ENDED.get(tuning.stopped, '')}"
 
 
-def why_trees(tuning, ended):
+def why_trees(tuning: TuningResult, ended: str) -> str:
     """How settings were chosen where trees come first, as they do for tables of features."""
     table = scored(tuning)
     if len(table) < 2:

@@ -1,10 +1,24 @@
 """Training on rows of one class."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._typing import RowMatrix
 from ..._util.messages import ref
 from ...one_class.task import ONE_CLASS
 from ...tables.columns import target as rows_of
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
 from ..answers import Answer
+from ..options.fit import FitOptions
 from . import Choice, finite
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
 
 # Settings that speak of one ball around all rows, and of bags.
 OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
@@ -17,19 +31,19 @@ ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
 _COUNTED_ROWS = 20_000
 
 
-def roles(file, machine, options):
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     """Every row, or only rows of the normal class."""
     if file.labels is None:
         return rows_of.every_row(file.n_rows)
     return rows_of.normal_rows(file.labels, options.normal)
 
 
-def for_rows(settings, roles, options):
+def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
     """The settings; none of them depends on the rows."""
     return settings
 
 
-def choose(why, options, n_known, n_rows, seconds):
+def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
     """One ball for rows known to be normal, where it does better, and bags for others."""
     given = options.parameters
     if n_known < FEWEST and not given.keys() & set(OF_BAGS):
@@ -44,7 +58,7 @@ def choose(why, options, n_known, n_rows, seconds):
     return Choice(ONE_CLASS.usual, why)
 
 
-def why_tuned(tuning):
+def why_tuned(tuning: TuningResult) -> str:
     """How settings were chosen."""
     table = tuning.candidates
     share = table["trim"].iloc[0]
@@ -59,20 +73,22 @@ def why_tuned(tuning):
     )
 
 
-def _of_bags(share):
+def _of_bags(share: float | str) -> str:
     if not share:
         return f"a rule: bags use all their rows ({ref('clean', True)}: no anomalies)"
     return f"a rule: {of_every_bag(share)} ({ref('clean', True)} if there are no anomalies)"
 
 
-def of_every_bag(trim):
+def of_every_bag(trim: float | str) -> str:
     """What becomes of anomalies in bags, in words."""
     if trim == "auto":
         return "bags drop their most distant rows if the data suggest it"
     return f"each bag drops its most distant {100 * trim:g} %"
 
 
-def figures(estimator, X, labeled, counted):
+def figures(
+    estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
+) -> dict[str, Any]:
     """Figures of the threshold and the boundary."""
     from ...one_class.left_out import count_outside  # slow to import, and prior needs none
 
@@ -92,6 +108,6 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def answer(training, more):
+def answer(training: dict[str, Any], more: str | None) -> Answer:
     """Inside or outside."""
     return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)

@@ -1,13 +1,27 @@
 """Training on positive and unlabelled rows."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, ref
 from ...class_prior import unlabeled_from_pooled
 from ...class_prior.uncertainty import is_determined
 from ...tables.columns import target as rows_of
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
 from ..answers import Answer
+from ..options.fit import FitOptions
 from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
 
 # Level of the interval that PUSVM gives with an estimated prior.
 PRIOR_CONFIDENCE = 0.9
@@ -18,12 +32,12 @@ ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
 _A_FIT = 0.1
 
 
-def roles(file, machine, options):
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     """The rows of the positive class, and all others."""
     return rows_of.positive_rows(file.labels, options.positive)
 
 
-def for_rows(settings, roles, options):
+def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
     """The settings with the prior among the unlabelled rows, which may be given among all rows."""
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:
@@ -40,7 +54,7 @@ def for_rows(settings, roles, options):
     return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
 
 
-def choose(why, options, n_known, n_rows, seconds):
+def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
     """The ensemble, where its fit takes a small part of the time."""
     given = options.parameters.keys()
     if "n_bags" in given:
@@ -67,7 +81,7 @@ def choose(why, options, n_known, n_rows, seconds):
     )
 
 
-def why_tuned(tuning):
+def why_tuned(tuning: TuningResult) -> str:
     """How settings were chosen."""
     table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
@@ -78,7 +92,9 @@ def why_tuned(tuning):
     return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
 
 
-def figures(estimator, X, labeled, counted):
+def figures(
+    estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
+) -> dict[str, Any]:
     """Figures of the prior and of the rows that are predicted positive."""
     (n_labeled,) = labeled.values()
     interval, prior = estimator.prior_interval_, finite(estimator.prior_)
@@ -101,7 +117,7 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def answer(training, more):
+def answer(training: dict[str, Any], more: str | None) -> Answer:
     """Positive or not."""
     return Answer(
         ("positive", "not_positive"),

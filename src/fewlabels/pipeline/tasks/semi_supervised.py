@@ -1,16 +1,26 @@
 """Training on a few labelled rows of several classes."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
 from ...positive_unlabelled.task import POSITIVE_UNLABELLED
 from ...semi_supervised.task import SEMI_SUPERVISED
 from ...tables.columns import target as rows_of
 from ...tables.columns.column import number_text
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
 from ..answers import Answer, ClassAnswer
+from ..options.fit import FitOptions
 from . import ENDED, Choice, not_compared, scored, transduced, why_trees
+
+if TYPE_CHECKING:
+    from ...model_selection import TuningResult
 
 # Shares that people type may miss the sum of 1 by so much.
 _OFF_ONE = 1e-2
@@ -20,12 +30,12 @@ ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 
-def roles(file, machine, options):
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     """The rows of every class, and all others."""
     return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
 
 
-def for_rows(settings, roles, options):
+def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
     """The settings with class shares in the order of the classes, which may be given by name."""
     shares = settings.get("class_ratio")
     if not isinstance(shares, Mapping):
@@ -48,17 +58,17 @@ def for_rows(settings, roles, options):
     return {**settings, "class_ratio": [float(named[name]) / total for name in classes]}
 
 
-def _name(key):
+def _name(key: object) -> str:
     """A class as the table's text has it."""
     return number_text(key) if isinstance(key, float) else str(key)
 
 
-def choose(why, options, n_known, n_rows, seconds):
+def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
     """The method for several classes."""
     return Choice(SEMI_SUPERVISED.usual, why)
 
 
-def why_tuned(tuning):
+def why_tuned(tuning: TuningResult) -> str:
     """How settings were chosen."""
     table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
@@ -86,7 +96,9 @@ def why_tuned(tuning):
     return f"{better} on held-out labels, best of {len(table)}{ended}"
 
 
-def figures(estimator, X, labeled, counted):
+def figures(
+    estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
+) -> dict[str, Any]:
     """Figures of the labels, and of the classes that unlabelled rows are given."""
     due = getattr(estimator, "consolidation_due_", None)
     counted = counted or transduced(estimator)
@@ -104,7 +116,7 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def answer(training, more):
+def answer(training: dict[str, Any], more: str | None) -> Answer | ClassAnswer:
     """One of two classes, or of several."""
     if len(training["classes"]) > 2:
         return ClassAnswer(tuple(training["classes"]), more)

@@ -39,93 +39,101 @@ class Budget:
     method is better (``ranked``).
     """
 
-    def __init__(self, seconds, *, started=None, baselines=None, reported=False, ranked=False):
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        started: float | None = None,
+        baselines: bool | None = None,
+        reported: bool = False,
+        ranked: bool = False,
+    ) -> None:
         self.seconds = seconds
         self.started = time.perf_counter() if started is None else started
         self.baselines, self.reported, self.ranked = baselines, reported, ranked
         self.in_haste = False
 
     @property
-    def used(self):
+    def used(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
     @property
-    def is_compared(self):
+    def is_compared(self) -> bool:
         """Whether other methods are compared with, if there is time."""
         return self.reported or self.ranked if self.baselines is None else self.baselines
 
     @property
-    def left(self):
+    def left(self) -> float:
         """Seconds until the end, at least 0."""
         return 0.0 if self.in_haste else max(0.0, self.seconds - self.used)
 
-    def hurry(self):
+    def hurry(self) -> None:
         """Leave no more time than where the budget is spent: the user pressed Ctrl-C."""
         self.in_haste = True
 
     @property
-    def _late(self):
+    def _late(self) -> float:
         return (0.0 if self.in_haste else _LATE * self.seconds) + _LATE_SECONDS
 
     @property
-    def _before_report(self):
+    def _before_report(self) -> float:
         return self.left - (self._of_report if self.reported else 0.0)
 
     @property
-    def _of_report(self):
+    def _of_report(self) -> float:
         return max(_REPORT * self.seconds, min(_LEAST_REPORT, _MOST_REPORT * self.seconds))
 
-    def for_fits(self):
+    def for_fits(self) -> float:
         """Seconds for the fits that have to be made; a little even where the budget is spent."""
         return _FITS * max(self.left, self._late)
 
-    def to_choose(self):
+    def to_choose(self) -> float:
         """Seconds for the choice of settings."""
         share = _CHOICE if self.is_compared else _CHOICE_ALONE
         return max(share * self._before_report, 0.1 * self._late)
 
-    def to_fit(self):
+    def to_fit(self) -> float:
         """Seconds for the choice, the fit and probabilities."""
         share = _FITTED if self.is_compared else _FITTED_ALONE
         return max(share * self._before_report, self._late)
 
-    def calibration(self, fit_seconds):
+    def calibration(self, fit_seconds: float) -> Deadline:
         """When probabilities have to be calibrated after a fit of so many seconds."""
         return Deadline(self.to_fit() if self.seconds else max(_QUICK, _OF_FIT * fit_seconds))
 
-    def test(self):
+    def test(self) -> Deadline:
         """When the test of the model against chance should end."""
         if not self.seconds:
             return Deadline(_QUICK)
         return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
 
-    def test_labels(self):
+    def test_labels(self) -> Deadline:
         """When the test whether labels are random should end; it comes before the comparison."""
         if not self.seconds:
             return Deadline(_QUICK)
         seconds = min(_LABELS * self.seconds, self._before_report)
         return Deadline(max(seconds, _LATE_LABELS * self._late))
 
-    def to_compare(self):
+    def to_compare(self) -> float:
         """Seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
             return 0.0
         share = 1.0 - _DELIVERY * self.ranked
         return max(_LEAST_COMPARISON if self.baselines else 0.0, share * self._before_report)
 
-    def to_deliver(self):
+    def to_deliver(self) -> float:
         """Seconds for the fit of a method that the comparison found to be better."""
         return max(self._before_report, self._late, _LEAST_COMPARISON if self.baselines else 0.0)
 
-    def to_report(self):
+    def to_report(self) -> Deadline:
         """When what takes long in a report has to end."""
         if not self.seconds:
             return Deadline(_QUICK)
         return Deadline(max(self._late, self.left))
 
 
-def short_of_time(cut, seconds):
+def short_of_time(cut: str, seconds: float) -> str:
     """A note on what was cut short, in words, because a budget of so many seconds was used up.
 
     Without a budget nobody expects it to be enough.

@@ -3,15 +3,17 @@
 import dataclasses
 import math
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
 from ..._util.option import refuse_unknown
+from ...base.task import Task
 from ...kernels.operators import row_keys
 from ...tables.answers.file import read_answers
-from ...tables.columns.target import greater_value, refuse_misspelt
+from ...tables.columns.target import Labels, greater_value, refuse_misspelt
 from ...tasks import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
 from ..options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ..tasks import Choice
@@ -38,7 +40,7 @@ _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "
 _AT_FIRST = 1000
 
 
-def options_of(given):
+def options_of(given: dict[str, Any]) -> FitOptions:
     """The options that were given by name, as far as they don't contradict each other.
 
     This is checked before anything is read.
@@ -61,7 +63,7 @@ def options_of(given):
     return options
 
 
-def check_for_pieces(options):
+def check_for_pieces(options: FitOptions) -> None:
     """Refuse options that need the rows in memory."""
     needs = {
         ref(options.weighing or "propensity"): options.weighing is not None,
@@ -77,7 +79,7 @@ def check_for_pieces(options):
             )
 
 
-def _of_label_file(options):
+def _of_label_file(options: FitOptions) -> FitOptions:
     """The same, with the target of a file of labels, if there is one."""
     if options.labels is None:
         return options
@@ -91,7 +93,7 @@ def _of_label_file(options):
     return dataclasses.replace(options, target=target, labels=labels)  # all steps take these
 
 
-def _check_method(options):
+def _check_method(options: FitOptions) -> None:
     """Refuse a method, a target and classes that contradict each other."""
     machine, normal = options.machine, options.normal
     for name in ("normal", "positive", "unlabeled"):
@@ -130,7 +132,9 @@ def _check_method(options):
         )
 
 
-def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
+def choose_machine(
+    labels: Labels | None, options: FitOptions, *, n_rows: int = FEWEST, seconds: float = 0.0
+) -> Choice:
     """Choose a model: as the user said, else as the labels (None without a target) say.
 
     Which one for rows of one class: by what is known of them, and by the settings that were given.
@@ -141,7 +145,8 @@ def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
         return Choice(options.machine, f"set with {ref('machine')}")
     normal, positive = options.normal, options.positive
     n_known = n_rows if labels is None else labels.counts[0] if labels.counts else 0
-    if normal is not None or positive is not None:
+    task: Task | None
+    if labels is not None and (normal is not None or positive is not None):
         name, value = ("normal", normal) if positive is None else ("positive", positive)
         task = next(task for task in TASKS if task.key == name)
         why = f"{ref(name)} selects the class {quoted(value)}"
@@ -159,7 +164,7 @@ def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
     return steps_of(task).choose(why, options, n_known, n_rows, seconds)
 
 
-def _no_task(labels):
+def _no_task(labels: Labels) -> UserError:
     """The error about labels that no task suits."""
     if not labels.names:
         return UserError(
@@ -179,7 +184,7 @@ def _no_task(labels):
     )
 
 
-def _why(labels):
+def _why(labels: Labels) -> str:
     n = len(labels.names)
     names = " and ".join(quoted(name) for name in sorted(labels.names))
     if n > 2:
@@ -191,7 +196,7 @@ def _why(labels):
     return f"{quoted(labels.column)} holds {classes} and {marked}"
 
 
-def keeps_rows(choice, asked):
+def keeps_rows(choice: Choice, asked: bool | None) -> bool:
     """Whether the model will hold its training rows."""
     if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
         raise UserError(
@@ -201,7 +206,7 @@ def keeps_rows(choice, asked):
     return MACHINES[choice.machine].keeps_rows if asked is None else asked
 
 
-def machine_parameters(choice, given):
+def machine_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Parameters of the estimator from those given, and notes on them."""
     parameters, notes = dict(given), []
     for name in parameters:
@@ -239,7 +244,7 @@ def machine_parameters(choice, given):
     return parameters, notes
 
 
-def different_rows(X):
+def different_rows(X: RowMatrix) -> int:
     """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
     enough = math.ceil(1.0 / TARGET_FPR) - 1
     for rows in (X[:_AT_FIRST], X):  # few tables need more than the first rows
@@ -249,7 +254,13 @@ def different_rows(X):
     return found
 
 
-def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=None):
+def with_target_fpr(
+    machine: str,
+    parameters: dict[str, Any],
+    n_rows: int,
+    searched: bool = False,
+    n_different: int | None = None,
+) -> tuple[dict[str, Any], list[str]]:
     """Parameters with a rate of false alarms, for models that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
@@ -307,11 +318,11 @@ class SearchPlan(NamedTuple):
     why_not: str = ""
     seconds_in_all: float | None = None
     contaminated: bool = True
-    settings: dict = {}  # noqa: RUF012
+    settings: dict[str, Any] = {}  # noqa: RUF012
     expected: float = 0.0
 
 
-def plan_search(choice, options):
+def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
     """Decide whether settings are searched for; those given end the search."""
     machine, given, clean = choice.machine, options.parameters, options.clean
     if clean and "clean" not in task_of(machine).options:

@@ -1,18 +1,31 @@
 """After the fit: the comparison with other methods, and the one that is delivered."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
-from ...tables.reading.training import rows_for
+from ...baselines.methods import ComparedMethod
+from ...tables.columns.schema import Schema
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile, rows_for
 from ...tasks import MACHINES, machine_class, machines_with, task_of
-from ..observer import listening
+from ..observer import Observer, listening
+from ..options.fit import FitOptions
 from ..tasks import Choice, finite
 from .choice import SearchPlan, machine_parameters, with_target_fpr
 from .fitting import Fitted, Run, fit_machine
+from .preparing import Prepared
+from .result import Training
+
+if TYPE_CHECKING:
+    from ...model_selection import BaselineComparison
 
 # Parameters that say how much effort is made, or what holds for every method.
 _OF_EVERY_METHOD = {
@@ -27,7 +40,7 @@ _OF_EVERY_METHOD = {
 }
 
 
-def too_short(seconds, of_a_fit):
+def too_short(seconds: float, of_a_fit: float) -> str:
     """A note on a comparison that there is no time for."""
     return (
         f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
@@ -36,7 +49,9 @@ def too_short(seconds, of_a_fit):
     )
 
 
-def compare(training, others, seconds, observer):
+def compare(
+    training: Training, others: RowMatrix | None, seconds: float, observer: Observer
+) -> tuple[BaselineComparison | None, list[str]]:
     """Compare a model, with its settings, with other methods; and what the user should know.
 
     ``others`` are rows known to be of other classes, for models of one class.
@@ -65,7 +80,9 @@ def compare(training, others, seconds, observer):
     return comparison, messages
 
 
-def comparison_facts(comparison, training):
+def comparison_facts(
+    comparison: BaselineComparison | None, training: dict[str, Any]
+) -> dict[str, Any] | None:
     """What a model that says this of its ``training`` keeps of a comparison, plain values only."""
     if comparison is None:
         return None
@@ -81,7 +98,7 @@ def comparison_facts(comparison, training):
     }
 
 
-def _on_doubtful_labels(comparison, training):
+def _on_doubtful_labels(comparison: BaselineComparison, training: dict[str, Any]) -> str | None:
     """What to remember of scores on labels that may be no random sample, or None."""
     doubtful = (
         (training.get("labels_at_random") or {}).get("rejected")
@@ -96,14 +113,16 @@ def _on_doubtful_labels(comparison, training):
     )
 
 
-def rows_of_others(file, roles):
+def rows_of_others(file: TrainingFile, roles: Roles) -> IntArray:
     """Positions of rows of classes that a model of one class does not learn from."""
     if roles.y is not None or file.labels is None:
         return np.empty(0, np.intp)
     return np.flatnonzero(~roles.keep & (file.labels.index >= 0))
 
 
-def encoded_rows_of_others(file, roles, encoder, schema):
+def encoded_rows_of_others(
+    file: TrainingFile, roles: Roles, encoder: TransformerMixin, schema: Schema
+) -> tuple[RowMatrix | None, list[str]]:
     """These rows, encoded, None where there are none, and remarks."""
     others = rows_of_others(file, roles)
     if not others.size:
@@ -116,7 +135,7 @@ def encoded_rows_of_others(file, roles, encoder, schema):
         ]
 
 
-def are_ranked(prepared):
+def are_ranked(prepared: Prepared) -> bool:
     """Whether labels can show which method is better."""
     found = prepared.found.y is not None
     return found or bool(rows_of_others(prepared.file, prepared.roles).size)
@@ -125,12 +144,12 @@ def are_ranked(prepared):
 class Delivered(NamedTuple):
     """A method that takes the place of the model; ``facts`` are what the model file says of it."""
 
-    prepared: Any
+    prepared: Prepared
     fitted: Fitted
-    facts: dict
+    facts: dict[str, Any]
 
 
-def why_kept(options, machine, switch):
+def why_kept(options: FitOptions, machine: str, switch: bool) -> str:
     """Why the machine is delivered in any case, in words; empty where a better one may be.
 
     ``switch``: whether other models than ours can be delivered at all.
@@ -150,7 +169,7 @@ def why_kept(options, machine, switch):
     return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
 
 
-def instead_of(kept, method):
+def instead_of(kept: str, method: ComparedMethod) -> str:
     """How to have a method although the model was ``kept``."""
     title = _title_of(method)
     settings = "".join(
@@ -162,14 +181,17 @@ def instead_of(kept, method):
     return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
-def _title_of(method: Any) -> str:
+def _title_of(method: ComparedMethod) -> str:
     """Return what a method that can be delivered is called."""
     return method.title or MACHINES[method.machine].title
 
 
-def deliver(method, training, options, seconds, run):
+def deliver(
+    method: ComparedMethod, training: Training, options: FitOptions, seconds: float, run: Run
+) -> tuple[Delivered | None, str]:
     """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
     prepared, name, comparison = training.prepared, method.machine, training.comparison
+    assert comparison is not None  # it found the method
     title, expected = _title_of(method), comparison.seconds_of(method, prepared.X.shape[0])
     facts, why, is_clear = _facts(method, comparison, prepared.choice.machine)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
@@ -212,7 +234,9 @@ def deliver(method, training, options, seconds, run):
     return Delivered(prepared, fitted, facts), ""
 
 
-def _facts(method, comparison, machine):
+def _facts(
+    method: ComparedMethod, comparison: BaselineComparison, machine: str
+) -> tuple[dict[str, Any], str, bool]:
     """Scores of both methods and the interval of their difference; why; and if that is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
     beside = comparison.led_by(method)

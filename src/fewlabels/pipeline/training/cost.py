@@ -4,13 +4,16 @@ import contextlib
 import math
 import time
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from ..._typing import FloatArray, IntArray, RowMatrix
+from ...base.task import Task
 from ...positive_unlabelled.base import prior_of
 from ...tasks import task_of
+from .encoding import Encoded
 
 # Rows of the first fit, and the fewest that there have to be to try; how many times as many the
 # next one has, also where fits are short, and the share of all rows that it has at most.
@@ -49,16 +52,16 @@ class Pace(NamedTuple):
     power: float
     before: float = 0.0
 
-    def seconds_of(self, n_rows):
+    def seconds_of(self, n_rows: int) -> float:
         """Seconds of a fit of so many rows, about."""
         return self.seconds * (n_rows / self.rows) ** self.power
 
-    def rows_within(self, seconds):
+    def rows_within(self, seconds: float) -> int:
         """How many rows can be fitted in so many seconds, about."""
         return int(self.rows * (seconds / self.seconds) ** (1.0 / self.power))
 
 
-def encodable_rows(n_rows, n_columns, read, left):
+def encodable_rows(n_rows: int, n_columns: int, read: float, left: float) -> int:
     """How many rows can be profiled and encoded, if reading them has taken ``read`` seconds."""
     expected = max(_TIMES_READING * read, _PER_CELL * n_rows * n_columns)
     allowed = _ENCODING * left
@@ -67,16 +70,19 @@ def encodable_rows(n_rows, n_columns, read, left):
     return min(n_rows, max(_ENCODED, int(n_rows * allowed / expected)))
 
 
-def pace_of(estimator, X, y, seconds):
+def pace_of(
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray | None, seconds: float
+) -> Pace | None:
     """The ``Pace`` of a model on these rows; None where they are few, or it cannot be fitted.
 
     It is found by fits of more and more rows, until one takes a part of these seconds, or is so
     short that all rows can be fitted within them, however fast the seconds grow.
     """
-    n_rows, size, fits, before = X.shape[0], _FIRST, [], 0.0
+    n_rows, size, before = X.shape[0], _FIRST, 0.0
+    fits: list[tuple[int, float]] = []
     if n_rows < _FEWEST:
         return None
-    if getattr(estimator, "prior", None) == "estimate":
+    if y is not None and getattr(estimator, "prior", None) == "estimate":
         before = _seconds_of_prior(estimator, X, y)
         estimator = clone(estimator).set_params(prior=_ANY_PRIOR)
     while size <= _MOST * n_rows:
@@ -87,7 +93,8 @@ def pace_of(estimator, X, y, seconds):
             return None  # the fit of all rows says what is wrong
         if fits and took > (len(rows) / fits[-1][0]) ** _POWERS[1] * fits[-1][1]:
             # Something was loaded first.
-            took = min(took, _seconds_of(clone(estimator), *part))
+            again = _seconds_of(clone(estimator), *part)
+            took = took if again is None else min(took, again)
         fits.append((len(rows), took))
         if took > (_LONG if len(fits) < _COUNTED else _TELLING) * seconds:
             break
@@ -100,7 +107,7 @@ def pace_of(estimator, X, y, seconds):
     return Pace(*fits[-1], power, before)
 
 
-def _seconds_of(machine, X, y):
+def _seconds_of(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float | None:
     """Seconds that a fit takes; None where it is refused."""
     since = time.perf_counter()
     with warnings.catch_warnings():
@@ -112,7 +119,7 @@ def _seconds_of(machine, X, y):
     return max(time.perf_counter() - since, 1e-4)
 
 
-def _seconds_of_prior(estimator, X, y):
+def _seconds_of_prior(estimator: BaseEstimator, X: RowMatrix, y: IntArray) -> float:
     """Seconds that the estimate of the prior takes, which is from a sample of the rows."""
     rows = drawn(y, X.shape[0], _FEWEST, estimator.task)
     since = time.perf_counter()
@@ -122,12 +129,12 @@ def _seconds_of_prior(estimator, X, y):
     return (time.perf_counter() - since) * min(_MOST_FOR_PRIOR, X.shape[0]) / len(rows)
 
 
-def _power(before, last):
+def _power(before: tuple[int, float], last: tuple[int, float]) -> float:
     power = math.log(last[1] / before[1]) / math.log(last[0] / before[0])
     return float(np.clip(power, *_POWERS))
 
 
-def affordable_rows(pace, n_rows, seconds, machine):
+def affordable_rows(pace: Pace | None, n_rows: int, seconds: float, machine: str) -> int:
     """How many of the rows a model can learn from so that all fits end in these seconds."""
     if pace is None:
         return n_rows
@@ -137,7 +144,7 @@ def affordable_rows(pace, n_rows, seconds, machine):
     return min(n_rows, max(_LEAST, pace.rows_within(each)))
 
 
-def drawn(y, n_rows, size, task):
+def drawn(y: IntArray | None, n_rows: int, size: int, task: Task) -> IntArray:
     """Positions of rows drawn at random, in order: labelled ones first, up to half of them.
 
     ``y`` are labels as the model takes them. Every class keeps two rows.
@@ -157,7 +164,7 @@ def drawn(y, n_rows, size, task):
     return np.sort(np.concatenate([labelled, others]))
 
 
-def _turns(labels):
+def _turns(labels: IntArray) -> FloatArray:
     """When each row has its turn: the first two of every class, then in proportion."""
     turns = np.zeros(len(labels))
     for label in np.unique(labels):
@@ -167,9 +174,9 @@ def _turns(labels):
     return turns
 
 
-def subset(encoded, rows):
+def subset(encoded: Encoded, rows: IntArray) -> Encoded:
     """What was ``Encoded``, of some of its rows alone."""
-    found: Any = encoded.found
+    found = encoded.found
     inputs = found.rows
     found = found._replace(
         rows=inputs.iloc[rows] if hasattr(inputs, "iloc") else inputs[rows],
@@ -189,7 +196,7 @@ class Cost(NamedTuple):
     support_vectors: float
     seconds: float
 
-    def words(self):
+    def words(self) -> str:
         """The time, and why it takes that long, in words that promise no more than they can."""
         vectors = f"(about {float(f'{self.support_vectors:.1g}'):,.0f} support vectors)"
         if self.seconds < 1.0:
@@ -202,7 +209,7 @@ class Cost(NamedTuple):
         return f"about {float(f'{amount:.1g}'):,.0f} {unit} {vectors}"
 
 
-def expected_cost(estimator, X, n_rows):
+def expected_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
     """The ``Cost`` of fitting a model of one class to so many rows such as a sample X.
 
     Support vectors grow by a power of the number of rows, which two fits show; the time follows
@@ -225,7 +232,7 @@ def expected_cost(estimator, X, n_rows):
     return Cost(vectors, _ROUNDS * each * n_rows * vectors)
 
 
-def _seconds_to_score(machine, rows):
+def _seconds_to_score(machine: BaseEstimator, rows: RowMatrix) -> float:
     since = time.perf_counter()
     machine.decision_function(rows)
     return time.perf_counter() - since

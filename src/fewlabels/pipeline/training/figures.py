@@ -1,25 +1,43 @@
 """What came out of a fit: figures and facts for the model file."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.messages import ref, rendered
 from ...class_prior.uncertainty import is_determined
 from ...tables.models.contents import no_signal
 from ...tables.models.files import describe
 from ...tasks import task_of
+from ..observer import Observer
+from ..options.fit import FitOptions
 from ..tasks import finite, scored
 from ..tasks.one_class import of_every_bag
 from ..tasks.steps import steps_of
-from .choice import CHOSEN
+from .choice import CHOSEN, SearchPlan
 from .encoding import text_facts
+from .fitting import Fitted
+from .preparing import Prepared
 from .testing import tests_facts, unlike_facts
 
+if TYPE_CHECKING:
+    from ...model_selection import TuningResult
+    from ...report.evidence.class_shares import ClassShares
+    from ...report.evidence.testing import Tests
 
-def described(prepared, fitted, options, observer, tests):
+
+def described(
+    prepared: Prepared,
+    fitted: Fitted,
+    options: FitOptions,
+    observer: Observer,
+    tests: Tests | None,
+) -> dict[str, Any]:
     """What the model file says of a machine that has learnt."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
@@ -64,7 +82,12 @@ def described(prepared, fitted, options, observer, tests):
     return describe(machine, parameters, prepared.schema, training)
 
 
-def figures_of(estimator, X, labeled, counted=None):
+def figures_of(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    labeled: dict[str, int],
+    counted: Sequence[int] | None = None,
+) -> dict[str, Any]:
     """Figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
 
     ``counted`` are rows that have or are given a class, where the model holds none of them.
@@ -85,12 +108,12 @@ def figures_of(estimator, X, labeled, counted=None):
     }
 
 
-def _total(value, of):
+def _total(value: float | FloatArray | None, of: Callable[[FloatArray], float]) -> float | None:
     """Of the models of several classes one number."""
     return of(value) if isinstance(value, np.ndarray) else value
 
 
-def silenced(training):
+def silenced(training: dict[str, Any]) -> dict[str, Any]:
     """The figures of a training, without those that mean nothing where there is no signal."""
     if no_signal(training) is None:
         return training
@@ -100,7 +123,7 @@ def silenced(training):
     return {**training, **dict.fromkeys((*counted, *estimated, "class_shares"))}
 
 
-def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | None:
+def shares_facts(shares: ClassShares | None, names: Sequence[str] | None) -> dict[str, Any] | None:
     """Return what a model keeps of ``ClassShares``, plain values only; None for none.
 
     A share that the data don't determine is None, and its interval has its ends.
@@ -118,14 +141,16 @@ def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | N
     }
 
 
-def count_labels(facts, y):
+def count_labels(facts: dict[str, Any], y: IntArray | None) -> dict[str, int]:
     """Training rows with a label, by class."""
+    if y is None:
+        return {}
     if "classes" in facts:
         return {name: int((y == k).sum()) for k, name in enumerate(facts["classes"])}
     return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}
 
 
-def count_answers(predicted, y, machine):
+def count_answers(predicted: IntArray, y: IntArray, machine: str) -> tuple[IntArray, IntArray]:
     """Rows with a label, and rows that have or are given one, of every class by its number.
 
     ``predicted`` are the classes that the model gives, as numbers.
@@ -137,7 +162,7 @@ def count_answers(predicted, y, machine):
     return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)
 
 
-def odd_rows(estimator, clean):
+def odd_rows(estimator: BaseEstimator, clean: bool | None) -> str | None:
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
     if "clean" not in estimator.task.options:
         return None
@@ -156,7 +181,7 @@ def odd_rows(estimator, clean):
     return f"possible: {left_out}{advice}"
 
 
-def tuning_facts(tuning):
+def tuning_facts(tuning: TuningResult | None) -> dict[str, Any] | None:
     """What a model keeps of the search, plain values only."""
     if tuning is None:
         return None
@@ -173,7 +198,12 @@ def tuning_facts(tuning):
     }
 
 
-def why_settings(estimator, tuning, search, names=None):
+def why_settings(
+    estimator: BaseEstimator,
+    tuning: TuningResult | None,
+    search: SearchPlan,
+    names: Sequence[str] | None = None,
+) -> str:
     """One line: the settings and where they are from; ``names`` of classes."""
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
@@ -201,7 +231,7 @@ def why_settings(estimator, tuning, search, names=None):
     return words + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
 
 
-def _class_ratio_words(estimator, names):
+def _class_ratio_words(estimator: BaseEstimator, names: Sequence[str] | None) -> str:
     """The class ratio that a model of classes was given or has estimated."""
     shares = getattr(estimator, "class_ratio_", None)
     if shares is None:
@@ -216,7 +246,7 @@ def _class_ratio_words(estimator, names):
     return f"; class ratio of unlabelled rows {how}: {each}"
 
 
-def _unlabeled_words(tuning):
+def _unlabeled_words(tuning: TuningResult | None) -> str:
     """What unlabelled rows change, if that was compared."""
     change = tuning and tuning.unlabeled_rows
     if not change:
@@ -230,11 +260,11 @@ def _unlabeled_words(tuning):
     )
 
 
-def _number(value):
+def _number(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _plain(value):
+def _plain(value: str | float | BaseEstimator) -> str | float:
     if isinstance(value, BaseEstimator):  # a kernel with settings of its own
         return str(value)
     return value if isinstance(value, str | int | float | bool) else float(value)

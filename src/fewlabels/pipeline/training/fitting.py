@@ -1,19 +1,34 @@
 """Running a model: search for its settings, fit, probabilities; and what it warned of."""
 
+from __future__ import annotations
+
 import contextlib
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from ..._typing import FloatArray, IntArray, PathLike, RowMatrix
 from ..._util.deadline import Deadline
 from ..._util.messages import UserError, plural, ref, template
 from ..observer import Observer, interruptible, listening
-from .budget import short_of_time
-from .choice import CHOSEN
+from .budget import Budget, short_of_time
+from .choice import CHOSEN, SearchPlan
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
+    from ...model_selection import TuningResult
+
+
+# Rows and labels of a fit; on a cluster, parts of them that workers make.
+FitRows: TypeAlias = "RowMatrix | list[Delayed]"
+FitLabels: TypeAlias = "IntArray | list[Delayed] | None"
 
 
 @dataclass(frozen=True)
@@ -29,9 +44,9 @@ class Run:
 
     observer: Observer
     reported: bool = False
-    model: Any = None
+    model: PathLike | None = None
     save: Callable[[Any], None] | None = None
-    spread: Callable[[], Any] = contextlib.nullcontext
+    spread: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
     started: float | None = None
     switch: bool = True
 
@@ -43,14 +58,25 @@ class Fitted(NamedTuple):
     model reached its tolerance afterwards, when rows were left out of it.
     """
 
-    estimator: Any
-    tuning: Any
+    estimator: BaseEstimator
+    tuning: TuningResult | None
     seconds: float
     messages: list[str]
     stopped: bool = False
 
 
-def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=None, groups=None):
+def fit_machine(
+    estimator: BaseEstimator,
+    X: FitRows,
+    y: FitLabels,
+    run: Run,
+    *,
+    given: Mapping[str, Any],
+    search: SearchPlan,
+    budget: Budget | None = None,
+    propensity: FloatArray | None = None,
+    groups: IntArray | None = None,
+) -> Fitted:
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
@@ -95,12 +121,20 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
-def _is_only_noted(estimator, given):
+def _is_only_noted(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:
     """Whether a threshold that no row misses is only noted: nobody requested its rate."""
     return "target_fpr" not in given and estimator.has_own_threshold
 
 
-def _tuned(estimator, X, y, search, seed, observer, groups):
+def _tuned(
+    estimator: BaseEstimator,
+    X: FitRows,
+    y: FitLabels,
+    search: SearchPlan,
+    seed: int | None,
+    observer: Observer,
+    groups: IntArray | None,
+) -> tuple[BaseEstimator, TuningResult, float]:
     from ...model_selection.tune import tune_within  # slow to import
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
@@ -120,9 +154,15 @@ def _tuned(estimator, X, y, search, seed, observer, groups):
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 
-def _fit(estimator, X, y, observer, propensity):
+def _fit(
+    estimator: BaseEstimator,
+    X: FitRows,
+    y: FitLabels,
+    observer: Observer,
+    propensity: FloatArray | None,
+) -> float:
     started = time.perf_counter()
-    arguments = {}
+    arguments: dict[str, Any] = {}
     if "callback" in inspect.signature(estimator.fit).parameters:
         arguments["callback"] = observer.round
     if propensity is not None:
@@ -131,7 +171,14 @@ def _fit(estimator, X, y, observer, propensity):
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, observer, end, budget, groups):
+def _calibrate(
+    estimator: BaseEstimator,
+    X: FitRows,
+    observer: Observer,
+    end: Deadline,
+    budget: Budget | None,
+    groups: IntArray | None,
+) -> list[str]:
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
@@ -141,7 +188,8 @@ def _calibrate(estimator, X, observer, end, budget, groups):
             within = hasattr(estimator, "curve_within")
             if within and (end.is_near or groups is not None):
                 _, cut = estimator.curve_within(end.left(), groups)
-                messages.extend(short_of_time(what, budget.seconds) for what in cut)
+                seconds = 0.0 if budget is None else budget.seconds
+                messages.extend(short_of_time(what, seconds) for what in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]

@@ -1,16 +1,22 @@
 """Tables that do not fit in memory: settings from a sample, the model from all rows on disk."""
 
+from __future__ import annotations
+
 import contextlib
 import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import ref
 from ...rows.files import heard_by
 from ...rows.shards import sampled
@@ -18,7 +24,7 @@ from ...rows.validation import what_is_missing
 from ...tables.arrays import ArrayData, read_arrays, release, taken
 from ...tables.columns.column import blank, text
 from ...tables.columns.tally import Tally
-from ...tables.columns.target import target_text
+from ...tables.columns.target import Roles, target_text
 from ...tables.folders import parquet_files
 from ...tables.formats.registry import is_compressed
 from ...tables.limits import free_memory, size_of, writing
@@ -26,15 +32,18 @@ from ...tables.names import value_key
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
 from ...tables.scratch import temporary_folder
-from ...tables.sources import InMemory
+from ...tables.sources import InMemory, Source
 from ...tables.stored import ArrayWriter, SparseWriter
 from ...tasks import MACHINES, machine_class, task_of
 from ..observer import interruptible
+from ..options.fit import FitOptions
 from ..tasks.steps import steps_of
 from .choice import SearchPlan
 from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of, odd_rows
-from .fitting import fit_machine
+from .fitting import Run, fit_machine
+from .preparing import Prepared
+from .result import Training
 
 # Bytes that reading and learning take for every cell, and what a byte of a compressed file may
 # hold.
@@ -49,7 +58,43 @@ _LONG = 3600.0
 _LOST = 1e-6
 
 
-def does_not_fit(data, options):
+class RowSample(Protocol):
+    """A random sample of ``size`` of the ``n_rows`` of a table."""
+
+    n_rows: int
+
+    @property
+    def size(self) -> int: ...
+
+    def rows(self) -> InMemory: ...
+
+
+class AllRows(Protocol):
+    """All rows of a table that doesn't fit in memory, to which a model can be fitted.
+
+    ``why`` says why a sample is drawn, and ``where`` all rows are.
+    """
+
+    file: Source | InMemory
+    options: FitOptions
+    run: Run
+    why: str
+    where: str
+
+    def fit(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]: ...
+
+
+class LearnSample(Protocol):
+    """A function that learns from a sample; ``spread`` makes the context of search and fit."""
+
+    def __call__(
+        self, rows: InMemory, spread: Callable[[], AbstractContextManager[object]] = ...
+    ) -> Training: ...
+
+
+def does_not_fit(data: Source | InMemory, options: FitOptions) -> bool:
     """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
     beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
     factor = data.format.memory_factor
@@ -58,6 +103,7 @@ def does_not_fit(data, options):
     allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
     if not data.format.is_table:
         return data.format.load().memory(data) > allowed
+    assert isinstance(data, Source)  # rows in memory have no factor
     path = data.path
     files = parquet_files(path) if path.is_dir() else [path]
     factor *= _PACKED if is_compressed(path) else 1
@@ -72,13 +118,15 @@ def does_not_fit(data, options):
 class Drawn:
     """Rows drawn at random from pieces of a table: of each label, and of those without one."""
 
-    def __init__(self, target, mark, seed):
+    def __init__(
+        self, target: str | None, mark: str | None, seed: int | Sequence[int] | None
+    ) -> None:
         self.target, self.mark = target, mark
         self._rng = np.random.default_rng(seed)
-        self.kept = {}  # by label: keys, and rows
+        self.kept: dict[str, tuple[FloatArray, pa.Table]] = {}  # by label: keys, and rows
         self.n_rows = 0
 
-    def add(self, table):
+    def add(self, table: pa.Table) -> None:
         """Look at the next piece."""
         labels = np.full(table.num_rows, "", object)
         if self.target is not None and self.target in table.column_names:
@@ -90,7 +138,7 @@ class Drawn:
             few = label == "" or (label not in self.kept and len(self.kept) > _LABELS)
             self._draw("" if few else label, table, rows)
 
-    def _draw(self, label, table, rows):
+    def _draw(self, label: str, table: pa.Table, rows: IntArray) -> None:
         size = _LABELLED if label else _SAMPLE
         keys = self.kept.get(label, (np.empty(0), None))[0]
         new = self._rng.random(len(rows))
@@ -100,7 +148,7 @@ class Drawn:
             return
         self._keep(label, new, table.take(rows))
 
-    def _keep(self, label, new, part):
+    def _keep(self, label: str, new: FloatArray, part: pa.Table) -> None:
         size = _LABELLED if label else _SAMPLE
         keys, kept = self.kept.get(label, (np.empty(0), None))
         kept = part if kept is None else pa.concat_tables([kept, part])
@@ -110,7 +158,7 @@ class Drawn:
             keys, kept = keys[best], kept.take(best).combine_chunks()
         self.kept[label] = keys, kept
 
-    def join(self, other):
+    def join(self, other: Drawn) -> None:
         """Take over what was drawn from other pieces."""
         self.n_rows += other.n_rows
         for label, (keys, kept) in other.kept.items():
@@ -118,11 +166,11 @@ class Drawn:
             self._keep("" if few else label, keys, kept)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """How many rows were drawn."""
         return sum(kept.num_rows for _, kept in self.kept.values())
 
-    def rows(self):
+    def rows(self) -> InMemory:
         """The rows that were drawn."""
         kept = [kept for _, kept in self.kept.values()]
         return InMemory("frame", pa.concat_tables(kept).combine_chunks())
@@ -131,7 +179,9 @@ class Drawn:
 class DrawnFromArrays:
     """The same of ``ArrayData``."""
 
-    def __init__(self, source, target, mark, seed):
+    def __init__(
+        self, source: InMemory, target: str | None, mark: str | None, seed: int | None
+    ) -> None:
         rng, data = np.random.default_rng(seed), source.content
         self._source, self._data, self.n_rows = source, data, data.X.shape[0]
         if target not in data.labels:
@@ -147,10 +197,10 @@ class DrawnFromArrays:
         self._places = np.sort(np.concatenate(parts))
 
     @property
-    def size(self):
+    def size(self) -> int:
         return len(self._places)
 
-    def rows(self):
+    def rows(self) -> InMemory:
         data, places = self._data, self._places
         labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
         X = taken(data.X, places)
@@ -158,7 +208,7 @@ class DrawnFromArrays:
         return InMemory("matrix", ArrayData(X, labels, data.zero_based))
 
 
-def _unlabelled(texts, mark):
+def _unlabelled(texts: ObjectArray, mark: str | None) -> BoolArray:
     """Find texts of a target that are blank, or the mark of unlabelled rows."""
     codes, found = pd.factorize(np.asarray(texts, dtype=object))
     marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
@@ -168,30 +218,33 @@ def _unlabelled(texts, mark):
 class StoredLabels:
     """Texts of a target, piece by piece: the ``values`` that occur, and where."""
 
-    def __init__(self):
-        self.values, self._where = {}, []
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self._where: list[IntArray] = []
 
-    def add(self, texts):
+    def add(self, texts: ObjectArray) -> None:
         """Take the next ones."""
         codes, found = pd.factorize(texts)
         known = [self.values.setdefault(value, len(self.values)) for value in found]
         self._where.append(np.array(known, np.int32)[codes])
 
-    def roles(self, prepared, options):
+    def roles(self, prepared: Prepared, options: FitOptions) -> tuple[BoolArray, IntArray | None]:
         """Which rows are learnt from, and their labels, None where the machine takes none."""
         roles = roles_of(prepared, options, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
-def roles_of(prepared, options, values):
+def roles_of(prepared: Prepared, options: FitOptions, values: list[str]) -> Roles:
     """The roles of rows that have these values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
     machine = prepared.choice.machine
     return steps_of(task_of(machine)).roles(file, machine, options)
 
 
-def train_large(data, options, learn, run):
+def train_large(
+    data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
+) -> Training:
     """Learn from rows on disk: ``learn`` from a sample, then the machine from all rows."""
     with temporary_folder() as place:
         with interruptible("no model was written", run.model):
@@ -200,7 +253,7 @@ def train_large(data, options, learn, run):
         return train_on_all(rows, sample, learn(sample.rows()))
 
 
-def train_on_all(rows, sample, training):
+def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Training:
     """The training of a ``sample``, with its model fitted to all ``rows`` if the model can.
 
     ``rows`` have ``options``, the ``run``, a ``file``, the words ``why`` a sample was drawn and
@@ -237,7 +290,9 @@ class _OnDisk:
 
     where = ", on disk"
 
-    def __init__(self, data, options, run, place):
+    def __init__(
+        self, data: Source | InMemory, options: FitOptions, run: Run, place: Path
+    ) -> None:
         self.file, self.options, self.run, self._place = data, options, run, place
         self.why = f"the {'table does' if data.format.is_table else 'rows do'} not fit in memory"
         if options.memory is not None:
@@ -249,11 +304,11 @@ class _OnDisk:
             self._source.check_unchanged()  # from here on
             data.check_unchanged()
 
-    def draw(self):
+    def draw(self) -> RowSample:
         """Rows drawn at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
-        if not self._source.format.is_table:
+        if isinstance(self._source, InMemory) and not self._source.format.is_table:
             return DrawnFromArrays(self._source, *asked)
         drawn = Drawn(*asked)
         with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
@@ -262,7 +317,9 @@ class _OnDisk:
                 observer.rows(drawn.n_rows, share, what="looked at")
         return drawn
 
-    def fit(self, training, estimator, n_rows):
+    def fit(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
         """The training with a model fitted to all rows, how many it used, and their counts."""
         observer, options = self.run.observer, self.options
         training, estimator, cost = self._affordable(training, estimator, n_rows)
@@ -278,7 +335,9 @@ class _OnDisk:
             counts = _counted(estimator, X, y, training.prepared.choice.machine)
         return training, X.shape[0], counts
 
-    def _affordable(self, training, estimator, n_rows):
+    def _affordable(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, BaseEstimator, str]:
         """The model that learns from all rows, and what that costs in words.
 
         Settings that were chosen on a sample, and not by the user, give way to the defaults if
@@ -309,7 +368,7 @@ class _OnDisk:
             facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
         return training, estimator, f": {cost.words()}"
 
-    def _encoded(self, prepared, n_rows):
+    def _encoded(self, prepared: Prepared, n_rows: int) -> tuple[RowMatrix, IntArray | None]:
         """All rows to learn from in a file, encoded, and their labels."""
         options, observer, place = self.options, self.run.observer, self._place
         labels = StoredLabels()
@@ -318,7 +377,9 @@ class _OnDisk:
         done, target, sample = 0, options.target, prepared.X
         is_sparse = sp.issparse(sample)  # as rows to predict will be
         dtype, width = _dtype(sample), sample.shape[1]
-        per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
+        per_row: float = dtype.itemsize * width
+        if not isinstance(sample, np.ndarray):
+            per_row = 8 + 8 * sample.nnz / sample.shape[0]
         chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
         with (
             writing(place, n_rows * per_row),
@@ -349,7 +410,7 @@ class _OnDisk:
         return kept.mapped(), None if y is None else y[keep]
 
 
-def _counted(estimator, X, y, machine):
+def _counted(estimator: BaseEstimator, X: RowMatrix, y: IntArray, machine: str) -> IntArray:
     """``count_answers`` of all rows, predicted in pieces."""
     total = np.zeros((2, 2), np.intp)
     for start in range(0, X.shape[0], _COUNTED):
@@ -361,22 +422,30 @@ def _counted(estimator, X, y, machine):
     return total
 
 
-def _dtype(sample):
+def _dtype(sample: RowMatrix) -> np.dtype[np.floating[Any]]:
     """Single precision, if it makes no difference between rows that counts."""
-    values = sample.data if sp.issparse(sample) else sample
+    values: AnyArray = sample if isinstance(sample, np.ndarray) else sample.data
     spread = np.std(values, axis=0).max() if values.ndim == 2 else np.abs(values).max(initial=0.0)
     lost = np.abs(values - values.astype(np.float32)).max(initial=0.0)
     return np.dtype(np.float32 if lost <= _LOST * spread else np.float64)
 
 
-def _writer(place, width, dtype, is_sparse):
+def _writer(
+    place: Path, width: int, dtype: np.dtype[np.floating[Any]], is_sparse: bool
+) -> ArrayWriter | SparseWriter:
     place.mkdir()
     if is_sparse:
         return SparseWriter(place, width, dtype)
     return ArrayWriter(place / "rows.npy", width, dtype)
 
 
-def _described(training, n_rows, note, n_used=None, counts=None):
+def _described(
+    training: Training,
+    n_rows: int,
+    note: str,
+    n_used: int | None = None,
+    counts: Sequence[IntArray] | IntArray | None = None,
+) -> Training:
     """The training with what its model says of the table it came from.
 
     ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.

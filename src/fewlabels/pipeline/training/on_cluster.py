@@ -1,31 +1,46 @@
 """Learning from files on a cluster: settings from a sample, the model from all rows."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import plural, ref
 from ...tables.columns.column import text
+from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
+from ...tables.sources import InMemory, Source
 from ..cluster.files import cluster_of, files_of, parts_of, told_by_workers
 from ..observer import interruptible
+from ..options.fit import FitOptions
 from .choice import SearchPlan
 from .figures import count_answers
-from .fitting import fit_machine
-from .large import Drawn, roles_of, train_on_all
+from .fitting import Run, fit_machine
+from .large import Drawn, LearnSample, roles_of, train_on_all
+from .result import Training
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _ROWS = 1 << 16
 
 
-def train_on_cluster(data, options, learn, run):
+def train_on_cluster(
+    data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
+) -> Training:
     """Learn from files that the workers of a cluster read."""
     from joblib import parallel_config  # which takes its time
 
@@ -48,7 +63,7 @@ class _OnCluster:
 
     where = ""
 
-    def __init__(self, files, client, options, run):
+    def __init__(self, files: list[Source], client: Client, options: FitOptions, run: Run) -> None:
         self.file, self.options, self.run = files[0].whole, options, run
         self._client, self._parts = client, parts_of(files, client)
         on = plural(len(files), "file")
@@ -56,13 +71,13 @@ class _OnCluster:
         if len(self._parts) > len(files):
             on += f" in {len(self._parts)} parts"
         self.why = f"the table is {on} on {plural(len(client.nthreads()), 'worker')}"
-        self._values = Counter()  # how often each value of the target occurs
+        self._values: Counter[str] = Counter()  # how often each value of the target occurs
 
-    def draw(self):
+    def draw(self) -> Drawn:
         """Rows drawn at random from all files; values of the target are counted."""
         seed, parts = self.options.parameters.get("random_state"), self._parts
         seeds = [None if seed is None else [seed, k] for k in range(len(parts))]
-        asked = dict(target=self.options.target, mark=self.options.unlabeled)
+        asked: dict[str, Any] = dict(target=self.options.target, mark=self.options.unlabeled)
         found = self._client.map(draw, parts, seeds, **asked, pure=False, key="fewlabels-draw")
         drawn = Drawn(**asked, seed=seed)
         for future in found:
@@ -71,7 +86,9 @@ class _OnCluster:
             self._values.update(counts)
         return drawn
 
-    def fit(self, training, estimator, n_rows):
+    def fit(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
         """The training with a model fitted to all rows, how many it used, and their counts."""
         from dask import delayed
 
@@ -112,9 +129,12 @@ class _OnCluster:
         return replace(training, fitted=fitted), machine.shape_fit_[0], counts
 
 
-def draw(file, seed, target, mark):
+def draw(
+    file: Source, seed: Sequence[int] | None, target: str | None, mark: str | None
+) -> tuple[Drawn, Counter[str]]:
     """What is drawn from a file, and how often each value of the target occurs in it."""
-    drawn, values = Drawn(target, mark, seed), Counter()
+    drawn = Drawn(target, mark, seed)
+    values: Counter[str] = Counter()
     with contextlib.closing(iterate_tables(file, _ROWS)) as pieces:
         for table, _, _ in pieces:
             drawn.add(table)
@@ -123,12 +143,22 @@ def draw(file, seed, target, mark):
     return drawn, values
 
 
-def _summed(counts):
+def _summed(counts: Sequence[IntArray]) -> IntArray:
     """Counts by class of several files, the last of which some may lack."""
-    return sum(np.pad(one, (0, max(map(len, counts)) - len(one))) for one in counts)
+    total = np.zeros(max(map(len, counts)), np.intp)
+    for one in counts:
+        total[: len(one)] += one
+    return total
 
 
-def encoded(file, schema, encoder, target, missing, meaning):
+def encoded(
+    file: Source,
+    schema: Schema,
+    encoder: TransformerMixin,
+    target: str | None,
+    missing: str,
+    meaning: pd.DataFrame | None,
+) -> tuple[RowMatrix, IntArray | None]:
     """The rows of a file to learn from, encoded, and their labels.
 
     ``meaning`` has ``keep`` and ``y`` of every value of the target; None without one.

@@ -1,21 +1,28 @@
 """Before the fit: the rows of a table, encoded, and the model with its settings."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, ref
+from ...rows.repeats import Groups
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import Roles
 from ...tables.reading.training import TableRows, TrainingFile, read_training
+from ...tables.sources import InMemory, Source
 from ...tasks import added_columns, machine_class, task_of
-from ..options.fit import TARGET_FPR
+from ..options.fit import TARGET_FPR, FitOptions
 from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice
 from ..tasks.one_class import OF_BAGS
 from ..tasks.steps import steps_of
+from .budget import Budget
 from .choice import (
     SearchPlan,
     choose_machine,
@@ -25,9 +32,12 @@ from .choice import (
     plan_search,
     with_target_fpr,
 )
-from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
-from .encoding import encode
+from .cost import Pace, affordable_rows, drawn, encodable_rows, pace_of, subset
+from .encoding import Encoded, encode
 from .propensities import check_takes_propensities
+
+if TYPE_CHECKING:
+    from ...model_selection.weighing import Weighing
 
 # Encoded columns for categories that a model of one class gets in updates.
 _SPARE = 16
@@ -51,19 +61,19 @@ class Prepared:
     choice: Choice
     roles: Roles
     found: TableRows
-    encoder: Any
-    X: Any
+    encoder: TransformerMixin
+    X: RowMatrix
     schema: Schema
     settings: dict[str, Any]
     search: SearchPlan
     keeps_rows: bool
     notes: list[str]
-    weighing: Any = None
+    weighing: Weighing | None = None
     expected: float = 0.0
-    groups: Any = None
+    groups: Groups | None = None
 
 
-def prepare(data, options, budget):
+def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Prepared:
     """Read a table, and choose the machine and the rows it learns from."""
     since = time.perf_counter()
     file = read_training(data, **options.columns)
@@ -142,7 +152,7 @@ class _Planned(NamedTuple):
     notes: list[str]
 
 
-def _planned(file, options, seconds):
+def _planned(file: TrainingFile, options: FitOptions, seconds: float) -> _Planned:
     """The plan for a file, with so many seconds for all."""
     choice = choose_machine(file.labels, options, n_rows=file.n_rows, seconds=seconds)
     settings, notes = machine_parameters(choice, options.parameters)
@@ -158,7 +168,9 @@ def _planned(file, options, seconds):
     return _Planned(choice, settings, search, held, roles, notes)
 
 
-def _fewer_rows(file, planned, read, budget):
+def _fewer_rows(
+    file: TrainingFile, planned: _Planned, read: float, budget: Budget
+) -> tuple[TrainingFile, Roles]:
     """The file and the roles of its rows, of no more than can be encoded in time."""
     roles, content = planned.roles, file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
@@ -175,10 +187,12 @@ def _fewer_rows(file, planned, read, budget):
     return replace(file, sample=keep), roles._replace(keep=keep)
 
 
-def _paced(planned, file, encoded, options, budget):
+def _paced(
+    planned: _Planned, file: TrainingFile, encoded: Encoded, options: FitOptions, budget: Budget
+) -> tuple[_Planned, Pace | None]:
     """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
 
-    def pace(plan):
+    def pace(plan: _Planned) -> Pace | None:
         machine = machine_class(plan.choice.machine)(**plan.settings)
         return pace_of(machine, encoded.X, encoded.found.y, budget.for_fits())
 
@@ -199,7 +213,9 @@ def _paced(planned, file, encoded, options, budget):
     return planned, pace(planned)
 
 
-def _without_bags(planned, file, options, n_different):
+def _without_bags(
+    planned: _Planned, file: TrainingFile, options: FitOptions, n_different: int | None
+) -> _Planned:
     """The plan with one ball, where so few rows differ that bags of them have no threshold.
 
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
@@ -207,7 +223,7 @@ def _without_bags(planned, file, options, n_different):
     asked = options.parameters.keys() & {"target_fpr", *OF_BAGS}
     if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
         return planned
-    if n_different + 1 >= 1 / TARGET_FPR:
+    if n_different is None or n_different + 1 >= 1 / TARGET_FPR:
         return planned
     clean = options.clean if planned.search.seconds else None
     planned = _planned(file, replace(options, machine="svdd", clean=clean), planned.search.seconds)
@@ -216,7 +232,7 @@ def _without_bags(planned, file, options, n_different):
     return planned._replace(choice=Choice("svdd", why))
 
 
-def _on_fewer_rows(n_rows, all_rows, budget):
+def _on_fewer_rows(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
     """A note where time allows for some of the rows only."""
     if n_rows >= all_rows or not budget.seconds:
         return []
@@ -226,7 +242,7 @@ def _on_fewer_rows(n_rows, all_rows, budget):
     ]
 
 
-def _taken_names(file, choice):
+def _taken_names(file: TrainingFile, choice: Choice) -> list[str]:
     """A note on columns with the names of those that 'predict' adds."""
     names = [] if file.target is None else [file.target]
     names += getattr(file.content, "column_names", [])

@@ -1,19 +1,22 @@
 """From a table to a model that has learned from it: the main job."""
 
+from __future__ import annotations
+
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from sklearn.pipeline import Pipeline
-
+from ..._typing import PathLike, TableLike
 from ...tables.given import source_of
 from ...tables.models.contents import no_signal
 from ...tables.models.files import save_model
-from ...tables.sources import input_format
+from ...tables.sources import InMemory, Source, input_format
 from ...tasks import machine_class
 from ..cluster.files import files_of
-from ..observer import interruptible, job
+from ..observer import Observer, interruptible
+from ..options.fit import FitOptions
 from .budget import Budget
 from .choice import (
     check_for_pieces,
@@ -36,64 +39,25 @@ from .on_cluster import train_on_cluster
 from .outputs import check_model_output, check_report_output, expected_of, write_report_of
 from .preparing import Prepared, prepare
 from .propensities import propensities_of, weight_notes
+from .result import Training
 from .testing import compare_labelled, kept_for_anomalies, test_model, use_anomalies
 
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """A model that has learned from a table, and what its model file says of it.
-
-    ``tests`` say whether the model beats chance and whether its prior agrees with its labels.
-    The ``budget`` is for the whole job.
-    """
-
-    prepared: Prepared
-    fitted: Fitted
-    metadata: dict[str, Any]
-    comparison: Any = None
-    tests: Any = None
-    budget: Budget = field(default_factory=lambda: Budget(0.0))
-
-    @property
-    def pipeline(self):
-        """Encoder and model."""
-        steps = [("columns", self.prepared.encoder), ("machine", self.fitted.estimator)]
-        return Pipeline(steps)
-
-    def parts_of_report(self):
-        """What :func:`fewlabels.report.collect` asks for of a training."""
-        prepared, found = self.prepared, self.prepared.found
-        return dict(
-            file=prepared.file,
-            found=found,
-            encoder=prepared.encoder,
-            X=prepared.X,
-            y=found.y,
-            estimator=self.fitted.estimator,
-            metadata=self.metadata,
-            profile=found.profile,
-            tuning=self.fitted.tuning,
-            comparison=self.comparison,
-            held=self.tests and self.tests.held,
-            shares=self.tests and self.tests.shares,
-            deadline=self.budget.to_report(),
-            groups=prepared.groups,
-        )
+if TYPE_CHECKING:
+    from ...report.evidence.testing import Tests
 
 
-@job
 def train(
-    data,
-    target=None,
+    data: TableLike,
+    target: str | None = None,
     *,
-    reported=False,
-    model=None,
-    save=None,
-    started=None,
-    switch=True,
-    observer=None,
-    **options,
-):
+    reported: bool = False,
+    model: PathLike | None = None,
+    save: Callable[[Training], None] | None = None,
+    started: float | None = None,
+    switch: bool = True,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Training:
     """Learn from a table and return the training, without writing files.
 
     ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
@@ -118,12 +82,19 @@ def train(
     Training
         With ``pipeline``, ``metadata`` and ``comparison``.
     """
-    run = Run(observer, reported=reported, model=model, save=save, started=started, switch=switch)
+    run = Run(
+        observer or Observer(),
+        reported=reported,
+        model=model,
+        save=save,
+        started=started,
+        switch=switch,
+    )
     asked = options_of({"target": target, **options})
     return learn(source_of(data, **asked.reading), asked, run)
 
 
-def learn(source, options, run):
+def learn(source: Source | InMemory, options: FitOptions, run: Run) -> Training:
     """Learn from a table what its options ask for.
 
     Parameters
@@ -151,11 +122,15 @@ def learn(source, options, run):
     return _learn_in_memory(source, options, run, budget)
 
 
-def _learn_in_pieces(source, options, run, budget):
+def _learn_in_pieces(
+    source: Source | InMemory, options: FitOptions, run: Run, budget: Budget
+) -> Training:
     """Learn from a sample of a table in memory, and from all of its rows in pieces."""
     check_for_pieces(options)
 
-    def learn_sample(rows, spread=nullcontext):
+    def learn_sample(
+        rows: InMemory, spread: Callable[[], AbstractContextManager[object]] = nullcontext
+    ) -> Training:
         of_sample = replace(run, save=None, started=budget.started, switch=False)
         return learn(rows, options.in_memory(), replace(of_sample, spread=spread))
 
@@ -166,7 +141,9 @@ def _learn_in_pieces(source, options, run, budget):
     return training
 
 
-def _learn_in_memory(source, options, run, budget):
+def _learn_in_memory(
+    source: Source | InMemory, options: FitOptions, run: Run, budget: Budget
+) -> Training:
     """Learn from a table in memory: prepare, fit and test, then compare with other methods."""
     run.observer.step("reading")
     prepared = prepare(source, options, budget)
@@ -183,16 +160,18 @@ def _learn_in_memory(source, options, run, budget):
     return _with_comparison(training, options, kept, run)
 
 
-def _fitted(prepared, options, run, budget):
+def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -> Fitted:
     """The model that was prepared, fitted with the settings that are found in time."""
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
         search = search._replace(
             seconds=budget.to_choose(), seconds_in_all=budget.to_fit(), expected=prepared.expected
         )
-    propensity, notes = None, []
+    propensity = None
+    notes: list[str] = []
     if options.weighing:
-        propensity, notes = propensities_of(options, prepared)
+        prior = prepared.settings.get("prior")  # among the unlabelled rows, however it was given
+        propensity, notes = propensities_of(options, prepared.found, prepared.X, prior)
     with run.spread():
         fitted = fit_machine(
             machine,
@@ -210,7 +189,7 @@ def _fitted(prepared, options, run, budget):
     return fitted
 
 
-def _with_comparison(training, options, kept, run):
+def _with_comparison(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
     """The training compared with other methods, or of the one that the comparison prefers."""
     facts, budget, fitted = training.metadata["training"], training.budget, training.fitted
     since, seconds = budget.used, budget.to_compare()
@@ -227,10 +206,17 @@ def _with_comparison(training, options, kept, run):
     return training
 
 
-@job
 def train_file(
-    data, model, *, report=None, command="", force=False, started=None, observer=None, **options
-):
+    data: TableLike,
+    model: PathLike,
+    *,
+    report: PathLike | None = None,
+    command: str = "",
+    force: bool = False,
+    started: float | None = None,
+    observer: Observer | None = None,
+    **options: Any,
+) -> dict[str, Any]:
     """Learn from a table, and write the model and its report.
 
     ``data`` and ``options`` as in :func:`fewlabels.fit_table`.
@@ -254,6 +240,7 @@ def train_file(
         What the model file says about itself.
     """
     started = time.perf_counter() if started is None else started
+    observer = observer or Observer()
     asked = options_of(options)  # what is wrong with these is said first
     source = source_of(data, **asked.reading)
     _check_readable(source, asked)
@@ -262,7 +249,7 @@ def train_file(
         check_report_output(report, force, inputs=[source, model])
     saved = []
 
-    def save(training):
+    def save(training: Training) -> None:
         save_model(model, training.pipeline, training.metadata)
         saved.append(model)
 
@@ -281,7 +268,7 @@ def train_file(
     return training.metadata
 
 
-def _check_readable(source, options):
+def _check_readable(source: Source | InMemory, options: FitOptions) -> None:
     """Refuse what can be read by nobody."""
     if options.on_cluster:
         files_of(source)
@@ -289,7 +276,14 @@ def _check_readable(source, options):
         input_format(source)
 
 
-def _trained(prepared, fitted, options, budget, observer, before=None):
+def _trained(
+    prepared: Prepared,
+    fitted: Fitted,
+    options: FitOptions,
+    budget: Budget,
+    observer: Observer,
+    before: Tests | None = None,
+) -> Training:
     """The training of a fitted machine, tested against chance; ``before`` are another's tests."""
     y, tests, known = prepared.found.y, None, None
     if y is None:
@@ -305,7 +299,7 @@ def _trained(prepared, fitted, options, budget, observer, before=None):
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
 
 
-def _compared(training, seconds, observer):
+def _compared(training: Training, seconds: float, observer: Observer) -> Training:
     """The training with other methods next to it."""
     prepared = training.prepared
     others, unusable = encoded_rows_of_others(
@@ -318,13 +312,13 @@ def _compared(training, seconds, observer):
     return replace(training, comparison=comparison)
 
 
-def _delivered(training, options, kept, run):
+def _delivered(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
     """The training of the method that the comparison prefers, unless the machine is ``kept``."""
     comparison, observer = training.comparison, run.observer
     method = None
     if comparison is not None:
         method = comparison.clearly_better if kept else comparison.preferred
-    if method is None or not method.machine:
+    if comparison is None or method is None or not method.machine:
         return training
     found, instead = None, kept
     if not kept:

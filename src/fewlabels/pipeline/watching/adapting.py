@@ -8,9 +8,15 @@ Rows that score below one in a hundred calibration rows of their epoch are suspi
 learned. After an alarm nothing is learned until the change is accepted.
 """
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from ..._typing import PathLike
 from ..._util.messages import UserError, ref
+from ...monitoring import Monitor
 from ...monitoring.ranks import uniform_numbers
 from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Unseen
@@ -25,16 +31,24 @@ LEAST = 100
 class Follower:
     """The training window of a model: which rows it learns, and when."""
 
-    def __init__(self, pipeline, metadata, window, seed, began=0, epoch=1):
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        metadata: dict[str, Any],
+        window: int,
+        seed: int,
+        began: int = 0,
+        epoch: int = 1,
+    ) -> None:
         self.pipeline, self.metadata = pipeline, metadata
         self.schema = Schema.from_dict(metadata["schema"])
         self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
 
-    def left(self, n_rows):
+    def left(self, n_rows: int) -> int:
         """Rows until the epoch ends."""
         return self.began + self.window - n_rows
 
-    def learn(self, monitor, since=None):
+    def learn(self, monitor: Monitor, since: int | None = None) -> tuple[int, int]:
         """End the epoch: learn its rows, or those ``since`` a change that was accepted.
 
         Gives how many rows were learned and how many were left out as suspicious.
@@ -69,18 +83,18 @@ class Follower:
         return len(new), int((is_suspicious & ~is_held_out).sum())
 
     @property
-    def content(self):
+    def content(self) -> bytes:
         """The model as the bytes of a model file."""
         return model_bytes(self.pipeline, self.metadata)
 
 
-def loaded(content):
+def loaded(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
     """The pipeline and metadata of a model file's bytes."""
     pipeline, _, metadata = model_of(content, "The adapted model")
     return pipeline, metadata
 
 
-def read_window(text):
+def read_window(text: str) -> int:
     """The number of rows in ``window=N``."""
     name, _, value = str(text).partition("=")
     if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
@@ -91,7 +105,7 @@ def read_window(text):
     return int(value)
 
 
-def check_follows(model, metadata, machine):
+def check_follows(model: PathLike, metadata: dict[str, Any], machine: BaseEstimator) -> None:
     """Refuse a model that can't follow its rows."""
     if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
         raise UserError(

@@ -1,17 +1,24 @@
 """What a watch writes: JSON JsonLines, and figures for Prometheus."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import math
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError
+from ...monitoring.monitor import Update
 from ...tables.atomic import replacing
 from ...tables.paths import resolved
+from .state import State
 
 
 class JsonLines:
@@ -21,10 +28,11 @@ class JsonLines:
     it is cut off.
     """
 
-    def __init__(self, path, state):
+    def __init__(self, path: PathLike | None, state: State) -> None:
         self.path = path
         if path is None:
-            self._file = getattr(sys.stdout, "buffer", sys.stdout)
+            stdout: Any = sys.stdout  # which may be replaced, without a buffer
+            self._file: BinaryIO = getattr(stdout, "buffer", stdout)
             return
         self._name = str(resolved(path))
         known, length = state.fact("output", [None, None])
@@ -44,7 +52,7 @@ class JsonLines:
             with state:
                 state.keep("output", [self._name, size])
 
-    def keep(self, records, state):
+    def keep(self, records: list[dict[str, Any]], state: State) -> None:
         """Write records as a part of the state's transaction."""
         text = "".join(f"{json.dumps(r, ensure_ascii=False, allow_nan=False)}\n" for r in records)
         self._file.write(text.encode())
@@ -54,20 +62,23 @@ class JsonLines:
                 os.fsync(self._file.fileno())
             state.keep("output", [self._name, self._file.seek(0, os.SEEK_END)])
 
-    def close(self):
+    def close(self) -> None:
         if self.path is not None:
             self._file.close()
 
 
-def records(update, complete, flagged, first, only_alerts):
+def records(
+    update: Update, complete: BoolArray, flagged: BoolArray, first: int, only_alerts: bool
+) -> list[dict[str, Any]]:
     """A record for every row of a batch; rows that are not ``complete`` have no score.
 
     Of these, rows that are ``flagged`` are alerts. ``first`` is the number of the first row, from
     1, among all rows read.
     """
-    found, k = [], -1
+    found: list[dict[str, Any]] = []
+    k = -1
     for place, is_complete in enumerate(complete):
-        row = {"row": first + place}
+        row: dict[str, Any] = {"row": first + place}
         if not is_complete:
             alert = bool(flagged[place])
             row |= {"score": None, "p_value": None, "alert": alert, "alarm": False}
@@ -85,7 +96,7 @@ def records(update, complete, flagged, first, only_alerts):
     return found
 
 
-def finite(value):
+def finite(value: float) -> float | None:
     """A number for JSON, None for one that is infinite."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
@@ -106,7 +117,7 @@ _FIGURES = (
 )
 
 
-def write_prometheus(path, figures):
+def write_prometheus(path: PathLike, figures: dict[str, Any]) -> None:
     """Write figures in Prometheus' text format; readers see an old file or a new one."""
     lines = []
     for name, kind, about, key in _FIGURES:
@@ -117,7 +128,7 @@ def write_prometheus(path, figures):
 
 
 @contextlib.contextmanager
-def closing(lines):
+def closing(lines: JsonLines) -> Iterator[JsonLines]:
     try:
         yield lines
     finally:

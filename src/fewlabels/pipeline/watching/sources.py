@@ -1,24 +1,34 @@
 """Rows to watch in batches: of files, and of standard input as lines arrive."""
 
+from __future__ import annotations
+
 import os
 import select
 from collections import deque
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError, ref
-from ...tables.columns.schema import IMPUTE
+from ...tables.columns.schema import IMPUTE, Schema
 from ...tables.columns.tally import Tally
 from ...tables.given import source_of
-from ...tables.reading.chunks import iterate_chunks
+from ...tables.reading.chunks import Chunk, iterate_chunks
 from ...tables.scratch import temporary_folder
 from .state import WatchProgress
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What is read from standard input at once, and the seconds to wait for more.
 _BYTES, _WAIT = 1 << 16, 0.2
 
 
-def unread_rows(path, schema, counted, size, reading):
+def unread_rows(
+    path: PathLike, schema: Schema, counted: WatchProgress, size: int, reading: dict[str, Any]
+) -> tuple[WatchProgress, Iterator[Chunk]]:
     """Where the rows of a file that aren't ``counted`` yet begin, and their chunks.
 
     Chunks have at most ``size`` rows. A file that begins with other rows than those counted is
@@ -41,7 +51,7 @@ def unread_rows(path, schema, counted, size, reading):
     return reached, iter(())
 
 
-def _chunks(path, schema, size, reading):
+def _chunks(path: PathLike, schema: Schema, size: int, reading: dict[str, Any]) -> Iterator[Chunk]:
     source = source_of(path, **reading)
     source.look.grows = True  # rows are added to files that are watched
     tally = Tally(source, skip_missing=schema.missing != IMPUTE)
@@ -50,7 +60,7 @@ def _chunks(path, schema, size, reading):
         yield chunk
 
 
-def _is_another(reached, counted):
+def _is_another(reached: WatchProgress, counted: WatchProgress) -> bool:
     """Whether the rows read so far aren't those counted: the first one, or all of them."""
     if not reached.rows:
         return False
@@ -58,7 +68,14 @@ def _is_another(reached, counted):
     return reached.first != counted.first or (whole and reached.digest != counted.digest)
 
 
-def batches_of_stream(stream, schema, done, size, reading, form):
+def batches_of_stream(
+    stream: BinaryIO,
+    schema: Schema,
+    done: int,
+    size: int,
+    reading: dict[str, Any],
+    form: str | None,
+) -> Iterator[Chunk]:
     """Chunks of lines as they arrive, behind the first ``done`` rows."""
     lines, header = _Lines(stream, size), None
     with temporary_folder() as folder:
@@ -83,13 +100,13 @@ def batches_of_stream(stream, schema, done, size, reading, form):
                     yield _behind(chunk, skip)
 
 
-def _first(chunk, n):
+def _first(chunk: Chunk, n: int) -> tuple[pd.DataFrame, BoolArray]:
     """The first rows of a chunk: cells of the complete ones, and which ones are complete."""
     complete = chunk.complete[:n]
     return chunk.rows.iloc[: int(complete.sum())], complete
 
 
-def _behind(chunk, skip):
+def _behind(chunk: Chunk, skip: int) -> Chunk:
     """A chunk without its first rows."""
     if not skip:
         return chunk
@@ -106,12 +123,13 @@ def _behind(chunk, skip):
 class _Lines:
     """Whole rows of text from a stream: as many as there are, at most ``size`` at a time."""
 
-    def __init__(self, stream, size):
+    def __init__(self, stream: BinaryIO, size: int) -> None:
         self._descriptor, self._size = stream.fileno(), size
-        self._rest, self._rows, self._open = b"", deque(), b""
+        self._rest, self._open = b"", b""
+        self._rows: deque[bytes] = deque()
         self._ended = False
 
-    def next(self):
+    def next(self) -> list[bytes] | None:
         """The next rows; None at the end."""
         while True:
             waiting = bool(self._rows)
@@ -124,7 +142,7 @@ class _Lines:
             return None
         return [self._rows.popleft() for _ in range(min(self._size, len(self._rows)))]
 
-    def _has_more(self):
+    def _has_more(self) -> bool:
         if self._ended:
             return False
         try:
@@ -132,7 +150,7 @@ class _Lines:
         except (OSError, ValueError):  # no descriptor that can be waited for
             return True
 
-    def _read(self):
+    def _read(self) -> None:
         read = os.read(self._descriptor, _BYTES)
         if not read:
             self._ended = True

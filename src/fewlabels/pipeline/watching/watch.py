@@ -1,27 +1,37 @@
 """Watch rows of files or standard input: score, rank, bet, alarm, and remember."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_outlier_detector
+from sklearn.pipeline import Pipeline
 
+from ..._typing import AnyArray, BoolArray, PathLike
 from ..._util.messages import UserError, ref
 from ...monitoring import LORD, Monitor
+from ...monitoring.monitor import Update
 from ...monitoring.scores import why_uncalibrated
+from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
 from ...tables.given import source_of
-from ...tables.models.files import read_model
+from ...tables.models.files import ModelFile, read_model
 from ...tables.paths import resolved
-from ...tables.reading.chunks import iterate_chunks
-from ..observer import job
+from ...tables.reading.chunks import Chunk, iterate_chunks
+from ..observer import Observer
 from ..options.fit import check
 from .adapting import Follower, check_follows, loaded, read_window
 from .outputs import JsonLines, closing, records, write_prometheus
 from .sources import batches_of_stream, unread_rows
-from .state import State, check_file
+from .state import State, WatchProgress, check_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _STDIN = "-"
 # What rows are compared with where nothing is known from before them.
@@ -44,11 +54,11 @@ class WatchSettings(NamedTuple):
 class Calibration(NamedTuple):
     """A table with rows from before the stream, and the column with their classes, if any."""
 
-    path: str
+    path: PathLike
     target: str | None
     reading: dict[str, Any]
 
-    def rows(self, schema):
+    def rows(self, schema: Schema) -> tuple[pd.DataFrame, AnyArray | None]:
         """Complete rows, and their classes; None without a column of them."""
         import pandas as pd
 
@@ -70,7 +80,13 @@ class Calibration(NamedTuple):
 class Watch:
     """A model, its monitor, the state and what was counted."""
 
-    def __init__(self, model, settings, state, calibration=None):
+    def __init__(
+        self,
+        model: ModelFile,
+        settings: WatchSettings,
+        state: State,
+        calibration: Calibration | None = None,
+    ) -> None:
         self.path, self.settings, self.state = model.path, settings, state
         known = state.fact("settings")
         if known is not None and known != list(settings):
@@ -106,7 +122,7 @@ class Watch:
                 state.begin(self.monitor)
         self.raised = 0
 
-    def _reference(self, pipeline, calibration):
+    def _reference(self, pipeline: Pipeline, calibration: Calibration | None) -> str:
         """What rows of the stream are compared with, in words."""
         if calibration is not None:
             return f"the rows of {calibration.path}"
@@ -117,7 +133,7 @@ class Watch:
         return "unlabelled training rows, scored by models fitted without them"
 
     @property
-    def blind_spot(self):
+    def blind_spot(self) -> str | None:
         """Return the changes that can't be seen without rows from before the stream, or None."""
         if self.state.fact("calibration") != _STREAM:
             return None
@@ -127,7 +143,9 @@ class Watch:
             f"all rows share can't be seen. Pass {ref('calibration')} with rows from before."
         )
 
-    def _monitor(self, pipeline, calibration, window):
+    def _monitor(
+        self, pipeline: Pipeline, calibration: Calibration | None, window: int | None
+    ) -> Monitor:
         rows = labels = None
         if calibration is not None:
             rows, labels = calibration.rows(self.schema)
@@ -148,7 +166,14 @@ class Watch:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def take(self, source, chunk, progress, lines, only_alerts):
+    def take(
+        self,
+        source: str,
+        chunk: Chunk,
+        progress: WatchProgress,
+        lines: JsonLines,
+        only_alerts: bool,
+    ) -> tuple[WatchProgress, list[dict[str, Any]]]:
         """Count a chunk of a source behind ``progress``; the progress then, and the alarms."""
         frame, complete = chunk.rows, chunk.complete
         alarms, start = [], 0
@@ -169,7 +194,7 @@ class Watch:
                 self.raised += int(update.alarms.sum())
                 if self.monitor.run_length is not None and update.alarms.any():
                     state.begin(self.monitor)
-                elif self._learns():
+                elif self.follower is not None and self._learns():
                     state.begin(self.monitor)
                     state.keep_model(self.follower.epoch, self.follower.content)
                     state.keep("epoch", [self.follower.began, self.follower.epoch])
@@ -183,7 +208,7 @@ class Watch:
             start = stop
         return progress, alarms
 
-    def _until(self, complete, start):
+    def _until(self, complete: BoolArray, start: int) -> int:
         """Where a part of a chunk ends: with an epoch, if there are epochs."""
         if self.follower is None:
             return len(complete)
@@ -193,13 +218,13 @@ class Watch:
         ends = np.flatnonzero(np.cumsum(complete[start:]) == left)
         return start + int(ends[0]) + 1 if len(ends) else len(complete)
 
-    def _update(self, rows):
+    def _update(self, rows: pd.DataFrame) -> Update:
         try:
             return self.monitor.update(rows) if len(rows) else _nothing(self.monitor)
         except ValueError as error:
             raise UserError(str(error)) from error
 
-    def _learns(self):
+    def _learns(self) -> bool:
         """Whether an epoch ended without an alarm, after which its rows are learned."""
         if self.follower is None or self.monitor.alarm_ is not None:
             return False
@@ -208,7 +233,7 @@ class Watch:
         self.figures["learned"] += self.follower.learn(self.monitor)[0]
         return True
 
-    def accept(self):
+    def accept(self) -> None:
         """Declare the change the new normal."""
         if self.monitor.alarm_ is None:
             raise UserError(f"There is no alarm to accept; omit {ref('accept', True)}.")
@@ -226,11 +251,11 @@ class Watch:
     # -- results ---------------------------------------------------------------------------------
 
     @property
-    def threshold(self):
+    def threshold(self) -> float:
         """The base-10 logarithm of the evidence that raises an alarm."""
         return self.monitor.threshold_ / math.log(10.0)
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Counts and the state of the alarm, as plain values."""
         monitor = self.monitor
         has_change = monitor.alarm_ is not None and monitor.explains_
@@ -248,34 +273,33 @@ class Watch:
         }
 
 
-@job
 def watch(
-    model,
-    files,
+    model: PathLike,
+    files: Sequence[PathLike],
     *,
-    alpha=0.01,
-    run_length=None,
-    alerts=None,
-    fdr=None,
-    every=1000,
-    state=None,
-    calibration=None,
-    target=None,
-    output=None,
-    only_alerts=False,
-    report=None,
-    prometheus=None,
-    adapt=None,
-    accept=False,
-    replay=False,
-    seed=0,
-    empty_rows=None,
-    form=None,
-    on_start=None,
-    on_alarm=None,
-    observer=None,
-    **reading,
-):
+    alpha: float = 0.01,
+    run_length: int | None = None,
+    alerts: float | None = None,
+    fdr: float | None = None,
+    every: int = 1000,
+    state: PathLike | None = None,
+    calibration: PathLike | None = None,
+    target: str | None = None,
+    output: PathLike | None = None,
+    only_alerts: bool = False,
+    report: PathLike | None = None,
+    prometheus: PathLike | None = None,
+    adapt: str | None = None,
+    accept: bool = False,
+    replay: bool = False,
+    seed: int = 0,
+    empty_rows: str | None = None,
+    form: str | None = None,
+    on_start: Callable[[str], None] | None = None,
+    on_alarm: Callable[[dict[str, Any]], None] | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
     """Watch the rows of files or standard input with a model.
 
     Parameters
@@ -335,6 +359,7 @@ def watch(
         raise UserError(
             f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
         )
+    observer = observer or Observer()
     check_file(state)
     check(empty_rows=empty_rows)
     read = read_model(model)
@@ -365,15 +390,16 @@ def watch(
                     progress, chunks = unread_rows(file, watching.schema, counted, every, reading)
                 for chunk in chunks:
                     progress, found = watching.take(source, chunk, progress, lines, only_alerts)
-                    for record in found if on_alarm else ():
-                        on_alarm(record)
+                    if on_alarm is not None:
+                        for record in found:
+                            on_alarm(record)
                     observer.rows(watching.figures["rows"], chunk.share, what="watched")
                     _publish(watching, report, prometheus)
         _publish(watching, report, prometheus)
         return watching.summary()
 
 
-def _publish(watching, report, prometheus):
+def _publish(watching: Watch, report: PathLike | None, prometheus: PathLike | None) -> None:
     """Write the page and the figures again."""
     if prometheus is not None:
         write_prometheus(prometheus, watching.summary())
@@ -383,19 +409,21 @@ def _publish(watching, report, prometheus):
         write_watch_report(report, watching.summary(), watching.state.points(), watching.monitor)
 
 
-def _points(update, complete, first):
+def _points(update: Update, complete: BoolArray, first: int) -> list[tuple[int, float]]:
     """Up to 20 points of the evidence, for the picture: numbers of rows and logarithms."""
     places = np.flatnonzero(complete)
-    chosen = np.unique(np.linspace(0, len(places) - 1, 20).astype(int)) if len(places) else []
+    if not len(places):
+        return []
+    chosen = np.unique(np.linspace(0, len(places) - 1, 20).astype(int))
     finite = [k for k in chosen if np.isfinite(update.log_evidence[k])]
     return [(first + int(places[k]), float(update.log_evidence[k])) for k in finite]
 
 
-def _nothing(monitor):
+def _nothing(monitor: Monitor) -> Update:
     return monitor.update_scores(np.zeros(0))
 
 
-def _rule(settings):
+def _rule(settings: WatchSettings) -> float | LORD | None:
     if settings.alerts is not None and settings.fdr is not None:
         raise UserError(
             f"{ref('alerts')} and {ref('fdr')} both choose the alerts; pass one of them."
@@ -403,6 +431,6 @@ def _rule(settings):
     return settings.alerts if settings.fdr is None else LORD(settings.fdr)
 
 
-def _differences(known, settings):
+def _differences(known: list[object], settings: WatchSettings) -> str:
     names = zip(WatchSettings._fields, known, settings, strict=True)
     return ", ".join(f"{name.replace('_', '-')}" for name, old, new in names if old != new)
