@@ -11,7 +11,6 @@ from sklearn.base import TransformerMixin
 
 from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
-from ...baselines.methods import ComparedMethod
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import Roles
 from ...tables.reading.training import TrainingFile, rows_for
@@ -25,6 +24,7 @@ from .preparing import Prepared
 from .result import Training
 
 if TYPE_CHECKING:
+    from ...baselines.methods import ComparedMethod
     from ...model_selection import BaselineComparison
 
 # Parameters that say how much effort is made, or what holds for every method.
