@@ -36,7 +36,7 @@ def task_of(name: str) -> Task:
     return _TASK_OF[name]
 
 
-def machines_for(*tasks: Task) -> list[str]:
+def list_methods_for(*tasks: Task) -> list[str]:
     """The names of our methods for some tasks."""
     return [name for name in own_machines() if task_of(name) in tasks]
 
@@ -57,7 +57,7 @@ def baselines() -> list[str]:
     return [name for name, machine in MACHINES.items() if machine.is_baseline]
 
 
-def machines_with(parameter: str) -> list[str]:
+def list_methods_with(parameter: str) -> list[str]:
     """Methods whose estimators have a parameter."""
     return [
         name

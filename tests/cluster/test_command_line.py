@@ -131,13 +131,13 @@ def test_large_files_are_cut(address, files, frame, tmp_path, monkeypatch):
     more = {"row_group_size": 350} if form == "parquet" else {}
     frame = frame.assign(site=frame["site"] + '\n"quoted, in two lines"')
     getattr(frame, f"to_{form}")(table, index=False, **more)
-    encode = on_cluster.encoded
+    encode = on_cluster.encode_file
 
     def noting(file, *arguments):
         (tmp_path / f"{file.part[0]}.part").write_text(get_worker().address)
         return encode(file, *arguments)
 
-    monkeypatch.setattr(on_cluster, "encoded", noting)
+    monkeypatch.setattr(on_cluster, "encode_file", noting)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--tol", 1e-6]
     options += ["--target-fpr", "none"]
     told = fit(table, tmp_path / "model", *options, "--scheduler", address)

@@ -242,7 +242,7 @@ def test_ctrl_c_names_a_file_only_if_there_is_one(frame, tmp_path):
 def test_what_a_fit_of_all_rows_takes(machine, n_rows, rng, monkeypatch):
     monkeypatch.setattr(cost, "_TIMED", 1000)
     X = rng.normal(size=(n_rows, 4))
-    found = cost.expected_cost(machine, X[:20_000], n_rows)
+    found = cost.predict_cost(machine, X[:20_000], n_rows)
     exact = len(clone(machine).fit(X).support_)
     assert 0.5 < found.support_vectors / exact < 2.0
     assert found.seconds > 0.0 and "support vectors)" in found.words()
@@ -265,8 +265,8 @@ def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch)
     np.save(tmp_path / "rows.npy", rng.normal(size=(900, 4)))
     with monkeypatch.context() as patched:
         # A fit of all rows, on disk, takes far longer than the search on a sample.
-        fit = large.fit_machine
-        patched.setattr(large, "fit_machine", lambda *a, **k: fit(*a, **k)._replace(seconds=50.0))
+        fit = large.fit_estimator
+        patched.setattr(large, "fit_estimator", lambda *a, **k: fit(*a, **k)._replace(seconds=50.0))
         metadata = train_file(
             tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd",
             time_budget=3, baselines=False,
@@ -314,7 +314,7 @@ def test_a_fit_of_all_rows_keeps_to_the_time_budget(seconds, defaults, rng, tmp_
         chosen = estimator.gamma != SVDD().gamma or estimator.C != SVDD().C
         return cost.Cost(100.0, seconds if chosen else seconds / 100.0)
 
-    monkeypatch.setattr(large, "expected_cost", expected)
+    monkeypatch.setattr(large, "predict_cost", expected)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
     training = train_file(
         tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,

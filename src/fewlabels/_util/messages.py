@@ -134,7 +134,7 @@ def rendered(value: Any, words: Callable[[str], str]) -> Any:
     return value
 
 
-def named_in(message: str | BaseException) -> list[str]:
+def referenced_options(message: str | BaseException) -> list[str]:
     """The names of the options in a message or an exception."""
     parts = _parts(template(message))
     return [part.name for part in parts if isinstance(part, Reference)]
@@ -234,7 +234,7 @@ class UserError(Exception):
 
     @property
     def options(self) -> list[str]:
-        return named_in(self)
+        return referenced_options(self)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -166,7 +166,7 @@ def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
     return option(None, help, group, is_parameter=True, **details)
 
 
-def declared(schema: type[DataclassInstance]) -> dict[str, Option]:
+def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
     """The options of a dataclass by their names; its own come before those that it inherits."""
     inherited = [one for base in schema.__bases__ for one in getattr(base, _FIELDS, ())]
     known = {field.name: field for field in dataclasses.fields(schema)}
@@ -181,7 +181,7 @@ def explained(option: Option) -> str:
 
 def refuse_unknown(schema: type[DataclassInstance], given: Iterable[str]) -> None:
     """Refuse names that are no options of a schema."""
-    known = list(declared(schema))
+    known = list(options_of_schema(schema))
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, n=1)
@@ -189,7 +189,7 @@ def refuse_unknown(schema: type[DataclassInstance], given: Iterable[str]) -> Non
             raise UserError(f"Unknown option {quoted(name)}; {hint}")
 
 
-def names_of(names: str | Iterable[object]) -> tuple[str, ...]:
+def as_names(names: str | Iterable[object]) -> tuple[str, ...]:
     """Names of columns, given one or several."""
     return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import IntArray, ObjectArray, RowMatrix, TableLike, VectorLike
 from .._util.messages import UserError
-from .._util.option import names_of
+from .._util.option import as_names
 from ..data.labels.arrays import with_missing
 from ..data.labels.semi_supervised import UNLABELED, is_labelled
 from ..tables.columns.profile import ColumnProfile
@@ -175,7 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The encoded rows.
         """
         check_is_fitted(self)
-        with _refusing():
+        with _as_value_error():
             source = _source(X)
             tally, parts = Tally(source), []
             # In pieces, as files are scored.
@@ -216,10 +216,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         weight = self.text_weight
         if weight != "auto" and not (isinstance(weight, int | float) and 0 < weight < np.inf):
             raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")
-        with _refusing():
+        with _as_value_error():
             source = _source(X)
             asked = {
-                name: names_of(getattr(self, name))
+                name: as_names(getattr(self, name))
                 for name in ("text", "drop", "keep", "categorical")
             }
             file = read_training(source, **asked)
@@ -255,7 +255,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 @contextlib.contextmanager
-def _refusing() -> Iterator[None]:
+def _as_value_error() -> Iterator[None]:
     """Say what is wrong with a table as a ValueError."""
     try:
         yield

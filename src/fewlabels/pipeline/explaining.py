@@ -96,7 +96,7 @@ def explain(
             f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
             f"needed; pass typical rows, such as the training file, as {ref('background')}."
         )
-    place = None if of is None else _place(scorer, of)
+    place = None if of is None else _find_class(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
     try:
         explanation = explain_model(
@@ -150,7 +150,7 @@ def explain(
     }
 
 
-def _place(scorer: Scorer, name: str) -> int:
+def _find_class(scorer: Scorer, name: str) -> int:
     """The number of a class that the user named."""
     classes = scorer.metadata["training"].get("classes", [])
     if len(classes) < 3:

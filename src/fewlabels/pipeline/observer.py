@@ -43,7 +43,7 @@ class Observer:
 
 
 @contextlib.contextmanager
-def listening(chosen: Collection[str] = ()) -> Iterator[list[str]]:
+def capture_warnings(chosen: Collection[str] = ()) -> Iterator[list[str]]:
     """Collect what estimators warn of when the block is done; ``chosen`` were not given."""
     messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

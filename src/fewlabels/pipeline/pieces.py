@@ -146,10 +146,12 @@ class ScoredPieces:
     def written(self, output: Output) -> Generator[WrittenPiece, None, None]:
         """What the function that writes tables is called with, piece by piece."""
         # Rows that are written the same way need not be taken apart and put together again.
-        lines = written_as(self.data, output.form) and not output.safe_cells
+        lines = has_same_text(self.data, output.form) and not output.safe_cells
         with contextlib.closing(self.run(output.names, output.chunk_rows, lines)) as found:
             for chunk, arrays in found:
-                yield rows_with(chunk, arrays, output.columns, self.scorer.schema, output.form)
+                yield assemble_piece(
+                    chunk, arrays, output.columns, self.scorer.schema, output.form
+                )
 
     def run(
         self, names: Sequence[str], chunk_rows: int | None = None, lines: bool = False
@@ -175,7 +177,7 @@ class ScoredPieces:
                 self.observer.rows(counts.n_rows, chunk.share)
 
 
-def written_as(data: Source | InMemory, form: str) -> bool:
+def has_same_text(data: Source | InMemory, form: str) -> bool:
     """Whether rows of delimited text are in a file as they would be written in this format."""
     return (
         isinstance(data, Source)
@@ -185,7 +187,7 @@ def written_as(data: Source | InMemory, form: str) -> bool:
     )
 
 
-def rows_with(
+def assemble_piece(
     chunk: Chunk, arrays: dict[str, pa.Array], columns: list[str], schema: Schema, form: str
 ) -> WrittenPiece:
     """What the function that writes tables is called with: a piece as read, and new columns.

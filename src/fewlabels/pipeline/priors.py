@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import TableLike
 from .._util.messages import UserError, listing, plural, quoted, ref
-from .._util.option import Option, Range, declared
+from .._util.option import Option, Range, options_of_schema
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from ..class_prior.finding import doubts
 from ..class_prior.uncertainty import is_determined
@@ -18,15 +18,15 @@ from ..tables.columns.target import Labels
 from ..tables.given import source_of
 from ..tables.reading.options import ReadingOptions
 from ..tables.reading.training import read_training
-from .observer import Observer, listening
+from .observer import Observer, capture_warnings
 from .options.fit import ENCODING
 from .tasks import finite, positive_unlabelled
-from .training.choice import options_of
+from .training.choice import parse_options
 from .training.encoding import encode
 
 _CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
 # Options of a fit that say which rows a prior is estimated from.
-_OF_ROWS = ("positive", *ENCODING, *declared(ReadingOptions))
+_OF_ROWS = ("positive", *ENCODING, *options_of_schema(ReadingOptions))
 
 
 def prior(
@@ -65,7 +65,7 @@ def prior(
     for name in options:
         if name not in _OF_ROWS:
             raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")
-    asked = options_of(
+    asked = parse_options(
         {"target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options}
     )
     if method not in ("auto", *METHODS):
@@ -85,7 +85,7 @@ def prior(
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, y > 0, np.ones(X.shape[0]))
     try:
-        with listening() as messages:
+        with capture_warnings() as messages:
             result = estimate_prior(
                 X[order],
                 y[order],

@@ -42,7 +42,7 @@ class FittedTable(Protocol):
     def metadata(self) -> dict[str, Any]: ...
 
 
-def answer_of(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
+def answer_format(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
     """How the model that says this of itself answers; ``more`` says how sure a score is."""
     return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
 
@@ -79,14 +79,14 @@ class Scorer:
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless: Counter[str] = Counter()
-        more = self._more()
+        more = self._extra_column()
         # Without a signal or a curve the column of probabilities is there, and blank.
         is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
         if no_signal(self.metadata["training"]) is not None:
             is_known = False
-        self._gives = more if is_known else None
+        self._extra_kind = more if is_known else None
         try:
-            self.answer = answer_of(self.metadata, more)
+            self.answer = answer_format(self.metadata, more)
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_model(self.source) from error
 
@@ -106,7 +106,7 @@ class Scorer:
         if self.schema.empty_rows == "alarm":
             # Nothing is further outside, so the p-value is the smallest.
             scores[chunk.empty] = -np.inf
-            if more is not None and self._gives == "p_value":
+            if more is not None and self._extra_kind == "p_value":
                 more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
@@ -134,17 +134,17 @@ class Scorer:
         X = self.pipeline[:-1].transform(rows)
         self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
         machine = self._machine
-        if self._gives == "p_value":
+        if self._extra_kind == "p_value":
             # Decisions of a calibrated machine are these differences to the last bit.
             scores = machine.score_samples(X)
             return scores - machine.offset_, machine.conformal_.p_values(scores)
         decisions = machine.decision_function(X)
-        if self._gives is None:
+        if self._extra_kind is None:
             return decisions, None
         chances = machine.curve_(decisions)
         return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
-    def _more(self) -> str | None:
+    def _extra_column(self) -> str | None:
         """What the model says next to scores, by name of its column; None for nothing.
 
         It depends on what was requested, not on what the fit found: the column is blank where

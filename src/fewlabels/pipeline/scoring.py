@@ -26,8 +26,8 @@ from ..tables.reading.options import ClusterOptions
 from ..tables.sources import InMemory, Source, input_format
 from ..tables.write import table_writer
 from .answers import Answer, ClassAnswer
-from .cluster.files import cluster_of, files_of, parts_of
-from .cluster.scoring import PiecesOfFiles
+from .cluster.files import connect_cluster, list_files, split_files
+from .cluster.scoring import ClusterPieces
 from .observer import Observer, interruptible
 from .options.fit import check
 from .pieces import Output, ScoredPieces
@@ -145,7 +145,7 @@ def score_file(
     on_cluster = ClusterOptions(scheduler=scheduler, workers=workers).on_cluster
     if not on_cluster:
         input_format(data)  # what nobody can read is refused first
-    files = files_of(data) if on_cluster else [data]
+    files = list_files(data) if on_cluster else [data]
     first = files[0]
     scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs, empty_rows)
     discoveries = {}
@@ -162,12 +162,12 @@ def score_file(
     check_output(out, inputs=[*files, model])
     with contextlib.ExitStack() as stack:
         stack.enter_context(interruptible("no scores were written", out))
-        pieces: ScoredPieces | PiecesOfFiles
+        pieces: ScoredPieces | ClusterPieces
         pieces = ScoredPieces(scorer, first, Tally(first, skip_missing), observer)
         if on_cluster:
-            client = stack.enter_context(cluster_of(scheduler, workers))
-            parts = parts_of(files, client)
-            pieces = PiecesOfFiles(client, scorer, parts, pieces.tally, observer)
+            client = stack.enter_context(connect_cluster(scheduler, workers))
+            parts = split_files(files, client)
+            pieces = ClusterPieces(client, scorer, parts, pieces.tally, observer)
         found: Generator[tuple[Any, ...], None, None]
         found = pieces.written(Output(added, columns, form, chunk_rows, safe_cells))
         temporary = stack.enter_context(replacing(out))

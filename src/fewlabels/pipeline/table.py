@@ -24,9 +24,14 @@ from .options.fit import FitOptions
 from .scoring import score
 from .summary import findings
 from .tasks import Choice
-from .training.choice import options_of
+from .training.choice import parse_options
 from .training.fitting import Run
-from .training.outputs import check_model_output, check_report_output, contents_of, expected_of
+from .training.outputs import (
+    check_model_output,
+    check_report_output,
+    collect_contents,
+    expected_rates,
+)
 from .training.result import Training
 from .training.train import learn
 from .updating import current_metadata
@@ -247,7 +252,7 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
     >>> list(found.predict(pd.DataFrame({"a": [0.0, 9.0], "b": [0.0, 9.0]}))["label"])
     ['inside', 'outside']
     """
-    asked = options_of(options)
+    asked = parse_options(options)
     observer = asked.observer or Observer()
     source = source_of(data, **asked.reading)
     training = learn(source, asked, Run(observer, reported=asked.report))
@@ -256,7 +261,7 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
     choice = training.prepared.choice
     report = _report(training, observer) if asked.report else None
     if report is None:
-        training.metadata["training"]["expected"] = expected_of(training)
+        training.metadata["training"]["expected"] = expected_rates(training)
     return TableFit(
         model=training.pipeline,
         choice=choice._replace(why=observer.words(choice.why)),
@@ -272,7 +277,7 @@ def _report(training: Training, observer: Observer) -> Report | None:
     """The report of a training; None, with a note, where Ctrl-C ended it."""
     observer.step("writing the report")
     try:
-        return Report(contents_of(training, observer))
+        return Report(collect_contents(training, observer))
     except KeyboardInterrupt:
         training.metadata["training"]["notes"].append("there is no report, as Ctrl-C ended it")
         return None

@@ -28,12 +28,12 @@ from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.reading.new_labels import NewLabels
 from ..tables.sources import InMemory, Source, input_format
 from ..tasks import MACHINES
-from .observer import Observer, interruptible, listening
-from .training.figures import figures_of, silenced
+from .observer import Observer, capture_warnings, interruptible
+from .training.figures import collect_figures, drop_meaningless_figures
 from .training.outputs import check_model_output
 
 # What says how a model was fitted, and is left as it is by rows that are added.
-_OF_THE_FIT = ("rounds", "iterations")
+_FIT_ONLY_KEYS = ("rounds", "iterations")
 # What a model's description of its training must hold for more rows to be counted.
 _NEEDED = {"rows", "rows_read", "target"}
 
@@ -108,7 +108,7 @@ def update(
             input_format(data)
         check_model_output(output, force, inputs=[] if data is None else [data])
         loaded = read.load()
-        _check_machine(model, loaded, consolidate)
+        _check_updatable(model, loaded, consolidate)
         _check_new(new_classes, loaded.metadata)
         asked = NewRowsOptions(target, no_labels, skip_missing, chunk_rows, new_classes)
         changed = _Update(loaded, MoreRows(loaded, data, asked))
@@ -137,7 +137,7 @@ def update(
     }
 
 
-def without_rows(model: PathLike, metadata: dict[str, Any]) -> str:
+def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
     """A sentence on a model file that doesn't store its rows, and what to do."""
     option = (
         f"without {ref('rows', False)}"
@@ -155,7 +155,7 @@ def without_rows(model: PathLike, metadata: dict[str, Any]) -> str:
     )
 
 
-def _check_machine(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
+def _check_updatable(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
     """Refuse a model that cannot be updated as asked."""
     metadata, machine = loaded.metadata, loaded.pipeline[-1]
     name = metadata["machine"]
@@ -165,7 +165,7 @@ def _check_machine(model: PathLike, loaded: LoadedModel, consolidate: bool) -> N
             "rows."
         )
     if not machine.holds_rows_:
-        raise UserError(without_rows(model, metadata))
+        raise UserError(no_rows_message(model, metadata))
     if not metadata["training"].keys() >= _NEEDED:
         raise UserError(
             f"{model} doesn't say which rows and labels it was fitted to, so it can't be updated; "
@@ -206,7 +206,7 @@ class _Update:
         """Add the rows, so many at a time, and consolidate; gives what it took."""
         machine, replaced, consolidating = self.machine, None, None
         try:
-            with listening() as notes:
+            with capture_warnings() as notes:
                 if hasattr(machine, "resume"):
                     machine.resume()  # the path begins here and not with the first row
                 before = self._path()
@@ -260,7 +260,7 @@ class _Update:
         if not self._has_curve:
             return None, []
         since = time.perf_counter()
-        with listening() as notes:
+        with capture_warnings() as notes:
             self.machine.predict_proba(self.machine.support_vectors_[:1])
         return time.perf_counter() - since, notes
 
@@ -274,7 +274,7 @@ class _Update:
             labeled = {training["positive"]: labeled}
         labeled = {**labeled, **dict.fromkeys(more.new_classes, 0)}
         labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
-        training = _updated(
+        training = _with_update(
             training,
             _changed_figures(self.machine, labeled),
             {"rows": more.n_rows, "rows_read": more.n_read},
@@ -299,16 +299,16 @@ class _Update:
 
 def _changed_figures(machine: BaseEstimator, labeled: dict[str, int]) -> dict[str, Any]:
     """Figures of a model that holds its rows, without what rows that are added leave as it is."""
-    figures = figures_of(machine, machine.training_rows_.X, labeled)
-    return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
+    figures = collect_figures(machine, machine.training_rows_.X, labeled)
+    return {key: value for key, value in figures.items() if key not in _FIT_ONLY_KEYS}
 
 
-def _updated(
+def _with_update(
     training: dict[str, Any], figures: dict[str, Any], more: dict[str, int], data: str | None
 ) -> dict[str, Any]:
     """What a model says of its training after an update: new figures, and ``more`` rows."""
     updates = training.get("updates", {"count": 0, "rows": 0})
-    return silenced(
+    return drop_meaningless_figures(
         {
             **training,
             **figures,
@@ -351,7 +351,7 @@ def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[s
         return metadata
     more = n - training["rows"]
     more = {"rows": more, "rows_read": max(0, more)}
-    return {**metadata, "training": _updated(training, figures, more, None)}
+    return {**metadata, "training": _with_update(training, figures, more, None)}
 
 
 def _milliseconds(times: list[tuple[int, float]]) -> dict[str, float] | None:

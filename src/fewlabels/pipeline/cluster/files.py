@@ -28,7 +28,7 @@ _PATIENCE = 10
 _OF_WORKER = 2
 
 
-def files_of(data: Source | InMemory) -> list[Source]:
+def list_files(data: Source | InMemory) -> list[Source]:
     """The files that a name means: a pattern, a folder of Parquet files, or one file."""
     if isinstance(data, InMemory):
         raise UserError(f"A cluster reads files, not {data}; omit scheduler and workers.")
@@ -61,7 +61,7 @@ def files_of(data: Source | InMemory) -> list[Source]:
     return files
 
 
-def parts_of(files: list[Source], client: Client) -> list[Source]:
+def split_files(files: list[Source], client: Client) -> list[Source]:
     """The files, large ones in parts, so that all workers have some."""
     found = []
     n_parts = _OF_WORKER * len(client.nthreads())
@@ -71,7 +71,7 @@ def parts_of(files: list[Source], client: Client) -> list[Source]:
 
 
 @contextlib.contextmanager
-def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Client]:
+def connect_cluster(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     """A client of the cluster at an address, or of one on this computer for the time being."""
     if scheduler is not None and workers is not None:
         raise UserError(
@@ -105,7 +105,7 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Client]:
 
 
 @contextlib.contextmanager
-def told_by_workers() -> Iterator[None]:
+def translate_worker_errors() -> Iterator[None]:
     """What workers say, as sentences."""
     from distributed.scheduler import KilledWorker
 

@@ -15,7 +15,7 @@ from ...tables.reading.chunks import input_columns
 from ...tables.sources import Source
 from ..observer import Observer
 from ..pieces import Counts, Output, RowScorer, ScoredPieces
-from .files import told_by_workers
+from .files import translate_worker_errors
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _AHEAD = 2
 
 
-class PiecesOfFiles:
+class ClusterPieces:
     """The rows of files with their scores, in order, and what workers have counted."""
 
     def __init__(
@@ -42,14 +42,16 @@ class PiecesOfFiles:
     def written(self, output: Output) -> Generator[tuple[pa.Table], None, None]:
         """What the function that writes tables is called with, piece by piece."""
         how = output, self.tally.skip_missing
-        with told_by_workers():
+        with translate_worker_errors():
             scorer = self.client.scatter(self.scorer, broadcast=True)
             left = iter(self.files)
             waiting: deque[Future] = deque()
             most, schema = _AHEAD * len(self.client.nthreads()), None
             for done, own in enumerate(self.files, 1):
                 while len(waiting) < most and (file := next(left, None)) is not None:
-                    waiting.append(self.client.submit(scored, scorer, file, *how, pure=False))
+                    waiting.append(
+                        self.client.submit(score_file_part, scorer, file, *how, pure=False)
+                    )
                 tables, counts, wordless, tally = waiting.popleft().result()
                 self.counts.join(counts)
                 self.scorer.wordless.update(wordless)
@@ -57,10 +59,10 @@ class PiecesOfFiles:
                 self.observer.rows(self.counts.n_rows, done / len(self.files))
                 for table in tables:
                     schema = schema or table.schema
-                    yield (_alike(table, schema, own),)
+                    yield (_cast_like_first(table, schema, own),)
 
 
-def _alike(table: pa.Table, schema: pa.Schema, file: Source) -> pa.Table:
+def _cast_like_first(table: pa.Table, schema: pa.Schema, file: Source) -> pa.Table:
     try:
         return table.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
@@ -70,7 +72,7 @@ def _alike(table: pa.Table, schema: pa.Schema, file: Source) -> pa.Table:
         ) from error
 
 
-def scored(
+def score_file_part(
     scorer: RowScorer, file: Source, output: Output, skip_missing: bool
 ) -> tuple[list[pa.Table], Counts, Counter[str], Tally]:
     """Tables of the rows of a file with their scores, and what was counted."""

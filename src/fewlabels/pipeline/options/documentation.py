@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 from ..._util.messages import as_arguments
-from ..._util.option import Option, declared, explained
+from ..._util.option import Option, explained, options_of_schema
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -77,7 +77,7 @@ def parameters(schema: type[DataclassInstance]) -> list[inspect.Parameter]:
             default=fields[name].default,
             annotation=fields[name].type,
         )
-        for name in declared(schema)
+        for name in options_of_schema(schema)
     ]
 
 
@@ -85,7 +85,7 @@ def entries(schema: type[DataclassInstance]) -> str:
     """The options of a schema as the entries of a docstring."""
     fields = {field.name: field for field in dataclasses.fields(schema)}
     found = []
-    for name, option in declared(schema).items():
+    for name, option in options_of_schema(schema).items():
         default = fields[name].default
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         found.append(f"{name} : {accepted(option, fields[name].type)}, default={shown}")

@@ -18,9 +18,9 @@ from ..._util.option import (
     ROWS,
     TIME,
     Range,
-    declared,
-    names_of,
+    as_names,
     option,
+    options_of_schema,
     parameter,
 )
 from ...tables.reading.options import ClusterOptions, ReadingOptions
@@ -426,7 +426,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
             if value is None:
                 value = field.default
             elif field.default == ():
-                value = names_of(value)
+                value = as_names(value)
             elif field.type == str | None and not field.metadata["option"].is_parameter:
                 value = str(value)
             value = field.metadata["option"].checked(field.name, value)
@@ -435,7 +435,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
     @property
     def reading(self) -> dict[str, Any]:
         """How a file is read, as far as somebody said so, by the names of the options."""
-        return _given(self, declared(ReadingOptions))
+        return _given(self, options_of_schema(ReadingOptions))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -473,7 +473,11 @@ class FitOptions(ReadingOptions, ClusterOptions):
 
     def in_memory(self) -> Self:
         """The same for rows that were read from the file already."""
-        of_files = [*declared(ReadingOptions), *declared(ClusterOptions), "memory"]
+        of_files = [
+            *options_of_schema(ReadingOptions),
+            *options_of_schema(ClusterOptions),
+            "memory",
+        ]
         unset: dict[str, Any] = dict.fromkeys(of_files)
         return replace(self, **unset)
 
@@ -483,7 +487,7 @@ def _given(options: FitOptions, names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-FIT = declared(FitOptions)
+FIT = options_of_schema(FitOptions)
 
 
 def check(**values: object) -> None:

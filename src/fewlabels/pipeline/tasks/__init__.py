@@ -42,29 +42,29 @@ def finite(value: float | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def transduced(estimator: BaseEstimator) -> list[int]:
+def count_transduced(estimator: BaseEstimator) -> list[int]:
     """How many training rows have or are given each class."""
     return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
 
 
-def scored(tuning: TuningResult) -> pd.DataFrame:
+def scored_candidates(tuning: TuningResult) -> pd.DataFrame:
     """The candidates that a search scored: one that ends early leaves others."""
     table = tuning.candidates
     return table[table["folds"] > 0] if "folds" in table else table
 
 
-def not_compared(tuning: TuningResult) -> str:
+def explain_no_comparison(tuning: TuningResult) -> str:
     """Why fewer than two candidates were scored."""
     if len(tuning.candidates) < 2:
         return "too few labels to compare others"
     return f"no others were compared{ENDED.get(tuning.stopped, '')}"
 
 
-def why_trees(tuning: TuningResult, ended: str) -> str:
+def explain_trees(tuning: TuningResult, ended: str) -> str:
     """How settings were chosen where trees come first, as they do for tables of features."""
-    table = scored(tuning)
+    table = scored_candidates(tuning)
     if len(table) < 2:
-        return f"the default for tables of features; {not_compared(tuning)}"
+        return f"the default for tables of features; {explain_no_comparison(tuning)}"
     if table["chosen"].iloc[0]:
         return (
             f"the default for tables of features; none of {len(table) - 1} others was clearly "

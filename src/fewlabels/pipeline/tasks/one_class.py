@@ -21,8 +21,18 @@ if TYPE_CHECKING:
     from ...model_selection import TuningResult
 
 # Settings that speak of one ball around all rows, and of bags.
-OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
-OF_BAGS = ("n_bags", "bag_size", "trim")
+SINGLE_MODEL_PARAMETERS = (
+    "C",
+    "nu",
+    "slack",
+    "kernel",
+    "gamma",
+    "degree",
+    "coef0",
+    "max_iter",
+    "cache_size",
+)
+BAG_PARAMETERS = ("n_bags", "bag_size", "trim")
 # Fewer rows are not split into bags.
 FEWEST = 40
 # What learns from all rows of a file.
@@ -38,7 +48,7 @@ def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     return rows_of.normal_rows(file.labels, options.normal)
 
 
-def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
     """The settings; none of them depends on the rows."""
     return settings
 
@@ -46,24 +56,24 @@ def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dic
 def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
     """One ball for rows known to be normal, where it does better, and bags for others."""
     given = options.parameters
-    if n_known < FEWEST and not given.keys() & set(OF_BAGS):
+    if n_known < FEWEST and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; {n_known} rows are too few for an ensemble")
-    said = [ref(name) for name in OF_ONE_BALL if name in given]
+    said = [ref(name) for name in SINGLE_MODEL_PARAMETERS if name in given]
     if given.get("target_fpr") == "none":
         said.append(ref("target_fpr", "none"))
-    if said and not given.keys() & set(OF_BAGS):
+    if said and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
-    if options.clean and seconds > 0 and not given.keys() & set(OF_BAGS):
+    if options.clean and seconds > 0 and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
     return Choice(ONE_CLASS.usual, why)
 
 
-def why_tuned(tuning: TuningResult) -> str:
+def explain_tuning(tuning: TuningResult) -> str:
     """How settings were chosen."""
     table = tuning.candidates
     share = table["trim"].iloc[0]
     if "bag_size" in table:
-        return _of_bags(share)
+        return _describe_bags(share)
     share = float(share)
     if not share:
         return f"a rule based on distances between rows ({ref('clean', True)}: no anomalies)"
@@ -73,13 +83,13 @@ def why_tuned(tuning: TuningResult) -> str:
     )
 
 
-def _of_bags(share: float | str) -> str:
+def _describe_bags(share: float | str) -> str:
     if not share:
         return f"a rule: bags use all their rows ({ref('clean', True)}: no anomalies)"
-    return f"a rule: {of_every_bag(share)} ({ref('clean', True)} if there are no anomalies)"
+    return f"a rule: {describe_trimming(share)} ({ref('clean', True)} if there are no anomalies)"
 
 
-def of_every_bag(trim: float | str) -> str:
+def describe_trimming(trim: float | str) -> str:
     """What becomes of anomalies in bags, in words."""
     if trim == "auto":
         return "bags drop their most distant rows if the data suggest it"

@@ -16,7 +16,15 @@ from ...tables.columns.target import Roles
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer
 from ..options.fit import FitOptions
-from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
+from . import (
+    ENDED,
+    Choice,
+    count_transduced,
+    explain_no_comparison,
+    explain_trees,
+    finite,
+    scored_candidates,
+)
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -37,7 +45,7 @@ def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     return rows_of.positive_rows(file.labels, options.positive)
 
 
-def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
     """The settings with the prior among the unlabelled rows, which may be given among all rows."""
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:
@@ -81,13 +89,13 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
     )
 
 
-def why_tuned(tuning: TuningResult) -> str:
+def explain_tuning(tuning: TuningResult) -> str:
     """How settings were chosen."""
-    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+    table, ended = scored_candidates(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
-        return why_trees(tuning, ended)
+        return explain_trees(tuning, ended)
     if len(table) < 2:
-        return f"defaults; {not_compared(tuning)}"
+        return f"defaults; {explain_no_comparison(tuning)}"
     rank = "best" if tuning.chosen else "tied for best"
     return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
 
@@ -99,7 +107,7 @@ def figures(
     (n_labeled,) = labeled.values()
     interval, prior = estimator.prior_interval_, finite(estimator.prior_)
     # The transduction gives labelled rows their own labels.
-    others, found = counted or transduced(estimator)
+    others, found = counted or count_transduced(estimator)
     return {
         "rows_labeled": n_labeled,
         "rows_unlabeled": others + found - n_labeled,

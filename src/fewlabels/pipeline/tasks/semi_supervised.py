@@ -17,7 +17,14 @@ from ...tables.columns.target import Roles
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer, ClassAnswer
 from ..options.fit import FitOptions
-from . import ENDED, Choice, not_compared, scored, transduced, why_trees
+from . import (
+    ENDED,
+    Choice,
+    count_transduced,
+    explain_no_comparison,
+    explain_trees,
+    scored_candidates,
+)
 
 if TYPE_CHECKING:
     from ...model_selection import TuningResult
@@ -35,7 +42,7 @@ def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
 
 
-def for_rows(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
     """The settings with class shares in the order of the classes, which may be given by name."""
     shares = settings.get("class_ratio")
     if not isinstance(shares, Mapping):
@@ -68,11 +75,11 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
     return Choice(SEMI_SUPERVISED.usual, why)
 
 
-def why_tuned(tuning: TuningResult) -> str:
+def explain_tuning(tuning: TuningResult) -> str:
     """How settings were chosen."""
-    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+    table, ended = scored_candidates(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
-        return why_trees(tuning, ended)
+        return explain_trees(tuning, ended)
     if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
         chosen = tuning.candidates["chosen"]
         sure = tuning.candidates.loc[chosen, "probability"].iloc[0]
@@ -84,7 +91,7 @@ def why_tuned(tuning: TuningResult) -> str:
             how = "with half the weight, because there are too few labels to test whether it helps"
         return f"defaults with the graph of the rows, {how}"
     if len(table) < 2:
-        return f"defaults; {not_compared(tuning)}"
+        return f"defaults; {explain_no_comparison(tuning)}"
     if not tuning.chosen:
         return (
             f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
@@ -101,7 +108,7 @@ def figures(
 ) -> dict[str, Any]:
     """Figures of the labels, and of the classes that unlabelled rows are given."""
     due = getattr(estimator, "consolidation_due_", None)
-    counted = counted or transduced(estimator)
+    counted = counted or count_transduced(estimator)
     found = {
         name: count - n_labeled
         for count, (name, n_labeled) in zip(counted, labeled.items(), strict=True)

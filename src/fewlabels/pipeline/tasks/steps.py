@@ -30,11 +30,11 @@ class TaskSteps(Protocol):
         self, why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float
     ) -> Choice: ...
 
-    def for_rows(
+    def adapt_settings(
         self, settings: dict[str, Any], roles: Roles, options: FitOptions
     ) -> dict[str, Any]: ...
 
-    def why_tuned(self, tuning: TuningResult) -> str: ...
+    def explain_tuning(self, tuning: TuningResult) -> str: ...
 
     def figures(
         self,

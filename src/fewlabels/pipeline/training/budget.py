@@ -51,7 +51,7 @@ class Budget:
         self.seconds = seconds
         self.started = time.perf_counter() if started is None else started
         self.baselines, self.reported, self.ranked = baselines, reported, ranked
-        self.in_haste = False
+        self.is_expired = False
 
     @property
     def used(self) -> float:
@@ -66,37 +66,37 @@ class Budget:
     @property
     def left(self) -> float:
         """Seconds until the end, at least 0."""
-        return 0.0 if self.in_haste else max(0.0, self.seconds - self.used)
+        return 0.0 if self.is_expired else max(0.0, self.seconds - self.used)
 
-    def hurry(self) -> None:
+    def expire(self) -> None:
         """Leave no more time than where the budget is spent: the user pressed Ctrl-C."""
-        self.in_haste = True
+        self.is_expired = True
 
     @property
-    def _late(self) -> float:
-        return (0.0 if self.in_haste else _LATE * self.seconds) + _LATE_SECONDS
+    def _grace_seconds(self) -> float:
+        return (0.0 if self.is_expired else _LATE * self.seconds) + _LATE_SECONDS
 
     @property
-    def _before_report(self) -> float:
-        return self.left - (self._of_report if self.reported else 0.0)
+    def _seconds_before_report(self) -> float:
+        return self.left - (self._report_seconds if self.reported else 0.0)
 
     @property
-    def _of_report(self) -> float:
+    def _report_seconds(self) -> float:
         return max(_REPORT * self.seconds, min(_LEAST_REPORT, _MOST_REPORT * self.seconds))
 
     def for_fits(self) -> float:
         """Seconds for the fits that have to be made; a little even where the budget is spent."""
-        return _FITS * max(self.left, self._late)
+        return _FITS * max(self.left, self._grace_seconds)
 
     def to_choose(self) -> float:
         """Seconds for the choice of settings."""
         share = _CHOICE if self.is_compared else _CHOICE_ALONE
-        return max(share * self._before_report, 0.1 * self._late)
+        return max(share * self._seconds_before_report, 0.1 * self._grace_seconds)
 
     def to_fit(self) -> float:
         """Seconds for the choice, the fit and probabilities."""
         share = _FITTED if self.is_compared else _FITTED_ALONE
-        return max(share * self._before_report, self._late)
+        return max(share * self._seconds_before_report, self._grace_seconds)
 
     def calibration(self, fit_seconds: float) -> Deadline:
         """When probabilities have to be calibrated after a fit of so many seconds."""
@@ -106,34 +106,40 @@ class Budget:
         """When the test of the model against chance should end."""
         if not self.seconds:
             return Deadline(_QUICK)
-        return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
+        return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._grace_seconds)))
 
     def test_labels(self) -> Deadline:
         """When the test whether labels are random should end; it comes before the comparison."""
         if not self.seconds:
             return Deadline(_QUICK)
-        seconds = min(_LABELS * self.seconds, self._before_report)
-        return Deadline(max(seconds, _LATE_LABELS * self._late))
+        seconds = min(_LABELS * self.seconds, self._seconds_before_report)
+        return Deadline(max(seconds, _LATE_LABELS * self._grace_seconds))
 
     def to_compare(self) -> float:
         """Seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
             return 0.0
         share = 1.0 - _DELIVERY * self.ranked
-        return max(_LEAST_COMPARISON if self.baselines else 0.0, share * self._before_report)
+        return max(
+            _LEAST_COMPARISON if self.baselines else 0.0, share * self._seconds_before_report
+        )
 
     def to_deliver(self) -> float:
         """Seconds for the fit of a method that the comparison found to be better."""
-        return max(self._before_report, self._late, _LEAST_COMPARISON if self.baselines else 0.0)
+        return max(
+            self._seconds_before_report,
+            self._grace_seconds,
+            _LEAST_COMPARISON if self.baselines else 0.0,
+        )
 
     def to_report(self) -> Deadline:
         """When what takes long in a report has to end."""
         if not self.seconds:
             return Deadline(_QUICK)
-        return Deadline(max(self._late, self.left))
+        return Deadline(max(self._grace_seconds, self.left))
 
 
-def short_of_time(cut: str, seconds: float) -> str:
+def describe_cut(cut: str, seconds: float) -> str:
     """A note on what was cut short, in words, because a budget of so many seconds was used up.
 
     Without a budget nobody expects it to be enough.

@@ -14,7 +14,7 @@ from ...base.task import Task
 from ...kernels.operators import row_keys
 from ...tables.answers.file import read_answers
 from ...tables.columns.target import Labels, greater_value, refuse_misspelt
-from ...tasks import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
+from ...tasks import MACHINES, TASKS, list_methods_for, list_methods_with, machine_class, task_of
 from ..options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ..tasks import Choice
 from ..tasks.one_class import FEWEST
@@ -40,13 +40,13 @@ _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "
 _AT_FIRST = 1000
 
 
-def options_of(given: dict[str, Any]) -> FitOptions:
+def parse_options(given: dict[str, Any]) -> FitOptions:
     """The options that were given by name, as far as they don't contradict each other.
 
     This is checked before anything is read.
     """
     refuse_unknown(FitOptions, given)
-    options = _of_label_file(FitOptions(**given))
+    options = _with_label_file(FitOptions(**given))
     _check_method(options)
     if options.prior_convention is not None and not isinstance(options.prior, Real):
         raise UserError(
@@ -63,7 +63,7 @@ def options_of(given: dict[str, Any]) -> FitOptions:
     return options
 
 
-def check_for_pieces(options: FitOptions) -> None:
+def check_streamable(options: FitOptions) -> None:
     """Refuse options that need the rows in memory."""
     needs = {
         ref(options.weighing or "propensity"): options.weighing is not None,
@@ -79,7 +79,7 @@ def check_for_pieces(options: FitOptions) -> None:
             )
 
 
-def _of_label_file(options: FitOptions) -> FitOptions:
+def _with_label_file(options: FitOptions) -> FitOptions:
     """The same, with the target of a file of labels, if there is one."""
     if options.labels is None:
         return options
@@ -107,7 +107,7 @@ def _check_method(options: FitOptions) -> None:
             )
         if machine is not None and name not in task_of(machine).options:
             takers = [task for task in TASKS if name in task.options]
-            machines = tuple(machines_for(*takers))
+            machines = tuple(list_methods_for(*takers))
             raise UserError(
                 f"{ref(name)} needs {ref('machine', machines)}, but the model is {machine}; omit "
                 "one of the options."
@@ -132,7 +132,7 @@ def _check_method(options: FitOptions) -> None:
         )
 
 
-def choose_machine(
+def choose_method(
     labels: Labels | None, options: FitOptions, *, n_rows: int = FEWEST, seconds: float = 0.0
 ) -> Choice:
     """Choose a model: as the user said, else as the labels (None without a target) say.
@@ -158,13 +158,13 @@ def choose_machine(
         refuse_misspelt(labels)
         task = next((task for task in TASKS if task.suits(labels.counts, labels.n_blank)), None)
         if task is None:
-            raise _no_task(labels)
-        why = _why(labels)
+            raise _no_task_error(labels)
+        why = _describe_labels(labels)
     n_rows = n_rows if labels is None else len(labels.index)
     return steps_of(task).choose(why, options, n_known, n_rows, seconds)
 
 
-def _no_task(labels: Labels) -> UserError:
+def _no_task_error(labels: Labels) -> UserError:
     """The error about labels that no task suits."""
     if not labels.names:
         return UserError(
@@ -184,7 +184,7 @@ def _no_task(labels: Labels) -> UserError:
     )
 
 
-def _why(labels: Labels) -> str:
+def _describe_labels(labels: Labels) -> str:
     n = len(labels.names)
     names = " and ".join(quoted(name) for name in sorted(labels.names))
     if n > 2:
@@ -206,11 +206,11 @@ def keeps_rows(choice: Choice, asked: bool | None) -> bool:
     return MACHINES[choice.machine].keeps_rows if asked is None else asked
 
 
-def machine_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Parameters of the estimator from those given, and notes on them."""
     parameters, notes = dict(given), []
     for name in parameters:
-        if choice.machine not in (machines := machines_with(name)):
+        if choice.machine not in (machines := list_methods_with(name)):
             raise UserError(
                 f"{ref(name)} needs {ref('machine', tuple(machines))}, but the model is "
                 f"{choice.machine} ({choice.why}); omit the option or pass another "
@@ -244,7 +244,7 @@ def machine_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str,
     return parameters, notes
 
 
-def different_rows(X: RowMatrix) -> int:
+def count_different_rows(X: RowMatrix) -> int:
     """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
     enough = math.ceil(1.0 / TARGET_FPR) - 1
     for rows in (X[:_AT_FIRST], X):  # few tables need more than the first rows
@@ -267,7 +267,7 @@ def with_target_fpr(
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
     means the model's own threshold. Gives notes too.
     """
-    if machine not in machines_with("target_fpr"):
+    if machine not in list_methods_with("target_fpr"):
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
@@ -344,7 +344,7 @@ def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
         search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
         return SearchPlan(options.time_budget, contaminated=not clean)
-    if clean and machine in machines_with("trim") and "trim" not in given:
+    if clean and machine in list_methods_with("trim") and "trim" not in given:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(

@@ -41,7 +41,7 @@ _TIMED, _REPEATS = 50_000, 3
 _UNITS = (("s", 60.0), ("min", 60.0), ("h", 24.0), ("days", 365.0), ("years", math.inf))
 
 
-class Pace(NamedTuple):
+class CostModel(NamedTuple):
     """Seconds that a fit of some rows took, and the power of their number that it grows by.
 
     ``before`` are seconds of what is done once, before the first fit.
@@ -52,16 +52,16 @@ class Pace(NamedTuple):
     power: float
     before: float = 0.0
 
-    def seconds_of(self, n_rows: int) -> float:
+    def predict_seconds(self, n_rows: int) -> float:
         """Seconds of a fit of so many rows, about."""
         return self.seconds * (n_rows / self.rows) ** self.power
 
-    def rows_within(self, seconds: float) -> int:
+    def max_rows_within(self, seconds: float) -> int:
         """How many rows can be fitted in so many seconds, about."""
         return int(self.rows * (seconds / self.seconds) ** (1.0 / self.power))
 
 
-def encodable_rows(n_rows: int, n_columns: int, read: float, left: float) -> int:
+def count_encodable_rows(n_rows: int, n_columns: int, read: float, left: float) -> int:
     """How many rows can be profiled and encoded, if reading them has taken ``read`` seconds."""
     expected = max(_TIMES_READING * read, _PER_CELL * n_rows * n_columns)
     allowed = _ENCODING * left
@@ -70,10 +70,10 @@ def encodable_rows(n_rows: int, n_columns: int, read: float, left: float) -> int
     return min(n_rows, max(_ENCODED, int(n_rows * allowed / expected)))
 
 
-def pace_of(
+def estimate_cost(
     estimator: BaseEstimator, X: RowMatrix, y: IntArray | None, seconds: float
-) -> Pace | None:
-    """The ``Pace`` of a model on these rows; None where they are few, or it cannot be fitted.
+) -> CostModel | None:
+    """The ``CostModel`` of a model on these rows; None where they are few, or it cannot be fitted.
 
     It is found by fits of more and more rows, until one takes a part of these seconds, or is so
     short that all rows can be fitted within them, however fast the seconds grow.
@@ -83,17 +83,17 @@ def pace_of(
     if n_rows < _FEWEST:
         return None
     if y is not None and getattr(estimator, "prior", None) == "estimate":
-        before = _seconds_of_prior(estimator, X, y)
+        before = _time_prior(estimator, X, y)
         estimator = clone(estimator).set_params(prior=_ANY_PRIOR)
     while size <= _MOST * n_rows:
-        rows = drawn(y, n_rows, size, estimator.task)
+        rows = choose_sample(y, n_rows, size, estimator.task)
         part = X[rows], None if y is None else y[rows]
-        took = _seconds_of(clone(estimator), *part)
+        took = _time_fit(clone(estimator), *part)
         if took is None:
             return None  # the fit of all rows says what is wrong
         if fits and took > (len(rows) / fits[-1][0]) ** _POWERS[1] * fits[-1][1]:
             # Something was loaded first.
-            again = _seconds_of(clone(estimator), *part)
+            again = _time_fit(clone(estimator), *part)
             took = took if again is None else min(took, again)
         fits.append((len(rows), took))
         if took > (_LONG if len(fits) < _COUNTED else _TELLING) * seconds:
@@ -103,11 +103,11 @@ def pace_of(
         is_short = took * _MANY_TIMES ** _POWERS[1] < _TELLING * seconds
         size *= _MANY_TIMES if is_short else _TIMES
     fits = fits[1:] or fits  # the first one loads what others find in memory
-    power = _USUAL if len(fits) < 2 else _power(*fits[-2:])
-    return Pace(*fits[-1], power, before)
+    power = _USUAL if len(fits) < 2 else _estimate_power(*fits[-2:])
+    return CostModel(*fits[-1], power, before)
 
 
-def _seconds_of(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float | None:
+def _time_fit(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float | None:
     """Seconds that a fit takes; None where it is refused."""
     since = time.perf_counter()
     with warnings.catch_warnings():
@@ -119,9 +119,9 @@ def _seconds_of(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> flo
     return max(time.perf_counter() - since, 1e-4)
 
 
-def _seconds_of_prior(estimator: BaseEstimator, X: RowMatrix, y: IntArray) -> float:
+def _time_prior(estimator: BaseEstimator, X: RowMatrix, y: IntArray) -> float:
     """Seconds that the estimate of the prior takes, which is from a sample of the rows."""
-    rows = drawn(y, X.shape[0], _FEWEST, estimator.task)
+    rows = choose_sample(y, X.shape[0], _FEWEST, estimator.task)
     since = time.perf_counter()
     with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore")
@@ -129,22 +129,24 @@ def _seconds_of_prior(estimator: BaseEstimator, X: RowMatrix, y: IntArray) -> fl
     return (time.perf_counter() - since) * min(_MOST_FOR_PRIOR, X.shape[0]) / len(rows)
 
 
-def _power(before: tuple[int, float], last: tuple[int, float]) -> float:
+def _estimate_power(before: tuple[int, float], last: tuple[int, float]) -> float:
     power = math.log(last[1] / before[1]) / math.log(last[0] / before[0])
     return float(np.clip(power, *_POWERS))
 
 
-def affordable_rows(pace: Pace | None, n_rows: int, seconds: float, machine: str) -> int:
+def count_affordable_rows(
+    cost: CostModel | None, n_rows: int, seconds: float, machine: str
+) -> int:
     """How many of the rows a model can learn from so that all fits end in these seconds."""
-    if pace is None:
+    if cost is None:
         return n_rows
-    each = max(seconds - pace.before, _HALF * seconds) / task_of(machine).fits
-    if pace.seconds_of(n_rows) <= each:
+    each = max(seconds - cost.before, _HALF * seconds) / task_of(machine).fits
+    if cost.predict_seconds(n_rows) <= each:
         return n_rows
-    return min(n_rows, max(_LEAST, pace.rows_within(each)))
+    return min(n_rows, max(_LEAST, cost.max_rows_within(each)))
 
 
-def drawn(y: IntArray | None, n_rows: int, size: int, task: Task) -> IntArray:
+def choose_sample(y: IntArray | None, n_rows: int, size: int, task: Task) -> IntArray:
     """Positions of rows drawn at random, in order: labelled ones first, up to half of them.
 
     ``y`` are labels as the model takes them. Every class keeps two rows.
@@ -159,12 +161,12 @@ def drawn(y: IntArray | None, n_rows: int, size: int, task: Task) -> IntArray:
     room = max(size // 2, size - len(others))
     if len(labelled) > room:
         labelled = rng.permutation(labelled)
-        labelled = labelled[np.argsort(_turns(y[labelled]), kind="stable")[:room]]
+        labelled = labelled[np.argsort(_order_within_class(y[labelled]), kind="stable")[:room]]
     others = rng.choice(others, min(len(others), size - len(labelled)), replace=False)
     return np.sort(np.concatenate([labelled, others]))
 
 
-def _turns(labels: IntArray) -> FloatArray:
+def _order_within_class(labels: IntArray) -> FloatArray:
     """When each row has its turn: the first two of every class, then in proportion."""
     turns = np.zeros(len(labels))
     for label in np.unique(labels):
@@ -174,7 +176,7 @@ def _turns(labels: IntArray) -> FloatArray:
     return turns
 
 
-def subset(encoded: Encoded, rows: IntArray) -> Encoded:
+def take_subset(encoded: Encoded, rows: IntArray) -> Encoded:
     """What was ``Encoded``, of some of its rows alone."""
     found = encoded.found
     inputs = found.rows
@@ -209,7 +211,7 @@ class Cost(NamedTuple):
         return f"about {float(f'{amount:.1g}'):,.0f} {unit} {vectors}"
 
 
-def expected_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
+def predict_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
     """The ``Cost`` of fitting a model of one class to so many rows such as a sample X.
 
     Support vectors grow by a power of the number of rows, which two fits show; the time follows
@@ -223,7 +225,7 @@ def expected_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
         rows = X[order[:size]]
         counts.append(len(machine.fit(rows).support_))
     rows = rows[np.random.default_rng(0).integers(0, rows.shape[0], _TIMED)]
-    each = min(_seconds_to_score(machine, rows) for _ in range(_REPEATS)) / (_TIMED * counts[1])
+    each = min(_time_scoring(machine, rows) for _ in range(_REPEATS)) / (_TIMED * counts[1])
     power = 1.0
     if sizes[1] > sizes[0]:
         power = math.log(counts[1] / counts[0]) / math.log(sizes[1] / sizes[0])
@@ -232,7 +234,7 @@ def expected_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
     return Cost(vectors, _ROUNDS * each * n_rows * vectors)
 
 
-def _seconds_to_score(machine: BaseEstimator, rows: RowMatrix) -> float:
+def _time_scoring(machine: BaseEstimator, rows: RowMatrix) -> float:
     since = time.perf_counter()
     machine.decision_function(rows)
     return time.perf_counter() - since

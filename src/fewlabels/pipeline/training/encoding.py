@@ -91,7 +91,9 @@ def encode(
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
-    return Encoded(file, found, encoder, X, schema, weighing, [*notes, _told(weighing, schema)])
+    return Encoded(
+        file, found, encoder, X, schema, weighing, [*notes, _describe_weights(weighing, schema)]
+    )
 
 
 def text_facts(
@@ -124,12 +126,12 @@ def text_facts(
     }
 
 
-def _told(weighing: Weighing, schema: Schema) -> str:
+def _describe_weights(weighing: Weighing, schema: Schema) -> str:
     usual = weighing.areas[1.0]
     if schema.only_texts:
         weight_words = "only the texts are used"
     else:
-        weight_words = f"texts count {_times(weighing.ratio)} all other columns together"
+        weight_words = f"texts count {_ratio_words(weighing.ratio)} all other columns together"
     if weighing.area == usual:
         return f"{weight_words} (held-out ROC AUC {usual:.3f}; no other weight is clearly better)"
     same = "if they counted the same"
@@ -138,7 +140,7 @@ def _told(weighing: Weighing, schema: Schema) -> str:
     return f"{weight_words} (held-out ROC AUC {weighing.area:.3f}, {usual:.3f} {same})"
 
 
-def _times(ratio: float) -> str:
+def _ratio_words(ratio: float) -> str:
     if ratio == 1.0:
         return "as much as"
     return f"{ratio:g} times as much as" if ratio > 1.0 else f"1/{1.0 / ratio:g} as much as"

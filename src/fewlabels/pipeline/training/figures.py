@@ -16,8 +16,8 @@ from ...tables.models.files import describe
 from ...tasks import task_of
 from ..observer import Observer
 from ..options.fit import FitOptions
-from ..tasks import finite, scored
-from ..tasks.one_class import of_every_bag
+from ..tasks import finite, scored_candidates
+from ..tasks.one_class import describe_trimming
 from ..tasks.steps import steps_of
 from .choice import CHOSEN, SearchPlan
 from .encoding import text_facts
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...report.evidence.testing import Tests
 
 
-def described(
+def describe_training(
     prepared: Prepared,
     fitted: Fitted,
     options: FitOptions,
@@ -42,7 +42,7 @@ def described(
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
-    why = why_settings(estimator, fitted.tuning, prepared.search, names)
+    why = explain_settings(estimator, fitted.tuning, prepared.search, names)
     notes = prepared.notes + fitted.messages
     if tests is not None and (tests.silences or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
@@ -55,10 +55,10 @@ def described(
         "rows": X.shape[0],
         "features": X.shape[1],
         "rows_held": prepared.keeps_rows,
-        "odd_rows": odd_rows(estimator, options.clean),
+        "odd_rows": describe_anomalies(estimator, options.clean),
         **options.recorded,
         **facts,
-        **figures_of(estimator, X, count_labels(facts, prepared.found.y)),
+        **collect_figures(estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),
         "profile": [{**vars(column)} for column in prepared.found.profile],
         "texts": text_facts(
@@ -78,11 +78,11 @@ def described(
         for name, value in sorted(estimator.get_params().items())
         if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
     }
-    training = rendered(silenced(training), observer.words)
+    training = rendered(drop_meaningless_figures(training), observer.words)
     return describe(machine, parameters, prepared.schema, training)
 
 
-def figures_of(
+def collect_figures(
     estimator: BaseEstimator,
     X: RowMatrix,
     labeled: dict[str, int],
@@ -113,7 +113,7 @@ def _total(value: float | FloatArray | None, of: Callable[[FloatArray], float]) 
     return of(value) if isinstance(value, np.ndarray) else value
 
 
-def silenced(training: dict[str, Any]) -> dict[str, Any]:
+def drop_meaningless_figures(training: dict[str, Any]) -> dict[str, Any]:
     """The figures of a training, without those that mean nothing where there is no signal."""
     if no_signal(training) is None:
         return training
@@ -162,7 +162,7 @@ def count_answers(predicted: IntArray, y: IntArray, machine: str) -> tuple[IntAr
     return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)
 
 
-def odd_rows(estimator: BaseEstimator, clean: bool | None) -> str | None:
+def describe_anomalies(estimator: BaseEstimator, clean: bool | None) -> str | None:
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
     if "clean" not in estimator.task.options:
         return None
@@ -174,7 +174,7 @@ def odd_rows(estimator: BaseEstimator, clean: bool | None) -> str | None:
         known = f"none ({ref('clean', True)}); " if clean else ""
         return f"{known}all rows are used for training"
     if of_bags:
-        left_out = of_every_bag(trim)
+        left_out = describe_trimming(trim)
     else:
         left_out = f"the most distant {100 * trim:g} % are dropped from training"
     advice = "" if clean is False else f"; pass {ref('clean', True)} if all rows are normal"
@@ -189,7 +189,7 @@ def tuning_facts(tuning: TuningResult | None) -> dict[str, Any] | None:
         "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
         "reason": tuning.reason,
         "candidates": len(tuning.candidates),
-        "scored": len(scored(tuning)),
+        "scored": len(scored_candidates(tuning)),
         "fits": tuning.fits,
         "seconds": tuning.seconds,
         "fit_seconds": tuning.fit_seconds,
@@ -198,7 +198,7 @@ def tuning_facts(tuning: TuningResult | None) -> dict[str, Any] | None:
     }
 
 
-def why_settings(
+def explain_settings(
     estimator: BaseEstimator,
     tuning: TuningResult | None,
     search: SearchPlan,
@@ -223,7 +223,7 @@ def why_settings(
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    source = search.why_not if tuning is None else steps_of(estimator.task).why_tuned(tuning)
+    source = search.why_not if tuning is None else steps_of(estimator.task).explain_tuning(tuning)
     if parameters.get("C_star") == 0 and "C_star" in parameters:
         shown = [one for one in shown if not one.startswith("C_star ")]
         shown.append("trained on the labelled rows only (C_star 0)")

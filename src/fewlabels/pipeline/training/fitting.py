@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from ..._typing import FloatArray, IntArray, PathLike, RowMatrix
 from ..._util.deadline import Deadline
 from ..._util.messages import UserError, plural, ref, template
-from ..observer import Observer, interruptible, listening
-from .budget import Budget, short_of_time
+from ..observer import Observer, capture_warnings, interruptible
+from .budget import Budget, describe_cut
 from .choice import CHOSEN, SearchPlan
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Fitted(NamedTuple):
     stopped: bool = False
 
 
-def fit_machine(
+def fit_estimator(
     estimator: BaseEstimator,
     X: FitRows,
     y: FitLabels,
@@ -89,7 +89,7 @@ def fit_machine(
             if run.model is not None:
                 hint = f" ({ref('max_time', some='SECONDS')} stops a fit and keeps its result.)"
                 stack.enter_context(interruptible("no model was written", run.model, hint))
-            messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
+            messages = stack.enter_context(capture_warnings({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
                 estimator, tuning, seconds = _tuned(
                     estimator, X, y, search, seed, observer, groups
@@ -104,7 +104,7 @@ def fit_machine(
             "There is not enough memory to fit this model; use fewer rows or a smaller "
             f"{ref('cache_size')}."
         ) from error
-    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_only_noted(estimator, given):
+    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_default_rate(estimator, given):
         rows = plural(len(estimator.conformal_.scores), "different row")
         raise UserError(
             f"{ref('target_fpr', estimator.target_fpr)} is too small for {rows} of calibration "
@@ -114,14 +114,14 @@ def fit_machine(
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; using the best settings so far, not compared")
         if budget is not None:
-            budget.hurry()
+            budget.expire()
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
     messages += _calibrate(estimator, X, observer, end, budget, groups)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
-def _is_only_noted(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:
+def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:
     """Whether a threshold that no row misses is only noted: nobody requested its rate."""
     return "target_fpr" not in given and estimator.has_own_threshold
 
@@ -184,12 +184,12 @@ def _calibrate(
         return []
     observer.step("calibrating probabilities")
     try:
-        with listening() as messages:
+        with capture_warnings() as messages:
             within = hasattr(estimator, "curve_within")
             if within and (end.is_near or groups is not None):
                 _, cut = estimator.curve_within(end.left(), groups)
                 seconds = 0.0 if budget is None else budget.seconds
-                messages.extend(short_of_time(what, seconds) for what in cut)
+                messages.extend(describe_cut(what, seconds) for what in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]

@@ -39,9 +39,9 @@ from ..observer import interruptible
 from ..options.fit import FitOptions
 from ..tasks.steps import steps_of
 from .choice import SearchPlan
-from .cost import expected_cost
-from .figures import count_answers, count_labels, figures_of, odd_rows
-from .fitting import Run, fit_machine
+from .cost import predict_cost
+from .figures import collect_figures, count_answers, count_labels, describe_anomalies
+from .fitting import Run, fit_estimator
 from .preparing import Prepared
 from .result import Training
 
@@ -94,7 +94,7 @@ class LearnSample(Protocol):
     ) -> Training: ...
 
 
-def does_not_fit(data: Source | InMemory, options: FitOptions) -> bool:
+def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
     """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
     beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
     factor = data.format.memory_factor
@@ -115,7 +115,7 @@ def does_not_fit(data: Source | InMemory, options: FitOptions) -> bool:
     return _PER_CELL * n_rows * table.num_columns > allowed
 
 
-class Drawn:
+class TableSample:
     """Rows drawn at random from pieces of a table: of each label, and of those without one."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Drawn:
         labels = np.full(table.num_rows, "", object)
         if self.target is not None and self.target in table.column_names:
             labels = text(table.column(self.target)).astype(object)
-            labels[_unlabelled(labels, self.mark)] = ""
+            labels[_find_unlabelled(labels, self.mark)] = ""
         self.n_rows += table.num_rows
         for label in np.unique(labels.astype(str)):
             rows = np.flatnonzero(labels == label)
@@ -158,7 +158,7 @@ class Drawn:
             keys, kept = keys[best], kept.take(best).combine_chunks()
         self.kept[label] = keys, kept
 
-    def join(self, other: Drawn) -> None:
+    def join(self, other: TableSample) -> None:
         """Take over what was drawn from other pieces."""
         self.n_rows += other.n_rows
         for label, (keys, kept) in other.kept.items():
@@ -176,7 +176,7 @@ class Drawn:
         return InMemory("frame", pa.concat_tables(kept).combine_chunks())
 
 
-class DrawnFromArrays:
+class ArraySample:
     """The same of ``ArrayData``."""
 
     def __init__(
@@ -188,7 +188,7 @@ class DrawnFromArrays:
             self._places = sampled(self.n_rows, _SAMPLE, rng)
             return
         where, values = pd.factorize(np.asarray(data.labels[target]))
-        named = np.flatnonzero(~_unlabelled(target_text(values), mark))[:_LABELS]
+        named = np.flatnonzero(~_find_unlabelled(target_text(values), mark))[:_LABELS]
         groups = [(where == k, _LABELLED) for k in named] + [(~np.isin(where, named), _SAMPLE)]
         parts = []
         for among, size in groups:
@@ -208,7 +208,7 @@ class DrawnFromArrays:
         return InMemory("matrix", ArrayData(X, labels, data.zero_based))
 
 
-def _unlabelled(texts: ObjectArray, mark: str | None) -> BoolArray:
+def _find_unlabelled(texts: ObjectArray, mark: str | None) -> BoolArray:
     """Find texts of a target that are blank, or the mark of unlabelled rows."""
     codes, found = pd.factorize(np.asarray(texts, dtype=object))
     marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
@@ -230,12 +230,12 @@ class StoredLabels:
 
     def roles(self, prepared: Prepared, options: FitOptions) -> tuple[BoolArray, IntArray | None]:
         """Which rows are learnt from, and their labels, None where the machine takes none."""
-        roles = roles_of(prepared, options, list(self.values))
+        roles = select_rows_by_value(prepared, options, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
-def roles_of(prepared: Prepared, options: FitOptions, values: list[str]) -> Roles:
+def select_rows_by_value(prepared: Prepared, options: FitOptions, values: list[str]) -> Roles:
     """The roles of rows that have these values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
     machine = prepared.choice.machine
@@ -249,7 +249,7 @@ def train_large(
     with temporary_folder() as place:
         with interruptible("no model was written", run.model):
             rows = _OnDisk(data, options, run, place)
-            sample = rows.draw()
+            sample = rows.draw_sample()
         return train_on_all(rows, sample, learn(sample.rows()))
 
 
@@ -275,14 +275,14 @@ def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Traini
             f"{why}: {machine} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
             f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
         )
-        return _described(training, sample.n_rows, words(note))
+        return _describe_all_rows(training, sample.n_rows, words(note))
     with interruptible("no model was written", rows.run.model):
         training, n_used, counts = rows.fit(training, estimator, sample.n_rows)
     note = (
         f"{why}: settings, columns and the report are based on {sample.size:,} random rows, and "
         f"the model was trained on all rows{rows.where}"
     )
-    return _described(training, sample.n_rows, words(note), n_used, counts)
+    return _describe_all_rows(training, sample.n_rows, words(note), n_used, counts)
 
 
 class _OnDisk:
@@ -304,13 +304,13 @@ class _OnDisk:
             self._source.check_unchanged()  # from here on
             data.check_unchanged()
 
-    def draw(self) -> RowSample:
+    def draw_sample(self) -> RowSample:
         """Rows drawn at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
         if isinstance(self._source, InMemory) and not self._source.format.is_table:
-            return DrawnFromArrays(self._source, *asked)
-        drawn = Drawn(*asked)
+            return ArraySample(self._source, *asked)
+        drawn = TableSample(*asked)
         with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
@@ -322,20 +322,20 @@ class _OnDisk:
     ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
         """The training with a model fitted to all rows, how many it used, and their counts."""
         observer, options = self.run.observer, self.options
-        training, estimator, cost = self._affordable(training, estimator, n_rows)
-        X, y = self._encoded(training.prepared, n_rows)
+        training, estimator, cost = self._limit_cost(training, estimator, n_rows)
+        X, y = self._encode_all_rows(training.prepared, n_rows)
         observer.step(f"training on all rows, on disk{cost}")
         with heard_by(observer.passes):
             given, search = options.parameters, SearchPlan(0.0)
-            fitted = fit_machine(estimator, X, y, self.run, given=given, search=search)
+            fitted = fit_estimator(estimator, X, y, self.run, given=given, search=search)
         training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
         counts = None
         if y is not None:
             observer.step("counting the classes of all rows")
-            counts = _counted(estimator, X, y, training.prepared.choice.machine)
+            counts = _count_all_answers(estimator, X, y, training.prepared.choice.machine)
         return training, X.shape[0], counts
 
-    def _affordable(
+    def _limit_cost(
         self, training: Training, estimator: BaseEstimator, n_rows: int
     ) -> tuple[Training, BaseEstimator, str]:
         """The model that learns from all rows, and what that costs in words.
@@ -348,11 +348,11 @@ class _OnDisk:
             return training, estimator, ""
         self.run.observer.step("estimating the cost of a fit to all rows")
         most = min(_LONG, self.options.time_budget or _LONG)
-        cost = expected_cost(estimator, prepared.X, n_rows)
+        cost = predict_cost(estimator, prepared.X, n_rows)
         if cost.seconds > most and training.fitted.tuning is not None:
             plain = machine_class(prepared.choice.machine)(**prepared.settings)
             plain.set_params(target_fpr=estimator.target_fpr)
-            other = expected_cost(plain, prepared.X, n_rows)
+            other = predict_cost(plain, prepared.X, n_rows)
             if other.seconds < 0.1 * cost.seconds:
                 instead = (
                     f"settings are defaults, because the chosen ones would take {cost.words()}"
@@ -368,7 +368,9 @@ class _OnDisk:
             facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
         return training, estimator, f": {cost.words()}"
 
-    def _encoded(self, prepared: Prepared, n_rows: int) -> tuple[RowMatrix, IntArray | None]:
+    def _encode_all_rows(
+        self, prepared: Prepared, n_rows: int
+    ) -> tuple[RowMatrix, IntArray | None]:
         """All rows to learn from in a file, encoded, and their labels."""
         options, observer, place = self.options, self.run.observer, self._place
         labels = StoredLabels()
@@ -376,14 +378,14 @@ class _OnDisk:
         observer.step("encoding all rows into a temporary file")
         done, target, sample = 0, options.target, prepared.X
         is_sparse = sp.issparse(sample)  # as rows to predict will be
-        dtype, width = _dtype(sample), sample.shape[1]
+        dtype, width = _choose_dtype(sample), sample.shape[1]
         per_row: float = dtype.itemsize * width
         if not isinstance(sample, np.ndarray):
             per_row = 8 + 8 * sample.nnz / sample.shape[0]
         chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
         with (
             writing(place, n_rows * per_row),
-            _writer(place / "all", width, dtype, is_sparse) as written,
+            _open_writer(place / "all", width, dtype, is_sparse) as written,
             contextlib.closing(chunks),
         ):
             for chunk in chunks:
@@ -401,7 +403,7 @@ class _OnDisk:
         keep, y = labels.roles(prepared, options)
         if keep.all():
             return X, y
-        with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:
+        with writing(place), _open_writer(place / "kept", width, dtype, is_sparse) as kept:
             for start in range(0, X.shape[0], _ROWS):
                 part = slice(start, start + _ROWS)
                 kept.write(X[part][keep[part]])
@@ -410,7 +412,9 @@ class _OnDisk:
         return kept.mapped(), None if y is None else y[keep]
 
 
-def _counted(estimator: BaseEstimator, X: RowMatrix, y: IntArray, machine: str) -> IntArray:
+def _count_all_answers(
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray, machine: str
+) -> IntArray:
     """``count_answers`` of all rows, predicted in pieces."""
     total = np.zeros((2, 2), np.intp)
     for start in range(0, X.shape[0], _COUNTED):
@@ -422,7 +426,7 @@ def _counted(estimator: BaseEstimator, X: RowMatrix, y: IntArray, machine: str) 
     return total
 
 
-def _dtype(sample: RowMatrix) -> np.dtype[np.floating[Any]]:
+def _choose_dtype(sample: RowMatrix) -> np.dtype[np.floating[Any]]:
     """Single precision, if it makes no difference between rows that counts."""
     values: AnyArray = sample if isinstance(sample, np.ndarray) else sample.data
     spread = np.std(values, axis=0).max() if values.ndim == 2 else np.abs(values).max(initial=0.0)
@@ -430,7 +434,7 @@ def _dtype(sample: RowMatrix) -> np.dtype[np.floating[Any]]:
     return np.dtype(np.float32 if lost <= _LOST * spread else np.float64)
 
 
-def _writer(
+def _open_writer(
     place: Path, width: int, dtype: np.dtype[np.floating[Any]], is_sparse: bool
 ) -> ArrayWriter | SparseWriter:
     place.mkdir()
@@ -439,7 +443,7 @@ def _writer(
     return ArrayWriter(place / "rows.npy", width, dtype)
 
 
-def _described(
+def _describe_all_rows(
     training: Training,
     n_rows: int,
     note: str,
@@ -462,7 +466,7 @@ def _described(
         if counts is not None:
             of_class, counted = (each.tolist() for each in counts)
             labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
-        facts |= figures_of(estimator, training.prepared.X, labeled, counted)
+        facts |= collect_figures(estimator, training.prepared.X, labeled, counted)
         facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
-        facts["odd_rows"] = odd_rows(estimator, facts.get("clean"))
+        facts["odd_rows"] = describe_anomalies(estimator, facts.get("clean"))
     return replace(training, metadata=metadata | {"training": facts})

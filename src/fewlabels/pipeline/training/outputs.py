@@ -11,7 +11,7 @@ from ..._util.messages import Interrupted, UserError, ref
 from ...tables.models.files import is_model
 from ...tables.paths import check_output
 from ...tables.sources import InMemory, Source
-from ..observer import Observer, listening
+from ..observer import Observer, capture_warnings
 from .result import Training
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...report.contents import Rate
 
 
-def contents_of(training: Training, observer: Observer, **about: Any) -> Contents:
+def collect_contents(training: Training, observer: Observer, **about: Any) -> Contents:
     """The contents of a training's report; what it found goes into the training's facts, too.
 
     ``about`` are the path of the model and the command that fitted it, if there are any.
@@ -27,14 +27,14 @@ def contents_of(training: Training, observer: Observer, **about: Any) -> Content
     from ...report import collect  # slow to import
 
     facts = training.metadata["training"]
-    with listening() as messages:
+    with capture_warnings() as messages:
         contents = collect(words=observer.words, **about, **training.parts_of_report())
     facts["notes"] += [observer.words(note) for note in messages]
-    facts["expected"] = by_term(contents.findings.rates)
+    facts["expected"] = rates_by_term(contents.findings.rates)
     return contents
 
 
-def write_report_of(
+def write_training_report(
     training: Training, path: PathLike, observer: Observer, *, model_path: PathLike, command: str
 ) -> None:
     """Write the report of a model that is saved already."""
@@ -42,13 +42,13 @@ def write_report_of(
 
     try:
         about = dict(model_path=model_path, command=command)
-        write_report(path, contents_of(training, observer, **about))
+        write_report(path, collect_contents(training, observer, **about))
     except KeyboardInterrupt:
         raise Interrupted(f"The model {model_path} is written, but not its report.") from None
 
 
-def expected_of(training: Training) -> dict[str, dict[str, float | None]]:
-    """The error rates of a training without a report, as ``by_term`` has them.
+def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
+    """The error rates of a training without a report, as ``rates_by_term`` has them.
 
     These are rates that its tests have measured anyway: for positive and unlabelled rows, whose
     rates take more fits, there are none.
@@ -62,10 +62,10 @@ def expected_of(training: Training) -> dict[str, dict[str, float | None]]:
 
     shares, y = tests.shares, training.prepared.found.y
     found, _ = rates_of(held, y, classes, training.comparison, shares)
-    return by_term(found)
+    return rates_by_term(found)
 
 
-def by_term(rates: Iterable[Rate]) -> dict[str, dict[str, float | None]]:
+def rates_by_term(rates: Iterable[Rate]) -> dict[str, dict[str, float | None]]:
     """Rates by their usual names, such as "precision", with the ends of their intervals.
 
     A rate that the data don't determine has ends only.

@@ -20,19 +20,26 @@ from ...tasks import added_columns, machine_class, task_of
 from ..options.fit import TARGET_FPR, FitOptions
 from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice
-from ..tasks.one_class import OF_BAGS
+from ..tasks.one_class import BAG_PARAMETERS
 from ..tasks.steps import steps_of
 from .budget import Budget
 from .choice import (
     SearchPlan,
-    choose_machine,
-    different_rows,
+    choose_method,
+    collect_parameters,
+    count_different_rows,
     keeps_rows,
-    machine_parameters,
     plan_search,
     with_target_fpr,
 )
-from .cost import Pace, affordable_rows, drawn, encodable_rows, pace_of, subset
+from .cost import (
+    CostModel,
+    choose_sample,
+    count_affordable_rows,
+    count_encodable_rows,
+    estimate_cost,
+    take_subset,
+)
 from .encoding import Encoded, encode
 from .propensities import check_takes_propensities
 
@@ -78,8 +85,8 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
     since = time.perf_counter()
     file = read_training(data, **options.columns)
     read = time.perf_counter() - since
-    planned = _planned(file, options, budget.seconds)
-    file, roles = _fewer_rows(file, planned, read, budget)
+    planned = _make_plan(file, options, budget.seconds)
+    file, roles = _limit_rows(file, planned, read, budget)
     file = with_identifier(file, roles, task_of(planned.choice.machine))
     encoded = encode(
         file,
@@ -96,21 +103,23 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
             f"{ref('text_weight')} needs a text column, and {data} has none; omit the option, or "
             f"declare one with {ref('text', some=['COLUMN'])}."
         )
-    n_rows, pace = encoded.X.shape[0], None
+    n_rows, cost = encoded.X.shape[0], None
     if budget.seconds:
-        planned, pace = _paced(planned, file, encoded, options, budget)
-        n_rows = affordable_rows(pace, n_rows, budget.for_fits(), planned.choice.machine)
+        planned, cost = _with_cost(planned, file, encoded, options, budget)
+        n_rows = count_affordable_rows(cost, n_rows, budget.for_fits(), planned.choice.machine)
     if n_rows < encoded.X.shape[0]:
         task = task_of(planned.choice.machine)
-        encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
+        encoded = take_subset(
+            encoded, choose_sample(encoded.found.y, encoded.X.shape[0], n_rows, task)
+        )
     n_rows, task = encoded.X.shape[0], task_of(planned.choice.machine)
     takes_labels = task.takes_labels
     grouping = find_groups(encoded.file, encoded.found, encoded.X, task)
     if not takes_labels and grouping.groups is not None:
-        encoded = subset(encoded, one_of_each(grouping.groups))
+        encoded = take_subset(encoded, one_of_each(grouping.groups))
         grouping = grouping._replace(groups=None)
     file, found, encoder, X, schema, weighing, text_notes = encoded
-    n_different = None if takes_labels else different_rows(X)
+    n_different = None if takes_labels else count_different_rows(X)
     planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
         planned.choice.machine,
@@ -119,9 +128,11 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
         searched=planned.search.seconds > 0,
         n_different=n_different,
     )
-    notes = _on_fewer_rows(n_rows, int(planned.roles.keep.sum()), budget)
-    notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
-    expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
+    notes = _fewer_rows_note(n_rows, int(planned.roles.keep.sum()), budget)
+    notes += (
+        planned.notes + found.notes + more + _name_clash_note(file, planned.choice) + text_notes
+    )
+    expected = 0.0 if cost is None else cost.predict_seconds(X.shape[0])
     notes += grouping.notes
     return Prepared(
         file,
@@ -141,7 +152,7 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
     )
 
 
-class _Planned(NamedTuple):
+class _Plan(NamedTuple):
     """A model, its settings, and the rows it learns from."""
 
     choice: Choice
@@ -152,10 +163,10 @@ class _Planned(NamedTuple):
     notes: list[str]
 
 
-def _planned(file: TrainingFile, options: FitOptions, seconds: float) -> _Planned:
+def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan:
     """The plan for a file, with so many seconds for all."""
-    choice = choose_machine(file.labels, options, n_rows=file.n_rows, seconds=seconds)
-    settings, notes = machine_parameters(choice, options.parameters)
+    choice = choose_method(file.labels, options, n_rows=file.n_rows, seconds=seconds)
+    settings, notes = collect_parameters(choice, options.parameters)
     search = plan_search(choice, options)
     if options.weighing:
         check_takes_propensities(options, choice)
@@ -164,75 +175,77 @@ def _planned(file: TrainingFile, options: FitOptions, seconds: float) -> _Planne
     held = keeps_rows(choice, options.rows)
     steps = steps_of(task_of(choice.machine))
     roles = steps.roles(file, choice.machine, options)
-    settings = steps.for_rows(settings | search.settings, roles, options)
-    return _Planned(choice, settings, search, held, roles, notes)
+    settings = steps.adapt_settings(settings | search.settings, roles, options)
+    return _Plan(choice, settings, search, held, roles, notes)
 
 
-def _fewer_rows(
-    file: TrainingFile, planned: _Planned, read: float, budget: Budget
+def _limit_rows(
+    file: TrainingFile, planned: _Plan, read: float, budget: Budget
 ) -> tuple[TrainingFile, Roles]:
     """The file and the roles of its rows, of no more than can be encoded in time."""
     roles, content = planned.roles, file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows
     if budget.seconds:
-        size = encodable_rows(file.n_rows, width, read, budget.left)
+        size = count_encodable_rows(file.n_rows, width, read, budget.left)
     places = np.flatnonzero(roles.keep)
     if size >= len(places):
         return file, roles
     y = None if roles.y is None else roles.y[places]
     task = task_of(planned.choice.machine)
     keep = np.zeros(len(roles.keep), bool)
-    keep[places[drawn(y, len(places), size, task)]] = True
+    keep[places[choose_sample(y, len(places), size, task)]] = True
     return replace(file, sample=keep), roles._replace(keep=keep)
 
 
-def _paced(
-    planned: _Planned, file: TrainingFile, encoded: Encoded, options: FitOptions, budget: Budget
-) -> tuple[_Planned, Pace | None]:
-    """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
+def _with_cost(
+    planned: _Plan, file: TrainingFile, encoded: Encoded, options: FitOptions, budget: Budget
+) -> tuple[_Plan, CostModel | None]:
+    """Return the plan and what it costs: a quicker plan where an ensemble takes long."""
 
-    def pace(plan: _Planned) -> Pace | None:
+    def measure(plan: _Plan) -> CostModel | None:
         machine = machine_class(plan.choice.machine)(**plan.settings)
-        return pace_of(machine, encoded.X, encoded.found.y, budget.for_fits())
+        return estimate_cost(machine, encoded.X, encoded.found.y, budget.for_fits())
 
-    found, n_rows = pace(planned), encoded.X.shape[0]
+    found, n_rows = measure(planned), encoded.X.shape[0]
     chosen = options.machine is None and planned.choice.machine == "pu-ensemble"
     if found is None or not chosen or "n_bags" in options.parameters:
         return planned, found
-    if affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
+    if count_affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
         return planned, found
     if "kernel" not in planned.settings:  # Gaussian kernels alone are several times as fast
         choice = planned.choice._replace(why=f"{planned.choice.why}; {_FASTER}")
         settings = {**planned.settings, "kernel": "rbf"}
         gaussian = planned._replace(settings=settings, choice=choice)
-        other = pace(gaussian)
-        if affordable_rows(other, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
+        other = measure(gaussian)
+        if count_affordable_rows(other, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
             return gaussian, other
-    planned = _planned(file, options, 0.0)
-    return planned, pace(planned)
+    planned = _make_plan(file, options, 0.0)
+    return planned, measure(planned)
 
 
 def _without_bags(
-    planned: _Planned, file: TrainingFile, options: FitOptions, n_different: int | None
-) -> _Planned:
+    planned: _Plan, file: TrainingFile, options: FitOptions, n_different: int | None
+) -> _Plan:
     """The plan with one ball, where so few rows differ that bags of them have no threshold.
 
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
     """
-    asked = options.parameters.keys() & {"target_fpr", *OF_BAGS}
+    asked = options.parameters.keys() & {"target_fpr", *BAG_PARAMETERS}
     if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
         return planned
     if n_different is None or n_different + 1 >= 1 / TARGET_FPR:
         return planned
     clean = options.clean if planned.search.seconds else None
-    planned = _planned(file, replace(options, machine="svdd", clean=clean), planned.search.seconds)
+    planned = _make_plan(
+        file, replace(options, machine="svdd", clean=clean), planned.search.seconds
+    )
     rows = "row is" if n_different == 1 else "rows are"
     why = f"{n_different} different {rows} too few for an ensemble"
     return planned._replace(choice=Choice("svdd", why))
 
 
-def _on_fewer_rows(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
+def _fewer_rows_note(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
     """A note where time allows for some of the rows only."""
     if n_rows >= all_rows or not budget.seconds:
         return []
@@ -242,7 +255,7 @@ def _on_fewer_rows(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
     ]
 
 
-def _taken_names(file: TrainingFile, choice: Choice) -> list[str]:
+def _name_clash_note(file: TrainingFile, choice: Choice) -> list[str]:
     """A note on columns with the names of those that 'predict' adds."""
     names = [] if file.target is None else [file.target]
     names += getattr(file.content, "column_names", [])

@@ -11,7 +11,7 @@ import numpy as np
 from ..._typing import FloatArray, RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
 from ...tables.reading.training import TableRows
-from ...tasks import TASKS, machines_for
+from ...tasks import TASKS, list_methods_for
 from ..options.fit import FitOptions
 from ..tasks import Choice
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def check_takes_propensities(options: FitOptions, choice: Choice) -> None:
     """Refuse propensities for a method that takes none."""
-    takers = machines_for(*(task for task in TASKS if task.has_prior))
+    takers = list_methods_for(*(task for task in TASKS if task.has_prior))
     if options.weighing is not None and choice.machine not in takers:
         raise UserError(
             f"{ref(options.weighing)} is for {' and '.join(takers)}, but the model is "
@@ -30,7 +30,7 @@ def check_takes_propensities(options: FitOptions, choice: Choice) -> None:
         )
 
 
-def propensities_of(
+def find_propensities(
     options: FitOptions, found: TableRows, X: RowMatrix, prior: float | str | None
 ) -> tuple[FloatArray, list[str]]:
     """Propensities of the rows ``found``, encoded as ``X``, and notes for the user.

@@ -22,9 +22,9 @@ from ...tables.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJ
 from ..observer import Observer
 from ..options.fit import FitOptions
 from ..tasks import Choice
-from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
-from .budget import Budget, short_of_time
-from .comparison import encoded_rows_of_others, rows_of_others
+from ..tasks.one_class import BAG_PARAMETERS, SINGLE_MODEL_PARAMETERS
+from .budget import Budget, describe_cut
+from .comparison import encode_other_rows, find_other_rows
 from .fitting import Fitted
 from .preparing import Prepared
 from .result import Training
@@ -83,7 +83,7 @@ def test_model(
         deadline = budget.test_labels()
         tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
         cut = cut + deadline.cut
-    notes = [short_of_time(what, budget.seconds) for what in cut]
+    notes = [describe_cut(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
@@ -109,7 +109,7 @@ def compare_labelled(
     shares = tests.shares
     if unlike is not None and unlike.is_unlike:  # and then the rows don't show the ratio
         shares = shares._replace(at_random=1.0)
-    notes = [short_of_time(what, budget.seconds) for what in deadline.cut]
+    notes = [describe_cut(what, budget.seconds) for what in deadline.cut]
     return tests._replace(unlike=unlike, shares=shares), notes
 
 
@@ -294,17 +294,17 @@ def use_anomalies(
 
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
-    settings = options.parameters.keys() & {*OF_ONE_BALL, *OF_BAGS}
+    settings = options.parameters.keys() & {*SINGLE_MODEL_PARAMETERS, *BAG_PARAMETERS}
     fixed = bool(settings) or options.machine not in _OPEN
     none = prepared, fitted, None
-    if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
+    if not budget.seconds or not find_other_rows(prepared.file, prepared.roles).size:
         return none
     from ...model_selection.one_class.anomalies import Trial, fit_with, try_anomalies
 
     if fixed and not fitted.estimator.takes_anomalies:
         return none
     parts = prepared.file, prepared.roles, prepared.encoder, prepared.schema
-    known, _ = encoded_rows_of_others(*parts)
+    known, _ = encode_other_rows(*parts)
     if known is None:
         return none
     observer.step("testing whether rows of other values help as confirmed anomalies")
@@ -324,7 +324,7 @@ def use_anomalies(
     except KeyboardInterrupt:
         trial = Trial(why_not="Ctrl-C ended the test whether they help")
     fitted.messages.append(_trial_words(trial, known.shape[0]))
-    facts = _facts_of(trial, known.shape[0])
+    facts = _trial_facts(trial, known.shape[0])
     if not trial.is_used:
         return prepared, fitted, facts
     if not isinstance(estimator, type(fitted.estimator)):
@@ -335,7 +335,7 @@ def use_anomalies(
     return replace(prepared, search=search), fitted, facts
 
 
-def kept_for_anomalies(training: Training) -> str:
+def explain_anomalies_used(training: Training) -> str:
     """Why a model that has learned from confirmed anomalies is delivered; empty for others."""
     used = (training.metadata["training"].get("anomalies") or {}).get("used")
     name = training.prepared.choice.machine
@@ -368,7 +368,7 @@ def _trial_words(trial: Trial, n_known: int) -> str:
     )
 
 
-def _facts_of(trial: Trial, n_known: int) -> dict[str, Any]:
+def _trial_facts(trial: Trial, n_known: int) -> dict[str, Any]:
     """What a model file keeps of a trial, plain values only."""
     numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
     numbers["classifier"] = trial.of_classifier

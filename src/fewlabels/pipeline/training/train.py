@@ -14,33 +14,33 @@ from ...tables.models.contents import no_signal
 from ...tables.models.files import save_model
 from ...tables.sources import InMemory, Source, input_format
 from ...tasks import machine_class
-from ..cluster.files import files_of
+from ..cluster.files import list_files
 from ..observer import Observer, interruptible
 from ..options.fit import FitOptions
 from .budget import Budget
 from .choice import (
-    check_for_pieces,
-    options_of,
+    check_streamable,
+    parse_options,
 )
 from .comparison import (
-    are_ranked,
+    can_rank_methods,
     compare,
     comparison_facts,
-    deliver,
-    encoded_rows_of_others,
-    instead_of,
-    too_short,
-    why_kept,
+    encode_other_rows,
+    explain_keeping,
+    fallback_note,
+    no_time_note,
+    switch_method,
 )
-from .figures import described
-from .fitting import Fitted, Run, fit_machine
-from .large import does_not_fit, train_large
+from .figures import describe_training
+from .fitting import Fitted, Run, fit_estimator
+from .large import exceeds_memory, train_large
 from .on_cluster import train_on_cluster
-from .outputs import check_model_output, check_report_output, expected_of, write_report_of
+from .outputs import check_model_output, check_report_output, expected_rates, write_training_report
 from .preparing import Prepared, prepare
-from .propensities import propensities_of, weight_notes
+from .propensities import find_propensities, weight_notes
 from .result import Training
-from .testing import compare_labelled, kept_for_anomalies, test_model, use_anomalies
+from .testing import compare_labelled, explain_anomalies_used, test_model, use_anomalies
 
 if TYPE_CHECKING:
     from ...report.evidence.testing import Tests
@@ -90,7 +90,7 @@ def train(
         started=started,
         switch=switch,
     )
-    asked = options_of({"target": target, **options})
+    asked = parse_options({"target": target, **options})
     return learn(source_of(data, **asked.reading), asked, run)
 
 
@@ -102,7 +102,7 @@ def learn(source: Source | InMemory, options: FitOptions, run: Run) -> Training:
     source : Source or InMemory
         The table.
     options : FitOptions
-        What was asked for, free of contradictions (:func:`options_of`).
+        What was asked for, free of contradictions (:func:`parse_options`).
     run : Run
         The observer of progress, the file that will be written, and the time.
 
@@ -117,7 +117,7 @@ def learn(source: Source | InMemory, options: FitOptions, run: Run) -> Training:
         baselines=options.baselines,
         reported=run.reported,
     )
-    if options.on_cluster or does_not_fit(source, options):
+    if options.on_cluster or exceeds_memory(source, options):
         return _learn_in_pieces(source, options, run, budget)
     return _learn_in_memory(source, options, run, budget)
 
@@ -126,7 +126,7 @@ def _learn_in_pieces(
     source: Source | InMemory, options: FitOptions, run: Run, budget: Budget
 ) -> Training:
     """Learn from a sample of a table in memory, and from all of its rows in pieces."""
-    check_for_pieces(options)
+    check_streamable(options)
 
     def learn_sample(
         rows: InMemory, spread: Callable[[], AbstractContextManager[object]] = nullcontext
@@ -148,12 +148,12 @@ def _learn_in_memory(
     run.observer.step("reading")
     prepared = prepare(source, options, budget)
     spent = {"seconds": budget.seconds, "reading": budget.used}
-    kept = why_kept(options, prepared.choice.machine, run.switch)
-    budget.ranked = not kept and are_ranked(prepared)
+    kept = explain_keeping(options, prepared.choice.machine, run.switch)
+    budget.ranked = not kept and can_rank_methods(prepared)
     fitted = _fitted(prepared, options, run, budget)
     spent["choosing"] = budget.used - spent["reading"]
-    training = _trained(prepared, fitted, options, budget, run.observer)
-    kept = kept or kept_for_anomalies(training)
+    training = _make_training(prepared, fitted, options, budget, run.observer)
+    kept = kept or explain_anomalies_used(training)
     if run.save:
         run.save(training)
     training.metadata["training"]["budget"] = {**spent, "fitting": budget.used}
@@ -171,9 +171,9 @@ def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -
     notes: list[str] = []
     if options.weighing:
         prior = prepared.settings.get("prior")  # among the unlabelled rows, however it was given
-        propensity, notes = propensities_of(options, prepared.found, prepared.X, prior)
+        propensity, notes = find_propensities(options, prepared.found, prepared.X, prior)
     with run.spread():
-        fitted = fit_machine(
+        fitted = fit_estimator(
             machine,
             prepared.X,
             prepared.found.y,
@@ -194,12 +194,12 @@ def _with_comparison(training: Training, options: FitOptions, kept: str, run: Ru
     facts, budget, fitted = training.metadata["training"], training.budget, training.fitted
     since, seconds = budget.used, budget.to_compare()
     if seconds < fitted.seconds and options.baselines is None and budget.seconds:
-        if budget.is_compared and not budget.in_haste:
-            note = too_short(seconds, fitted.seconds)
+        if budget.is_compared and not budget.is_expired:
+            note = no_time_note(seconds, fitted.seconds)
             facts["notes"].append(run.observer.words(note))
     elif seconds and (options.baselines or no_signal(facts) is None):
-        training = _compared(training, seconds, run.observer)
-        training = _delivered(training, options, kept, run)
+        training = _compare(training, seconds, run.observer)
+        training = _switch_if_better(training, options, kept, run)
         training.metadata["training"]["budget"] |= {"comparing": budget.used - since}
         if run.save:
             run.save(training)
@@ -241,7 +241,7 @@ def train_file(
     """
     started = time.perf_counter() if started is None else started
     observer = observer or Observer()
-    asked = options_of(options)  # what is wrong with these is said first
+    asked = parse_options(options)  # what is wrong with these is said first
     source = source_of(data, **asked.reading)
     _check_readable(source, asked)
     check_model_output(model, force, inputs=[source])
@@ -260,10 +260,10 @@ def train_file(
     if report is not None:
         since = time.perf_counter()
         observer.step("writing the report")
-        write_report_of(training, report, observer, model_path=model, command=command)
+        write_training_report(training, report, observer, model_path=model, command=command)
         facts["budget"]["reporting"] = time.perf_counter() - since
     else:
-        facts["expected"] = expected_of(training)
+        facts["expected"] = expected_rates(training)
     facts["seconds_in_all"] = time.perf_counter() - started
     return training.metadata
 
@@ -271,12 +271,12 @@ def train_file(
 def _check_readable(source: Source | InMemory, options: FitOptions) -> None:
     """Refuse what can be read by nobody."""
     if options.on_cluster:
-        files_of(source)
+        list_files(source)
     else:
         input_format(source)
 
 
-def _trained(
+def _make_training(
     prepared: Prepared,
     fitted: Fitted,
     options: FitOptions,
@@ -294,15 +294,15 @@ def _trained(
         tests, messages = test_model(fitted, prepared.X, y, budget, **about)
         tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
         fitted.messages.extend(messages + more)
-    metadata = described(prepared, fitted, options, observer, tests)
+    metadata = describe_training(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
 
 
-def _compared(training: Training, seconds: float, observer: Observer) -> Training:
+def _compare(training: Training, seconds: float, observer: Observer) -> Training:
     """The training with other methods next to it."""
     prepared = training.prepared
-    others, unusable = encoded_rows_of_others(
+    others, unusable = encode_other_rows(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
     )
     comparison, said = compare(training, others, seconds, observer)
@@ -312,7 +312,7 @@ def _compared(training: Training, seconds: float, observer: Observer) -> Trainin
     return replace(training, comparison=comparison)
 
 
-def _delivered(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
+def _switch_if_better(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
     """The training of the method that the comparison prefers, unless the machine is ``kept``."""
     comparison, observer = training.comparison, run.observer
     method = None
@@ -323,14 +323,14 @@ def _delivered(training: Training, options: FitOptions, kept: str, run: Run) -> 
     found, instead = None, kept
     if not kept:
         seconds = training.budget.to_deliver()
-        found, instead = deliver(method, training, options, seconds, run)
+        found, instead = switch_method(method, training, options, seconds, run)
     facts = training.metadata["training"]
     if found is None:
-        instead = instead_of(kept, method) if kept else instead
+        instead = fallback_note(kept, method) if kept else instead
         facts["baselines"]["instead"] = observer.words(instead)
         return training
     comparison = comparison.led_by(method)
-    delivered = _trained(
+    delivered = _make_training(
         found.prepared, found.fitted, options, training.budget, observer, training.tests
     )
     delivered.metadata["training"] |= {

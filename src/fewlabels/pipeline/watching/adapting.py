@@ -22,7 +22,7 @@ from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Unseen
 from ...tables.encoding.fit import learn_categories, own_categories
 from ...tables.models.files import model_bytes, model_of
-from ..updating import without_rows
+from ..updating import no_rows_message
 
 _HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
 LEAST = 100
@@ -88,7 +88,7 @@ class Follower:
         return model_bytes(self.pipeline, self.metadata)
 
 
-def loaded(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
+def load_adapted(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
     """The pipeline and metadata of a model file's bytes."""
     pipeline, _, metadata = model_of(content, "The adapted model")
     return pipeline, metadata
@@ -105,7 +105,7 @@ def read_window(text: str) -> int:
     return int(value)
 
 
-def check_follows(model: PathLike, metadata: dict[str, Any], machine: BaseEstimator) -> None:
+def check_can_adapt(model: PathLike, metadata: dict[str, Any], machine: BaseEstimator) -> None:
     """Refuse a model that can't follow its rows."""
     if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
         raise UserError(
@@ -113,4 +113,6 @@ def check_follows(model: PathLike, metadata: dict[str, Any], machine: BaseEstima
             f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
         )
     if not machine.holds_rows_:
-        raise UserError(f"{ref('adapt')} updates the model, but {without_rows(model, metadata)}")
+        raise UserError(
+            f"{ref('adapt')} updates the model, but {no_rows_message(model, metadata)}"
+        )

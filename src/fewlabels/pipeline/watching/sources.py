@@ -38,11 +38,11 @@ def unread_rows(
     reached = WatchProgress()
     for chunk in chunks:
         n, skip = len(chunk.complete), max(0, counted.rows - reached.rows)
-        reached = reached.after(*_first(chunk, min(n, skip)))
-        if _is_another(reached, counted):
+        reached = reached.after(*_first_rows(chunk, min(n, skip)))
+        if _is_other_file(reached, counted):
             return WatchProgress(), _chunks(path, schema, size, reading)
         if skip < n:
-            return reached, chain([_behind(chunk, skip)], chunks)
+            return reached, chain([_without_first(chunk, skip)], chunks)
     if reached.rows < counted.rows:
         raise UserError(
             f"{path} has {reached.rows} rows, but {counted.rows} rows of it were counted earlier, "
@@ -60,7 +60,7 @@ def _chunks(path: PathLike, schema: Schema, size: int, reading: dict[str, Any]) 
         yield chunk
 
 
-def _is_another(reached: WatchProgress, counted: WatchProgress) -> bool:
+def _is_other_file(reached: WatchProgress, counted: WatchProgress) -> bool:
     """Whether the rows read so far aren't those counted: the first one, or all of them."""
     if not reached.rows:
         return False
@@ -97,16 +97,16 @@ def batches_of_stream(
                 n, skip = len(chunk.complete), min(done, len(chunk.complete))
                 done -= skip
                 if skip < n:
-                    yield _behind(chunk, skip)
+                    yield _without_first(chunk, skip)
 
 
-def _first(chunk: Chunk, n: int) -> tuple[pd.DataFrame, BoolArray]:
+def _first_rows(chunk: Chunk, n: int) -> tuple[pd.DataFrame, BoolArray]:
     """The first rows of a chunk: cells of the complete ones, and which ones are complete."""
     complete = chunk.complete[:n]
     return chunk.rows.iloc[: int(complete.sum())], complete
 
 
-def _behind(chunk: Chunk, skip: int) -> Chunk:
+def _without_first(chunk: Chunk, skip: int) -> Chunk:
     """A chunk without its first rows."""
     if not skip:
         return chunk

@@ -25,7 +25,7 @@ from ...tables.paths import resolved
 from ...tables.reading.chunks import Chunk, iterate_chunks
 from ..observer import Observer
 from ..options.fit import check
-from .adapting import Follower, check_follows, loaded, read_window
+from .adapting import Follower, check_can_adapt, load_adapted, read_window
 from .outputs import JsonLines, closing, records, write_prometheus
 from .sources import batches_of_stream, unread_rows
 from .state import State, WatchProgress, check_file
@@ -103,9 +103,9 @@ class Watch:
         self._flags_empty = (settings.empty_rows or self.schema.empty_rows) == "alarm"
         window = None if settings.adapt is None else read_window(settings.adapt)
         if window is not None:
-            check_follows(self.path, metadata, pipeline[-1])
+            check_can_adapt(self.path, metadata, pipeline[-1])
             if known is not None and (content := state.model()) is not None:
-                pipeline, metadata = loaded(content)
+                pipeline, metadata = load_adapted(content)
         self.figures = {"rows": 0, "skipped": 0, "alerts": 0, "alarms": 0, "learned": 0}
         self.figures |= state.fact("figures", {})
         self.rows_before = self.figures["rows"]
@@ -158,7 +158,7 @@ class Watch:
             score="decision_function",
             alpha=self.settings.alpha,
             run_length=self.settings.run_length,
-            alerts=_rule(self.settings),
+            alerts=_alert_rule(self.settings),
             window=max(2000, 2 * (window or 0)),
             refits=window is not None,
             random_state=self.settings.seed,
@@ -178,7 +178,7 @@ class Watch:
         frame, complete = chunk.rows, chunk.complete
         alarms, start = [], 0
         while start < len(complete):
-            stop = self._until(complete, start)
+            stop = self._part_end(complete, start)
             part = complete[start:stop]
             before = int(complete[:start].sum())
             rows = frame.iloc[before : before + int(part.sum())]
@@ -194,7 +194,7 @@ class Watch:
                 self.raised += int(update.alarms.sum())
                 if self.monitor.run_length is not None and update.alarms.any():
                     state.begin(self.monitor)
-                elif self.follower is not None and self._learns():
+                elif self.follower is not None and self._end_epoch():
                     state.begin(self.monitor)
                     state.keep_model(self.follower.epoch, self.follower.content)
                     state.keep("epoch", [self.follower.began, self.follower.epoch])
@@ -208,7 +208,7 @@ class Watch:
             start = stop
         return progress, alarms
 
-    def _until(self, complete: BoolArray, start: int) -> int:
+    def _part_end(self, complete: BoolArray, start: int) -> int:
         """Where a part of a chunk ends: with an epoch, if there are epochs."""
         if self.follower is None:
             return len(complete)
@@ -220,11 +220,11 @@ class Watch:
 
     def _update(self, rows: pd.DataFrame) -> Update:
         try:
-            return self.monitor.update(rows) if len(rows) else _nothing(self.monitor)
+            return self.monitor.update(rows) if len(rows) else _empty_update(self.monitor)
         except ValueError as error:
             raise UserError(str(error)) from error
 
-    def _learns(self) -> bool:
+    def _end_epoch(self) -> bool:
         """Whether an epoch ended without an alarm, after which its rows are learned."""
         if self.follower is None or self.monitor.alarm_ is not None:
             return False
@@ -419,11 +419,11 @@ def _points(update: Update, complete: BoolArray, first: int) -> list[tuple[int, 
     return [(first + int(places[k]), float(update.log_evidence[k])) for k in finite]
 
 
-def _nothing(monitor: Monitor) -> Update:
+def _empty_update(monitor: Monitor) -> Update:
     return monitor.update_scores(np.zeros(0))
 
 
-def _rule(settings: WatchSettings) -> float | LORD | None:
+def _alert_rule(settings: WatchSettings) -> float | LORD | None:
     if settings.alerts is not None and settings.fdr is not None:
         raise UserError(
             f"{ref('alerts')} and {ref('fdr')} both choose the alerts; pass one of them."
