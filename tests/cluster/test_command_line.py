@@ -107,7 +107,7 @@ def test_scores_are_those_of_one_process(address, files, frame, tmp_path):
 
 
 def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     assert "are based on 500 random rows" in told["notes"][0] and told["rows"] == N
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     refused("is a pattern, which needs a cluster", files)
     refused("No file matches", tmp_path / "*.nothing", "--workers", 1)
     refused("pass one", files, "--workers", 1, "--scheduler", address)
-    monkeypatch.setattr("fewlabels.pipeline.cluster.files._PATIENCE", 0.5)
+    monkeypatch.setattr("fewlabels.pipeline.cluster.files._SCHEDULER_TIMEOUT", 0.5)
     refused("No Dask scheduler answers at", files, "--scheduler", "tcp://127.0.0.1:9")
     (tmp_path / "rows.npy").write_bytes(b"123")
     refused(

@@ -6,14 +6,14 @@ import math
 import time
 
 # Seconds beyond which nobody waits; Python's numbers have no end, clocks' numbers do.
-_A_LIFE = 1e10
+_MAX_SECONDS = 1e10
 
 
 class Deadline:
     """A point in time; ``cut`` says, in sentences, what was given up because it had come."""
 
     def __init__(self, seconds: float | None = None) -> None:
-        if seconds is None or seconds > _A_LIFE:
+        if seconds is None or seconds > _MAX_SECONDS:
             self._end = math.inf
         else:
             self._end = time.perf_counter() + seconds

@@ -15,8 +15,12 @@ from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Self
 
-_START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
-_UNSAID = object()
+# Private characters around an option in a message, and between its fields.
+_START = "\ue000"
+_BETWEEN = "\ue001"
+_END = "\ue002"
+# Stands for an option without a value.
+_NO_VALUE = object()
 # Controls, halves of characters, and ends of lines and paragraphs; and what turns text around.
 _STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -45,7 +49,7 @@ class Reference(NamedTuple):
 
 def ref(
     name: str,
-    value: object = _UNSAID,
+    value: object = _NO_VALUE,
     *,
     text: object = None,
     some: str | list[str] | tuple[str, str] | None = None,
@@ -78,7 +82,7 @@ def ref(
         else:
             flag = argument = some if isinstance(some, str) else some[0]
             argument = argument if isinstance(some, str) else f"[{argument}]"
-    elif value is _UNSAID:
+    elif value is _NO_VALUE:
         flag = argument = ""
     elif isinstance(value, bool):
         flag, argument = "", str(value)

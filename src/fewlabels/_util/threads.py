@@ -17,9 +17,9 @@ from threadpoolctl import ThreadpoolController
 _T = TypeVar("_T")
 
 # Calls that a worker gets at once, at most: after Ctrl-C those that came back count.
-_AT_ONCE = 8
+_MAX_BATCH = 8
 # Seconds after which a lock that is held for microseconds is lost.
-_LOST = 1.0
+_LOCK_TIMEOUT = 1.0
 
 # By the number of threads that compute, the calling one included; a forked process has none.
 _pools: dict[int, ThreadPoolExecutor] = {}
@@ -61,7 +61,7 @@ class _Limit:
 def _one_at_a_time() -> Iterator[None]:
     """Context of one thread; Ctrl-C may leave the lock closed, which is then given up."""
     lock = _Limit.lock
-    if not lock.acquire(timeout=_LOST):
+    if not lock.acquire(timeout=_LOCK_TIMEOUT):
         lock = _Limit.lock = Lock()
         lock.acquire()
     try:
@@ -185,7 +185,7 @@ def run_in_order(calls: Iterable[Callable[[], _T]], n_calls: int | None = None) 
     one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
     how: dict[str, Any] = {"pre_dispatch": n_jobs, "batch_size": 1}
     if n_calls is not None:
-        how = {"pre_dispatch": "all", "batch_size": min(_AT_ONCE, -(-n_calls // (2 * n_jobs)))}
+        how = {"pre_dispatch": "all", "batch_size": min(_MAX_BATCH, -(-n_calls // (2 * n_jobs)))}
     how["return_as"] = "generator" if one_by_one else "list"
     results = iter(Parallel(**how)(delayed(_called)(call) for call in calls))
     try:

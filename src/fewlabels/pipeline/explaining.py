@@ -26,10 +26,11 @@ from .options.fit import check
 from .scorer import FittedTable, Scorer
 from .tasks import finite
 
-# Rows to compare with, and how many there have to be.
-_BACKGROUND, _FEWEST = 50, 5
-# Words of a row's texts that are told.
-_MOST_WORDS = 20
+# Rows to compare with, at most and at least.
+_MAX_BACKGROUND_ROWS = 50
+_MIN_BACKGROUND_ROWS = 5
+# Words of a row's texts that are listed.
+_MAX_WORDS = 20
 
 
 TakenRows: TypeAlias = pd.DataFrame | RowMatrix
@@ -90,11 +91,11 @@ def explain(
         source = source_of(background, **{**reading, "features": None})
         _, usual, more_remarks = _read(source, scorer.schema, [], True, seed)
         remarks += more_remarks
-    if usual is None or usual.shape[0] < _FEWEST:
+    if usual is None or usual.shape[0] < _MIN_BACKGROUND_ROWS:
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
-            f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
-            f"needed; pass typical rows, such as the training file, as {ref('background')}."
+            f"{source} has {plural(found, 'row')} to compare with, and at least "
+            f"{_MIN_BACKGROUND_ROWS} are needed; pass typical rows, such as the training file, as {ref('background')}."
         )
     place = None if of is None else _find_class(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
@@ -172,7 +173,7 @@ def _words(words: dict[str, list[list[tuple[str, float]]]], row: int) -> list[di
         for word, change in changes[row]
         if change
     ]
-    return sorted(listed, key=lambda one: -abs(one["change"]))[:_MOST_WORDS]
+    return sorted(listed, key=lambda one: -abs(one["change"]))[:_MAX_WORDS]
 
 
 def _read(
@@ -206,11 +207,11 @@ def _read(
             free = chunk.complete.copy()
             free[here - done - 1] = False
             key = rng.random(int(free.sum()))
-            best = np.argsort(key, kind="stable")[:_BACKGROUND]
+            best = np.argsort(key, kind="stable")[:_MAX_BACKGROUND_ROWS]
             part = _take(chunk.rows, places[free][best])
             keys = np.concatenate([keys, key[best]])
             drawn = part if drawn is None else _stack([drawn, part])
-            best = np.argsort(keys, kind="stable")[:_BACKGROUND]
+            best = np.argsort(keys, kind="stable")[:_MAX_BACKGROUND_ROWS]
             keys, drawn = keys[best], _take(drawn, best)
         done += n
         # Another file is read as a whole, for usual rows from all of it.

@@ -22,9 +22,9 @@ from ..tables.models.contents import (
 from . import words
 
 # A fit that takes so many times the time budget says what took so long.
-_OVER = 1.1
-# What a caution may begin with to be the name of its line.
-_LONGEST_NAME = 10
+_OVER_BUDGET_FACTOR = 1.1
+# Characters that a caution may begin with to be the name of its line.
+_MAX_NAME_LENGTH = 10
 
 
 def answer(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -80,7 +80,7 @@ def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
 def _caution(sentence: str) -> tuple[str, str]:
     """A line that begins with what is wrong."""
     start, colon, rest = sentence.partition(": ")
-    is_short = colon and len(start) <= _LONGEST_NAME
+    is_short = colon and len(start) <= _MAX_NAME_LENGTH
     return (start.lower(), rest) if is_short else ("caution", sentence)
 
 
@@ -302,7 +302,7 @@ def _over_budget(training: dict[str, Any]) -> str | None:
     """What took the time of a fit that took clearly longer than it should have."""
     spent, total = training.get("budget") or {}, training.get("seconds_in_all", 0.0)
     budget = spent.get("seconds")
-    if not budget or total <= _OVER * budget:
+    if not budget or total <= _OVER_BUDGET_FACTOR * budget:
         return None
     parts = {
         "start and reading": spent.get("reading"),

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 # Seconds until a scheduler has to answer.
-_PATIENCE = 10
+_SCHEDULER_TIMEOUT = 10
 # Parts of files for each worker, about.
-_OF_WORKER = 2
+_PARTS_PER_WORKER = 2
 
 
 def list_files(data: Source | InMemory) -> list[Source]:
@@ -64,7 +64,7 @@ def list_files(data: Source | InMemory) -> list[Source]:
 def split_files(files: list[Source], client: Client) -> list[Source]:
     """The files, large ones in parts, so that all workers have some."""
     found = []
-    n_parts = _OF_WORKER * len(client.nthreads())
+    n_parts = _PARTS_PER_WORKER * len(client.nthreads())
     for _, some in groupby(files, attrgetter("format")):
         found += cut_into_parts(list(some), n_parts)
     return found
@@ -93,7 +93,7 @@ def connect_cluster(scheduler: str | None, workers: int | None) -> Iterator[Clie
             )
             scheduler = stack.enter_context(cluster)
         try:
-            client = stack.enter_context(Client(scheduler, timeout=_PATIENCE))
+            client = stack.enter_context(Client(scheduler, timeout=_SCHEDULER_TIMEOUT))
         except (OSError, ValueError, TimeoutError) as error:
             raise UserError(
                 f"No Dask scheduler answers at {scheduler}; give its address, such as "

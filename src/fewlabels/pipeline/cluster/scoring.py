@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 # Files for each worker that are scored, or wait to be written, at a time.
-_AHEAD = 2
+_FILES_PER_WORKER = 2
 
 
 class ClusterPieces:
@@ -46,7 +46,7 @@ class ClusterPieces:
             scorer = self.client.scatter(self.scorer, broadcast=True)
             left = iter(self.files)
             waiting: deque[Future] = deque()
-            most, schema = _AHEAD * len(self.client.nthreads()), None
+            most, schema = _FILES_PER_WORKER * len(self.client.nthreads()), None
             for done, own in enumerate(self.files, 1):
                 while len(waiting) < most and (file := next(left, None)) is not None:
                     waiting.append(

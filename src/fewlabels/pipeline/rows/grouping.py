@@ -18,14 +18,18 @@ from ...tables.columns.target import Roles
 from ...tables.reading.training import TableRows, TrainingFile
 
 # What becomes of groups, with labels and without.
-_ONCE, _ONE = "are held out together and count once", "only one of each is used"
-# Rows of an identifier, on average, beyond which it rather is a category of many rows, and values
-# that have to repeat.
-_MOST_ROWS, _FEWEST = 20.0, 4
-# How many of so many rows are nearer to one with the same identifier than to another.
-_CLOSE, _COMPARED = 0.8, 500
+_WITH_LABELS = "are held out together and count once"
+_WITHOUT_LABELS = "only one of each is used"
+# Rows of an identifier, on average, beyond which it rather is a category of many rows.
+_MAX_MEAN_GROUP_ROWS = 20.0
+# Values of an identifier that have to repeat.
+_MIN_REPEATED_VALUES = 4
+# Share of the rows compared that have to be nearer to a row with the same identifier.
+_MIN_CLOSE_SHARE = 0.8
+# Pairs of rows that are compared for that.
+_MAX_COMPARED_PAIRS = 500
 # Rows that near-copies are looked for among.
-_NEAR = 2000
+_MAX_ROWS_FOR_NEAR_COPIES = 2000
 
 
 class Grouping(NamedTuple):
@@ -48,7 +52,7 @@ def with_identifier(file: TrainingFile, roles: Roles, task: Task) -> TrainingFil
         groups = _groups_of_values(table, name)
         sizes = np.bincount(groups)
         sizes = sizes[sizes > 1]
-        if len(sizes) < _FEWEST or sizes.mean() > _MOST_ROWS:
+        if len(sizes) < _MIN_REPEATED_VALUES or sizes.mean() > _MAX_MEAN_GROUP_ROWS:
             continue
         if (codes is not None and labels_agree(groups, codes)) or _are_close(table, name, groups):
             return replace(file, groups=name)
@@ -128,12 +132,12 @@ def _are_close(table: pa.Table, identifier: str, groups: Groups) -> bool:
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     first = np.flatnonzero(groups[order][1:] == groups[order][:-1])
-    first = rng.permutation(first)[:_COMPARED]
+    first = rng.permutation(first)[:_MAX_COMPARED_PAIRS]
     one, same = order[first], order[first + 1]
     other = rng.integers(len(groups), size=len(one))
     usable = groups[other] != groups[one]
     inside, across = (np.square(rows[one] - rows[b]).sum(axis=1) for b in (same, other))
-    return bool(usable.any() and np.mean((inside < across)[usable]) >= _CLOSE)
+    return bool(usable.any() and np.mean((inside < across)[usable]) >= _MIN_CLOSE_SHARE)
 
 
 # -- near-copies ---------------------------------------------------------------------------------
@@ -144,7 +148,7 @@ def _near(X: RowMatrix, codes: NDArray[np.intp] | None) -> Groups | None:
     n = X.shape[0]
     known = np.ones(n, bool) if codes is None else codes >= 0
     order = np.random.default_rng(0).permutation(n)
-    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:_NEAR])
+    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:_MAX_ROWS_FOR_NEAR_COPIES])
     found = near_copies(X[rows], known[rows])
     if found is None:
         return None
@@ -163,12 +167,12 @@ def _counted(groups: Groups, codes: NDArray[np.intp] | None) -> tuple[NDArray[np
         known = groups[codes >= 0]
         if len(np.unique(known)) < len(known):
             rows, kind = known, "labelled row"
-    return np.unique(rows, return_counts=True)[1], kind, _ONE if codes is None else ""
+    return np.unique(rows, return_counts=True)[1], kind, _WITHOUT_LABELS if codes is None else ""
 
 
 def _of_copies(groups: Groups, codes: NDArray[np.intp] | None) -> str:
     sizes, kind, what = _counted(groups, codes)
-    why = f"more often than chance allows: {what or f'copies {_ONCE}'}"
+    why = f"more often than chance allows: {what or f'copies {_WITH_LABELS}'}"
     if (sizes == sizes[0]).all():
         return f"{plural(len(sizes), kind)} occur {sizes[0]} times each, {why}"
     return f"{sizes.sum() - len(sizes)} of {plural(int(sizes.sum()), kind)} repeat others, {why}"
@@ -179,8 +183,8 @@ def _of_near_copies(groups: Groups, copies: Groups | None, codes: NDArray[np.int
     n = int(sizes[sizes > 1].sum())
     return (
         f"{n} of {plural(int(sizes.sum()), kind)} are nearly equal to others, such as visits of a "
-        f"patient: {what or f'these {_ONCE}'}; {ref('groups', some='COLUMN')} says which rows "
-        "belong together"
+        f"patient: {what or f'these {_WITH_LABELS}'}; {ref('groups', some='COLUMN')} says which "
+        "rows belong together"
     )
 
 
@@ -190,5 +194,5 @@ def _of_column(name: str, groups: Groups, codes: NDArray[np.intp] | None) -> str
         return f"{ref('groups', name)} has no effect, because its values are all different"
     return (
         f"{quoted(name)} has {plural(len(sizes), 'value')} in {plural(int(sizes.sum()), kind)}: "
-        f"{what or f'rows with the same value {_ONCE}'}"
+        f"{what or f'rows with the same value {_WITH_LABELS}'}"
     )

@@ -38,7 +38,7 @@ FEWEST = 40
 # What learns from all rows of a file.
 ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
 # Rows of training whose side is counted for the summary.
-_COUNTED_ROWS = 20_000
+_MAX_COUNTED_ROWS = 20_000
 
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
@@ -102,7 +102,7 @@ def figures(
     """Figures of the threshold and the boundary."""
     from ...one_class.left_out import count_outside  # slow to import, and prior needs none
 
-    step = -(-X.shape[0] // _COUNTED_ROWS)
+    step = -(-X.shape[0] // _MAX_COUNTED_ROWS)
     outside = count_outside(estimator, X[::step])
     target_fpr = estimator.target_fpr
     calibrated = {}

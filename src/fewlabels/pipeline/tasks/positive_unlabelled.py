@@ -37,7 +37,7 @@ _OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef
 # What learns from all rows of a file.
 ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
 # Share of the time budget that a fit of an ensemble may take.
-_A_FIT = 0.1
+_MAX_FIT_SHARE = 0.1
 
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
@@ -75,7 +75,7 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
         because = f"{ref(min(given & _OF_PUSVM))} selects it"
     elif not seconds:
         because = f"quicker than a pu-ensemble ({ref('time_budget', 0)})"
-    elif expected > _A_FIT * seconds:
+    elif expected > _MAX_FIT_SHARE * seconds:
         because = (
             f"a pu-ensemble, which is usually more accurate, would take {expected:.2g} s per fit; "
             f"raise {ref('time_budget')} or pass {ref('machine', 'pu-ensemble')} to use it"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...model_selection import TuningResult
 
 # Shares that people type may miss the sum of 1 by so much.
-_OFF_ONE = 1e-2
+_MAX_SUM_ERROR = 1e-2
 # What learns from all rows of a file.
 ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
 # The methods for positive and unlabelled rows that are most like those for classes.
@@ -58,7 +58,7 @@ def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) 
             f"{listing(classes)}."
         )
     total = sum(named.values())
-    if abs(total - 1.0) > _OFF_ONE:
+    if abs(total - 1.0) > _MAX_SUM_ERROR:
         raise UserError(
             f"The shares of {ref('class_ratio')} sum to {total:.4g}; they must sum to 1."
         )

@@ -5,29 +5,41 @@ import time
 from ..._util.deadline import Deadline
 from ..._util.messages import ref
 
-# Shares of what is left for the choice of settings, and until when the machine is fitted and has
-# probabilities: alone, and with a comparison to follow.
-_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
-# Share of the budget for the test of the model against chance, at most, and for the test whether
-# its labels are random, which usually ends after a few draws.
-_TEST, _LABELS = 0.15, 0.25
-# What is kept for the report: a share of the budget, and these seconds if that is no more than
-# another share.
-_REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
-# What comes late still has this share of the budget, and these seconds.
-_LATE, _LATE_SECONDS = 0.1, 0.5
-# Share of the late seconds for the test of the labels: it needs few, and its verdict says whether
-# figures can be trusted.
-_LATE_LABELS = 0.4
-# Share of the time for a comparison that is kept for the fit of a method that is better.
-_DELIVERY = 0.25
-# Seconds of a comparison that is asked for.
-_LEAST_COMPARISON = 10.0
-# Without a budget: seconds for what follows the fit and can be cut short, and the share of the
-# seconds of the fit that probabilities may take if that is more.
-_QUICK, _OF_FIT = 2.0, 0.2
-# Share of what is left that the fits may take which have to be made.
-_FITS = 0.6
+# Share of the time left until which settings are chosen, without a comparison to follow.
+_CHOICE_SHARE = 0.85
+# The same with a comparison.
+_CHOICE_SHARE_IF_COMPARED = 0.5
+# Share of the time left until which the model is fitted and has probabilities.
+_FIT_SHARE = 0.95
+# The same with a comparison.
+_FIT_SHARE_IF_COMPARED = 0.7
+# Share of the budget for the test of the model against chance, at most.
+_MAX_TEST_SHARE = 0.15
+# Share of the budget for the test whether labels are random, which usually ends early.
+_MAX_LABELS_TEST_SHARE = 0.25
+# Share of the budget that is kept for the report.
+_REPORT_SHARE = 0.15
+# Seconds that are kept for it at least, unless they are more than the next share.
+_MIN_REPORT_SECONDS = 2.0
+# Share of the budget that these seconds may take.
+_MAX_REPORT_SHARE = 0.3
+# Share of the budget that a step still gets when the budget is used up.
+_GRACE_SHARE = 0.1
+# Seconds that it gets in addition.
+_GRACE_SECONDS = 0.5
+# Share of the late seconds for the test of the labels, which says whether figures can be
+# trusted.
+_GRACE_SHARE_OF_LABELS_TEST = 0.4
+# Share of the time for a comparison that is kept for the fit of a better method.
+_SWITCH_SHARE = 0.25
+# Seconds of a comparison that the user requested, at least.
+_MIN_COMPARISON_SECONDS = 10.0
+# Without a budget: seconds for a step that follows the fit and can be cut short.
+_SECONDS_AFTER_FIT = 2.0
+# Without a budget: share of the fit's seconds that probabilities may take if that is more.
+_CALIBRATION_SHARE_OF_FIT = 0.2
+# Share of the time left for the fits that have to be made.
+_FITS_SHARE = 0.6
 
 
 class Budget:
@@ -74,7 +86,7 @@ class Budget:
 
     @property
     def _grace_seconds(self) -> float:
-        return (0.0 if self.is_expired else _LATE * self.seconds) + _LATE_SECONDS
+        return (0.0 if self.is_expired else _GRACE_SHARE * self.seconds) + _GRACE_SECONDS
 
     @property
     def _seconds_before_report(self) -> float:
@@ -82,46 +94,55 @@ class Budget:
 
     @property
     def _report_seconds(self) -> float:
-        return max(_REPORT * self.seconds, min(_LEAST_REPORT, _MOST_REPORT * self.seconds))
+        return max(
+            _REPORT_SHARE * self.seconds,
+            min(_MIN_REPORT_SECONDS, _MAX_REPORT_SHARE * self.seconds),
+        )
 
     def for_fits(self) -> float:
         """Seconds for the fits that have to be made; a little even where the budget is spent."""
-        return _FITS * max(self.left, self._grace_seconds)
+        return _FITS_SHARE * max(self.left, self._grace_seconds)
 
     def to_choose(self) -> float:
         """Seconds for the choice of settings."""
-        share = _CHOICE if self.is_compared else _CHOICE_ALONE
+        share = _CHOICE_SHARE_IF_COMPARED if self.is_compared else _CHOICE_SHARE
         return max(share * self._seconds_before_report, 0.1 * self._grace_seconds)
 
     def to_fit(self) -> float:
         """Seconds for the choice, the fit and probabilities."""
-        share = _FITTED if self.is_compared else _FITTED_ALONE
+        share = _FIT_SHARE_IF_COMPARED if self.is_compared else _FIT_SHARE
         return max(share * self._seconds_before_report, self._grace_seconds)
 
     def calibration(self, fit_seconds: float) -> Deadline:
         """When probabilities have to be calibrated after a fit of so many seconds."""
-        return Deadline(self.to_fit() if self.seconds else max(_QUICK, _OF_FIT * fit_seconds))
+        return Deadline(
+            self.to_fit()
+            if self.seconds
+            else max(_SECONDS_AFTER_FIT, _CALIBRATION_SHARE_OF_FIT * fit_seconds)
+        )
 
     def test(self) -> Deadline:
         """When the test of the model against chance should end."""
         if not self.seconds:
-            return Deadline(_QUICK)
-        return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._grace_seconds)))
+            return Deadline(_SECONDS_AFTER_FIT)
+        return Deadline(
+            min(_MAX_TEST_SHARE * self.seconds, max(0.3 * self.left, 0.2 * self._grace_seconds))
+        )
 
     def test_labels(self) -> Deadline:
         """When the test whether labels are random should end; it comes before the comparison."""
         if not self.seconds:
-            return Deadline(_QUICK)
-        seconds = min(_LABELS * self.seconds, self._seconds_before_report)
-        return Deadline(max(seconds, _LATE_LABELS * self._grace_seconds))
+            return Deadline(_SECONDS_AFTER_FIT)
+        seconds = min(_MAX_LABELS_TEST_SHARE * self.seconds, self._seconds_before_report)
+        return Deadline(max(seconds, _GRACE_SHARE_OF_LABELS_TEST * self._grace_seconds))
 
     def to_compare(self) -> float:
         """Seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
             return 0.0
-        share = 1.0 - _DELIVERY * self.ranked
+        share = 1.0 - _SWITCH_SHARE * self.ranked
         return max(
-            _LEAST_COMPARISON if self.baselines else 0.0, share * self._seconds_before_report
+            _MIN_COMPARISON_SECONDS if self.baselines else 0.0, share * self._seconds_before_report
         )
 
     def to_deliver(self) -> float:
@@ -129,13 +150,13 @@ class Budget:
         return max(
             self._seconds_before_report,
             self._grace_seconds,
-            _LEAST_COMPARISON if self.baselines else 0.0,
+            _MIN_COMPARISON_SECONDS if self.baselines else 0.0,
         )
 
     def to_report(self) -> Deadline:
         """When what takes long in a report has to end."""
         if not self.seconds:
-            return Deadline(_QUICK)
+            return Deadline(_SECONDS_AFTER_FIT)
         return Deadline(max(self._grace_seconds, self.left))
 
 

@@ -35,9 +35,10 @@ ONE_OF_MANY = (
 )
 # Where there are so many that they are hardly classes.
 TOO_MANY = f"{ONE_OF_MANY} (classes need at least two rows per value)"
-_COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
-# Rows that are looked at first to see whether enough of them differ.
-_AT_FIRST = 1000
+# Numbers that messages write as words.
+_NUMBER_WORDS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
+# Rows that are compared first to see whether enough of them differ.
+_FIRST_COMPARED_ROWS = 1000
 
 
 def parse_options(given: dict[str, Any]) -> FitOptions:
@@ -189,7 +190,7 @@ def _describe_labels(labels: Labels) -> str:
     names = " and ".join(quoted(name) for name in sorted(labels.names))
     if n > 2:
         names = listing(sorted(labels.names), 5)
-    classes = f"{_COUNTED.get(n, n)} class{'es' * (n > 1)}, {names},"
+    classes = f"{_NUMBER_WORDS.get(n, n)} class{'es' * (n > 1)}, {names},"
     if not labels.n_blank:
         return f"{quoted(labels.column)} holds {classes} in all rows"
     marked = f"{quoted(labels.mark)} in the others" if labels.mark else "blanks"
@@ -247,7 +248,7 @@ def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str,
 def count_different_rows(X: RowMatrix) -> int:
     """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
     enough = math.ceil(1.0 / TARGET_FPR) - 1
-    for rows in (X[:_AT_FIRST], X):  # few tables need more than the first rows
+    for rows in (X[:_FIRST_COMPARED_ROWS], X):  # few tables need more than the first rows
         found = min(enough, len(np.unique(row_keys(rows))))
         if found == enough:
             break

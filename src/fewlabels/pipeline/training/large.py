@@ -45,17 +45,24 @@ from .fitting import Run, fit_estimator
 from .preparing import Prepared
 from .result import Training
 
-# Bytes that reading and learning take for every cell, and what a byte of a compressed file may
-# hold.
-_PER_CELL, _PACKED = 40, 100
-# Rows of a sample that have no label, and of each label; more labels than this are no classes.
-_SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
-_ROWS, _COUNTED = 1 << 16, 1 << 20
-# Seconds of a fit of all rows from which on it is long; the time budget may be less.
-_LONG = 3600.0
-# Rows are kept in single precision if what that loses is less than this share of how far they
-# differ.
-_LOST = 1e-6
+# Bytes that reading and learning take for every cell.
+_BYTES_PER_CELL = 40
+# Bytes that a byte of a compressed file may hold.
+_MAX_COMPRESSION = 100
+# Rows of a sample that have no label.
+_MAX_UNLABELLED_ROWS = 20_000
+# Rows of a sample that have the same label.
+_MAX_ROWS_PER_LABEL = 10_000
+# Labels that are sampled; more values than this are no classes.
+_MAX_LABELS = 20
+# Rows that are read or copied at a time.
+_ROWS_PER_PIECE = 1 << 16
+# Rows that are predicted at a time.
+_ROWS_PER_PREDICTION = 1 << 20
+# Seconds from which on a fit of all rows is long; the time budget may be less.
+_LONG_FIT_SECONDS = 3600.0
+# Rows are stored in single precision if its rounding is less than this share of their spread.
+_MAX_ROUNDING_SHARE = 1e-6
 
 
 class RowSample(Protocol):
@@ -106,13 +113,13 @@ def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
     assert isinstance(data, Source)  # rows in memory have no factor
     path = data.path
     files = parquet_files(path) if path.is_dir() else [path]
-    factor *= _PACKED if is_compressed(path) else 1
+    factor *= _MAX_COMPRESSION if is_compressed(path) else 1
     if factor * sum(file.stat().st_size for file in files) <= allowed:
         return False
-    with contextlib.closing(iterate_tables(data, _ROWS)) as pieces:
+    with contextlib.closing(iterate_tables(data, _ROWS_PER_PIECE)) as pieces:
         table, _, share = next(pieces)
     n_rows = table.num_rows / max(share, 1e-12)
-    return _PER_CELL * n_rows * table.num_columns > allowed
+    return _BYTES_PER_CELL * n_rows * table.num_columns > allowed
 
 
 class TableSample:
@@ -135,11 +142,11 @@ class TableSample:
         self.n_rows += table.num_rows
         for label in np.unique(labels.astype(str)):
             rows = np.flatnonzero(labels == label)
-            few = label == "" or (label not in self.kept and len(self.kept) > _LABELS)
+            few = label == "" or (label not in self.kept and len(self.kept) > _MAX_LABELS)
             self._draw("" if few else label, table, rows)
 
     def _draw(self, label: str, table: pa.Table, rows: IntArray) -> None:
-        size = _LABELLED if label else _SAMPLE
+        size = _MAX_ROWS_PER_LABEL if label else _MAX_UNLABELLED_ROWS
         keys = self.kept.get(label, (np.empty(0), None))[0]
         new = self._rng.random(len(rows))
         limit = np.inf if len(keys) < size else keys.max()
@@ -149,7 +156,7 @@ class TableSample:
         self._keep(label, new, table.take(rows))
 
     def _keep(self, label: str, new: FloatArray, part: pa.Table) -> None:
-        size = _LABELLED if label else _SAMPLE
+        size = _MAX_ROWS_PER_LABEL if label else _MAX_UNLABELLED_ROWS
         keys, kept = self.kept.get(label, (np.empty(0), None))
         kept = part if kept is None else pa.concat_tables([kept, part])
         keys = np.concatenate([keys, new])
@@ -162,7 +169,7 @@ class TableSample:
         """Take over what was drawn from other pieces."""
         self.n_rows += other.n_rows
         for label, (keys, kept) in other.kept.items():
-            few = label not in self.kept and len(self.kept) > _LABELS
+            few = label not in self.kept and len(self.kept) > _MAX_LABELS
             self._keep("" if few else label, keys, kept)
 
     @property
@@ -185,11 +192,13 @@ class ArraySample:
         rng, data = np.random.default_rng(seed), source.content
         self._source, self._data, self.n_rows = source, data, data.X.shape[0]
         if target not in data.labels:
-            self._places = sampled(self.n_rows, _SAMPLE, rng)
+            self._places = sampled(self.n_rows, _MAX_UNLABELLED_ROWS, rng)
             return
         where, values = pd.factorize(np.asarray(data.labels[target]))
-        named = np.flatnonzero(~_find_unlabelled(target_text(values), mark))[:_LABELS]
-        groups = [(where == k, _LABELLED) for k in named] + [(~np.isin(where, named), _SAMPLE)]
+        named = np.flatnonzero(~_find_unlabelled(target_text(values), mark))[:_MAX_LABELS]
+        groups = [(where == k, _MAX_ROWS_PER_LABEL) for k in named] + [
+            (~np.isin(where, named), _MAX_UNLABELLED_ROWS)
+        ]
         parts = []
         for among, size in groups:
             places = np.flatnonzero(among)
@@ -311,7 +320,7 @@ class _OnDisk:
         if isinstance(self._source, InMemory) and not self._source.format.is_table:
             return ArraySample(self._source, *asked)
         drawn = TableSample(*asked)
-        with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
+        with contextlib.closing(iterate_tables(self._source, _ROWS_PER_PIECE)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share, what="looked at")
@@ -347,7 +356,7 @@ class _OnDisk:
         if task_of(prepared.choice.machine).takes_labels:
             return training, estimator, ""
         self.run.observer.step("estimating the cost of a fit to all rows")
-        most = min(_LONG, self.options.time_budget or _LONG)
+        most = min(_LONG_FIT_SECONDS, self.options.time_budget or _LONG_FIT_SECONDS)
         cost = predict_cost(estimator, prepared.X, n_rows)
         if cost.seconds > most and training.fitted.tuning is not None:
             plain = machine_class(prepared.choice.machine)(**prepared.settings)
@@ -404,8 +413,8 @@ class _OnDisk:
         if keep.all():
             return X, y
         with writing(place), _open_writer(place / "kept", width, dtype, is_sparse) as kept:
-            for start in range(0, X.shape[0], _ROWS):
-                part = slice(start, start + _ROWS)
+            for start in range(0, X.shape[0], _ROWS_PER_PIECE):
+                part = slice(start, start + _ROWS_PER_PIECE)
                 kept.write(X[part][keep[part]])
                 release(X)
         shutil.rmtree(place / "all")
@@ -417,8 +426,8 @@ def _count_all_answers(
 ) -> IntArray:
     """``count_answers`` of all rows, predicted in pieces."""
     total = np.zeros((2, 2), np.intp)
-    for start in range(0, X.shape[0], _COUNTED):
-        part = slice(start, start + _COUNTED)
+    for start in range(0, X.shape[0], _ROWS_PER_PREDICTION):
+        part = slice(start, start + _ROWS_PER_PREDICTION)
         found = np.array(count_answers(estimator.predict(X[part]), y[part], machine))
         release(X)
         width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
@@ -431,7 +440,7 @@ def _choose_dtype(sample: RowMatrix) -> np.dtype[np.floating[Any]]:
     values: AnyArray = sample if isinstance(sample, np.ndarray) else sample.data
     spread = np.std(values, axis=0).max() if values.ndim == 2 else np.abs(values).max(initial=0.0)
     lost = np.abs(values - values.astype(np.float32)).max(initial=0.0)
-    return np.dtype(np.float32 if lost <= _LOST * spread else np.float64)
+    return np.dtype(np.float32 if lost <= _MAX_ROUNDING_SHARE * spread else np.float64)
 
 
 def _open_writer(

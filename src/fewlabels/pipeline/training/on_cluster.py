@@ -35,7 +35,8 @@ from .result import Training
 if TYPE_CHECKING:
     from distributed import Client
 
-_ROWS = 1 << 16
+# Rows that are read at a time.
+_ROWS_PER_PIECE = 1 << 16
 
 
 def train_on_cluster(
@@ -137,7 +138,7 @@ def draw_sample(
     """What is drawn from a file, and how often each value of the target occurs in it."""
     drawn = TableSample(target, mark, seed)
     values: Counter[str] = Counter()
-    with contextlib.closing(iterate_tables(file, _ROWS)) as pieces:
+    with contextlib.closing(iterate_tables(file, _ROWS_PER_PIECE)) as pieces:
         for table, _, _ in pieces:
             drawn.add(table)
             if target in table.column_names:

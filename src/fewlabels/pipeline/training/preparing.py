@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ...model_selection.weighing import Weighing
 
 # Encoded columns for categories that a model of one class gets in updates.
-_SPARE = 16
+_SPARE_COLUMNS = 16
 # Why an ensemble has no trees.
 _FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
 
@@ -95,7 +95,7 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
         options.scale,
         weight=options.text_weight,
         by_labels=planned.search.seconds > 0,
-        spare=_SPARE if planned.keeps_rows else 0,
+        spare=_SPARE_COLUMNS if planned.keeps_rows else 0,
         empty_rows=options.empty_rows,
     )
     if options.text_weight is not None and not encoded.schema.names("text"):

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from ...report.evidence.testing import Tests
 
 # Share of the time left that may be spent on anomalies.
-_SHARE = 0.3
-# Machines whose kernel width may be another one, unless settings were given.
-_OPEN = (None, "svdd")
+_MAX_ANOMALY_SHARE = 0.3
+# Methods whose kernel width may be another one, unless settings were given.
+_REPLACEABLE_METHODS = (None, "svdd")
 
 # Missed labelled rows, as a share of all, that a message gives as its reason.
-_MANY = 0.45
+_MANY_MISSED_SHARE = 0.45
 
 
 def test_model(
@@ -270,7 +270,7 @@ def contradiction_words(
     hits, n = contradiction
     name = quoted(facts["positive"])
     share = f"{prior:.2g} of the unlabelled rows"
-    if n - hits >= _MANY * n:
+    if n - hits >= _MANY_MISSED_SHARE * n:
         why = (
             f"if {share} were {name}, the model would miss {n - hits} of {n} held-out labelled "
             "rows, although it ranks them high"
@@ -295,7 +295,7 @@ def use_anomalies(
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
     settings = options.parameters.keys() & {*SINGLE_MODEL_PARAMETERS, *BAG_PARAMETERS}
-    fixed = bool(settings) or options.machine not in _OPEN
+    fixed = bool(settings) or options.machine not in _REPLACEABLE_METHODS
     none = prepared, fitted, None
     if not budget.seconds or not find_other_rows(prepared.file, prepared.roles).size:
         return none
@@ -314,7 +314,7 @@ def use_anomalies(
             prepared.X,
             known,
             fixed=fixed,
-            seconds=_SHARE * budget.left,
+            seconds=_MAX_ANOMALY_SHARE * budget.left,
             seed=options.parameters.get("random_state") or 0,
         )
         if trial.is_used:

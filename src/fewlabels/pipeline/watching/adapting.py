@@ -24,8 +24,14 @@ from ...tables.encoding.fit import learn_categories, own_categories
 from ...tables.models.files import model_bytes, model_of
 from ..updating import no_rows_message
 
-_HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
-LEAST = 100
+# Share of the rows of an epoch that calibrate the next one.
+_CALIBRATION_SHARE = 0.25
+# Quantile of the calibration scores below which a row is suspicious.
+_SUSPICIOUS_QUANTILE = 0.01
+# Which stream of random numbers chooses calibration rows; others belong to the monitor.
+_RANDOM_STREAM = 6
+# Rows of a window, at least.
+_MIN_WINDOW = 100
 
 
 class Follower:
@@ -56,13 +62,13 @@ class Follower:
         recent, _, _, _ = monitor.kept_rows.contents
         first = self.began if since is None else since
         rows = [row for row in recent if row.number >= first]
-        draws = uniform_numbers(self.seed, _STREAM, first, len(rows))
-        is_held_out = draws < _HELD_OUT
+        draws = uniform_numbers(self.seed, _RANDOM_STREAM, first, len(rows))
+        is_held_out = draws < _CALIBRATION_SHARE
         scores = np.array([row.score for row in rows])
         is_suspicious = np.zeros(len(rows), bool)
         reference = monitor.reference_scores
         if since is None and len(reference):
-            is_suspicious = scores < np.quantile(reference, _SUSPICIOUS)
+            is_suspicious = scores < np.quantile(reference, _SUSPICIOUS_QUANTILE)
         new = np.flatnonzero(~is_held_out & ~is_suspicious)
         held = np.flatnonzero(is_held_out)
         machine = self.pipeline[-1]
@@ -97,10 +103,10 @@ def load_adapted(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
 def read_window(text: str) -> int:
     """The number of rows in ``window=N``."""
     name, _, value = str(text).partition("=")
-    if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
+    if name.strip() != "window" or not value.strip().isdigit() or int(value) < _MIN_WINDOW:
         raise UserError(
             f"{ref('adapt', text=text)} is not valid; it must be window=N with N of at least "
-            f"{LEAST}."
+            f"{_MIN_WINDOW}."
         )
     return int(value)
 

@@ -22,8 +22,10 @@ from .state import WatchProgress
 if TYPE_CHECKING:
     import pandas as pd
 
-# What is read from standard input at once, and the seconds to wait for more.
-_BYTES, _WAIT = 1 << 16, 0.2
+# Bytes that are read from standard input at once.
+_BYTES_PER_READ = 1 << 16
+# Seconds to wait for more.
+_WAIT_SECONDS = 0.2
 
 
 def unread_rows(
@@ -146,12 +148,12 @@ class _Lines:
         if self._ended:
             return False
         try:
-            return bool(select.select([self._descriptor], [], [], _WAIT)[0])
+            return bool(select.select([self._descriptor], [], [], _WAIT_SECONDS)[0])
         except (OSError, ValueError):  # no descriptor that can be waited for
             return True
 
     def _read(self) -> None:
-        read = os.read(self._descriptor, _BYTES)
+        read = os.read(self._descriptor, _BYTES_PER_READ)
         if not read:
             self._ended = True
             read = b"\n" if self._rest or self._open else b""
