@@ -32,33 +32,33 @@ _TASK_OF = {name: task for task in TASKS for name in task.methods}
 
 
 def task_of(name: str) -> Task:
-    """The task that a method learns."""
+    """Return the task that a method learns."""
     return _TASK_OF[name]
 
 
 def list_methods_for(*tasks: Task) -> list[str]:
-    """The names of our methods for some tasks."""
+    """Return the names of our methods for some tasks."""
     return [name for name in own_machines() if task_of(name) in tasks]
 
 
 def own_machines() -> list[str]:
-    """Methods that are no simple ones."""
+    """Return the names of methods that are no baselines."""
     return [name for name, machine in MACHINES.items() if not machine.is_baseline]
 
 
 def estimators_of(*tasks: Task) -> str:
-    """The estimators of some tasks, without the simple ones, in words."""
+    """Return the estimators of some tasks, without the simple ones, in words."""
     names = [name for task in tasks for name in task.estimators]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def baselines() -> list[str]:
-    """Simple methods, to compare with."""
+    """Return the names of the baselines."""
     return [name for name, machine in MACHINES.items() if machine.is_baseline]
 
 
 def list_methods_with(parameter: str) -> list[str]:
-    """Methods whose estimators have a parameter."""
+    """Return methods whose estimators have a parameter."""
     return [
         name
         for name in MACHINES
@@ -73,5 +73,5 @@ def machine_class(name: str) -> type[BaseEstimator]:
 
 
 def added_columns(name: str) -> list[str]:
-    """Names of the columns that may be added to a table that is scored."""
+    """Return names of the columns that may be added to a table that is scored."""
     return ["score", "label", *task_of(name).columns]

@@ -266,7 +266,8 @@ def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch)
     with monkeypatch.context() as patched:
         # A fit of all rows, on disk, takes far longer than the search on a sample.
         fit = large.fit_estimator
-        patched.setattr(large, "fit_estimator", lambda *a, **k: fit(*a, **k)._replace(seconds=50.0))
+        slow = lambda *a, **k: fit(*a, **k)._replace(seconds=50.0)  # noqa: E731
+        patched.setattr(large, "fit_estimator", slow)
         metadata = train_file(
             tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd",
             time_budget=3, baselines=False,

@@ -25,19 +25,19 @@ class Deadline:
 
     @property
     def is_near(self) -> bool:
-        """Whether there is one at all."""
+        """Return whether there is an end at all."""
         return math.isfinite(self._end)
 
     def left(self) -> float:
-        """Seconds until then, at least 0; inf without one."""
+        """Return the seconds left, at least 0; inf without an end."""
         return max(0.0, self._end - time.perf_counter())
 
     def is_over(self) -> bool:
-        """Whether it has come."""
+        """Return whether the time is over."""
         return self.left() <= 0.0
 
     def part(self, share: float) -> Deadline:
-        """One after this share of the seconds left, which shares its cuts with this one."""
+        """Return a deadline after this share of the seconds left, which shares its cuts."""
         part = Deadline(share * self.left() if self.is_near else None)
         part.cut = self.cut
         return part

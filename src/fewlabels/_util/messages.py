@@ -54,7 +54,7 @@ def ref(
     text: object = None,
     some: str | list[str] | tuple[str, str] | None = None,
 ) -> str:
-    """Name an option in a message.
+    """Return name an option in a message.
 
     Parameters
     ----------
@@ -102,17 +102,17 @@ def ref(
 
 
 def as_arguments(message: str | BaseException) -> str:
-    """The message as a function's caller reads it."""
+    """Return the message as a function's caller reads it."""
     return render(message, lambda option: option.as_argument)
 
 
 def with_settings(message: str | BaseException, names: Collection[str]) -> str:
-    """The message with some options named as settings that nobody gave."""
+    """Name some options of a message as settings that nobody gave."""
     return render(message, lambda one: one.as_setting if one.name in names else None)
 
 
 def render(message: str | BaseException, words: Callable[[Reference], str | None]) -> str:
-    """A message with each option in the words for it; one without words is left to the next."""
+    """Render each option of a message; options without words stay for the next reader."""
     shown = []
     for part in _parts(template(message)):
         if isinstance(part, Reference):
@@ -124,7 +124,7 @@ def render(message: str | BaseException, words: Callable[[Reference], str | None
 
 
 def rendered(value: Any, words: Callable[[str], str]) -> Any:
-    """A value made of dicts, lists and dataclasses with all its texts as ``words(text)``."""
+    """Apply ``words`` to all texts of a value made of dicts, lists and dataclasses."""
     if isinstance(value, str):
         return words(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -139,13 +139,13 @@ def rendered(value: Any, words: Callable[[str], str]) -> Any:
 
 
 def referenced_options(message: str | BaseException) -> list[str]:
-    """The names of the options in a message or an exception."""
+    """Return the names of the options in a message or an exception."""
     parts = _parts(template(message))
     return [part.name for part in parts if isinstance(part, Reference)]
 
 
 def _parts(message: str) -> list[str | Reference]:
-    """Texts and references of a message, in its order."""
+    """Return texts and references of a message, in its order."""
     before, *others = message.split(_START)
     found: list[str | Reference] = [before]
     for other in others:
@@ -163,7 +163,7 @@ def _written(reference: Reference) -> str:
 
 
 def quoted(name: object, most: int = 100) -> str:
-    """A name or cell in quotes, cut where it is long."""
+    """Return a name or cell in quotes, cut where it is long."""
     name = str(name)
     return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
 
@@ -176,7 +176,7 @@ def listing(names: Iterable[object], limit: int = 8) -> str:
 
 
 def meant(name: object, names: Iterable[str]) -> str:
-    """A question that names the one of some names that is most like another; "" if none is."""
+    """Return a question that suggests the most similar name; "" if none is similar."""
     folded: dict[str, str] = {}
     for known in names:
         folded.setdefault(" ".join(known.split()).casefold(), known)
@@ -192,7 +192,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def printable(text: object) -> str:
-    r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
+    r"""Escape what could steer a terminal in the text of a file, such as ``\x1b``."""
     text = str(text)
     if text.isascii() and text.isprintable():
         return text
@@ -216,7 +216,7 @@ class Message(str):
 
 
 def template(message: str | BaseException) -> str:
-    """The text of a message or an exception in which options aren't rendered yet."""
+    """Return the text of a message or an exception in which options aren't rendered yet."""
     if isinstance(message, BaseException):
         first = message.args[0] if message.args else ""
         message = first if isinstance(first, Message) else str(message)

@@ -93,7 +93,7 @@ class Option(NamedTuple):
     shown: frozenset[str] = ANYWHERE
 
     def checked(self, name: str, value: Any) -> Any:
-        """A value that was given, as the jobs use it.
+        """Return a value that was given, as the jobs use it.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Option(NamedTuple):
         return self.checked(name, number)
 
     def _several(self, name: str, values: Any) -> dict[Any, Any] | list[Any]:
-        """A dict of numbers, or a list of them; both may come from NumPy or pandas."""
+        """Return a dict of numbers, or a list of them; both may come from NumPy or pandas."""
         if isinstance(values, Mapping) or hasattr(values, "items"):
             return {key: self.checked(name, value) for key, value in values.items()}
         try:
@@ -167,7 +167,7 @@ def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
 
 
 def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
-    """The options of a dataclass by their names; its own come before those that it inherits."""
+    """Return the options of a dataclass by name, its own before those that it inherits."""
     inherited = [one for base in schema.__bases__ for one in getattr(base, _FIELDS, ())]
     known = {field.name: field for field in dataclasses.fields(schema)}
     order = [name for name in known if name not in inherited] + inherited
@@ -175,7 +175,7 @@ def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
 
 
 def explained(option: Option) -> str:
-    """The help of an option, and what happens if it isn't given."""
+    """Return the help of an option, and what happens if it isn't given."""
     return f"{option.help} (default: {option.unset})" if option.unset else option.help
 
 
@@ -190,12 +190,12 @@ def refuse_unknown(schema: type[DataclassInstance], given: Iterable[str]) -> Non
 
 
 def as_names(names: str | Iterable[object]) -> tuple[str, ...]:
-    """Names of columns, given one or several."""
+    """Return names of columns, given one or several."""
     return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
 
 
 def _numbers_of(text: str) -> dict[str, float] | None:
-    """The numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
+    """Return the numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
     parts = _NAMED.findall(text)
     if ",".join(f"{key}={number}" for key, number in parts) != text:
         return None

@@ -26,7 +26,7 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads meant by ``n_jobs``.
+    """Return number of threads meant by ``n_jobs``.
 
     ``None`` means every core this process may use, or ``OMP_NUM_THREADS`` when that
     is set (joblib sets it in its workers, so nested parallelism does not
@@ -46,7 +46,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The BLAS libraries alone: asking others for their state takes longer than the limit."""
+    """Return the BLAS libraries only: asking others for their state takes long."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -59,7 +59,7 @@ class _Limit:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Context of one thread; Ctrl-C may leave the lock closed, which is then given up."""
+    """Hold the lock of the limit; Ctrl-C may leave it closed, so it is replaced then."""
     lock = _Limit.lock
     if not lock.acquire(timeout=_LOCK_TIMEOUT):
         lock = _Limit.lock = Lock()
@@ -128,7 +128,7 @@ def run_ranges(function: Callable[[int, int], object], n_items: int, n_jobs: int
 
 
 def run_each(calls: Sequence[Callable[[], _T]], n_jobs: int) -> list[_T]:
-    """The results of functions without arguments, called on ``n_jobs`` threads.
+    """Return the results of functions without arguments, called on ``n_jobs`` threads.
 
     The calling thread is one of them: waking another takes longer than many calls do.
     """
@@ -161,14 +161,14 @@ def run_each(calls: Sequence[Callable[[], _T]], n_jobs: int) -> list[_T]:
 
 
 def n_workers() -> int:
-    """Calls that ``run_in_order`` makes at a time: more than 1 where a backend was chosen."""
+    """Return how many calls ``run_in_order`` makes at a time: 1 unless a backend was chosen."""
     from joblib import effective_n_jobs  # which takes its time
 
     return effective_n_jobs(None)
 
 
 def run_in_order(calls: Iterable[Callable[[], _T]], n_calls: int | None = None) -> Iterator[_T]:
-    """Yields the results of functions without arguments, one after the other.
+    """Yield the results of functions without arguments, one after the other.
 
     Where the caller has chosen a backend of joblib (``joblib.parallel_config``), such as one of a
     Dask cluster, its workers call them. Where it is known how many there are, each may get some
@@ -199,7 +199,7 @@ def run_in_order(calls: Iterable[Callable[[], _T]], n_calls: int | None = None) 
 
 
 def _called(call: Callable[[], _T]) -> _T:
-    """What a call gives on a worker, whose tasks do not start others."""
+    """Call a function on a worker, whose tasks start no others."""
     from joblib import parallel_config
 
     with parallel_config("sequential"), one_blas_thread():

@@ -10,7 +10,7 @@ from ..calibration.curve import class_of
 
 
 class ClassAnswer(NamedTuple):
-    """How scores of several classes are answered: by the label of the largest.
+    """Labels and columns for scores of several classes: the label of the largest counts.
 
     ``labels`` names the classes; ``more`` is "probability", a column for each class, or
     None.
@@ -21,17 +21,17 @@ class ClassAnswer(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What rows of the classes are called in counts."""
+        """Return what rows of the classes are called in counts."""
         return tuple(f"label '{name}'" for name in self.labels)
 
     @property
     def in_order(self) -> tuple[str, ...]:
-        """Labels in the order of the machine's classes."""
+        """Return labels in the order of the model's classes."""
         return self.labels
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns added to a table."""
+        """Return names of the columns added to a table."""
         return ["score", "label", *(f"{self.more} {name}" for name in self.labels if self.more)]
 
     def arrays(self, scores: FloatArray, more: FloatArray | None = None) -> list[pa.Array]:
@@ -45,7 +45,7 @@ class ClassAnswer(NamedTuple):
         return arrays
 
     def count_rows(self, scores: FloatArray) -> dict[str, int]:
-        """Rows by name, and those without a score."""
+        """Return rows by name, and those without a score."""
         known = ~np.isnan(scores).any(axis=1)
         of_class = np.bincount(class_of(scores[known]), minlength=len(self.labels))
         counts = *of_class.tolist(), int(np.sum(~known))
@@ -53,7 +53,7 @@ class ClassAnswer(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """How scores are answered.
+    """Labels and columns for scores with one threshold.
 
     ``names`` are what rows above and below the threshold are called in counts (classes of the user
     in quotes, so that they are no others' names), ``labels`` their labels, "" for a blank.
@@ -71,17 +71,17 @@ class Answer(NamedTuple):
 
     @property
     def in_order(self) -> tuple[str, str]:
-        """Labels below the threshold and above."""
+        """Return labels below the threshold and above."""
         return self.labels[::-1]
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns added to a table."""
+        """Return names of the columns added to a table."""
         listed = None if self.cut is None else "discovery"
         return ["score", "label", *filter(None, (self.flag, self.more, listed))]
 
     def above(self, scores: FloatArray) -> BoolArray:
-        """Which rows lie above the threshold."""
+        """Return which rows lie above the threshold."""
         return scores >= 0 if self.zero_is_above else class_of(scores) == 1
 
     def arrays(self, scores: FloatArray, more: FloatArray | None = None) -> list[pa.Array]:
@@ -104,7 +104,7 @@ class Answer(NamedTuple):
         return arrays
 
     def count_rows(self, scores: FloatArray) -> dict[str, int]:
-        """Rows by name, and those without a score."""
+        """Return rows by name, and those without a score."""
         above = int(np.count_nonzero(self.above(scores)))
         skipped = int(np.count_nonzero(np.isnan(scores)))
         counts = above, len(scores) - above - skipped, skipped

@@ -186,7 +186,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
 
     def get_feature_names_out(self, input_features: Iterable[str] | None = None) -> ObjectArray:
-        """Names of the encoded columns.
+        """Return names of the encoded columns.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ def _source(X: TableLike) -> InMemory:
 
 
 def _codes(y: VectorLike, n_rows: int) -> IntArray:
-    """Classes as 0, 1, ..., and -1 for rows of unknown class."""
+    """Return classes as 0, 1, ..., and -1 for rows of unknown class."""
     values, _ = with_missing(y)
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} values and X {n_rows} rows; give one per row.")

@@ -95,7 +95,8 @@ def explain(
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
             f"{source} has {plural(found, 'row')} to compare with, and at least "
-            f"{_MIN_BACKGROUND_ROWS} are needed; pass typical rows, such as the training file, as {ref('background')}."
+            f"{_MIN_BACKGROUND_ROWS} are needed; pass typical rows, such as the training file, as "
+            f"{ref('background')}."
         )
     place = None if of is None else _find_class(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
@@ -152,7 +153,7 @@ def explain(
 
 
 def _find_class(scorer: Scorer, name: str) -> int:
-    """The number of a class that the user named."""
+    """Return the position of a class that the user named."""
     classes = scorer.metadata["training"].get("classes", [])
     if len(classes) < 3:
         raise UserError(
@@ -166,7 +167,7 @@ def _find_class(scorer: Scorer, name: str) -> int:
 
 
 def _words(words: dict[str, list[list[tuple[str, float]]]], row: int) -> list[dict[str, Any]]:
-    """The words of a row's texts, the strongest first."""
+    """Return the words of a row's texts, the strongest first."""
     listed: list[dict[str, Any]] = [
         {"column": name, "word": word, "change": finite(change)}
         for name, changes in words.items()
@@ -179,7 +180,7 @@ def _words(words: dict[str, list[list[tuple[str, float]]]], row: int) -> list[di
 def _read(
     data: Source | InMemory, schema: Schema, numbers: Sequence[int], draws: bool, seed: int
 ) -> tuple[TakenRows | None, TakenRows | None, list[str]]:
-    """The rows with these numbers, others drawn at random to compare with, and remarks."""
+    """Return the rows with these numbers, others drawn at random to compare with, and remarks."""
     tally = Tally(data, skip_missing=schema.missing == REFUSE)
     rng = np.random.default_rng(seed)
     wanted = np.array(sorted(numbers), dtype=int)
@@ -237,7 +238,7 @@ def _stack(parts: list[TakenRows]) -> TakenRows:
 
 
 def _plain(value: Any) -> str | float | None:
-    """A value for JSON."""
+    """Return a value for JSON."""
     if isinstance(value, np.generic):
         value = value.item()
     return value if value is None or isinstance(value, str | bool | int) else finite(value)

@@ -38,7 +38,7 @@ class Observer:
         yield False
 
     def words(self, message: str) -> str:
-        """A message as it is passed on; here options are arguments of functions."""
+        """Return a message as it is passed on; here options are arguments of functions."""
         return as_arguments(message)
 
 

@@ -26,7 +26,7 @@ WrittenPiece: TypeAlias = tuple[pa.Table] | tuple[pa.Table, pa.Array, list[str]]
 
 
 class RowAnswer(Protocol):
-    """How the scores of a model are answered: labels and columns."""
+    """Labels and columns for the scores of a model."""
 
     @property
     def columns(self) -> list[str]: ...
@@ -59,7 +59,7 @@ class RowObserver(Protocol):
 
 
 class KnownLabels:
-    """Counts labelled rows by class, and how many of them get their own label from the model.
+    """Counts of labelled rows by class, and of those that get their own label.
 
     ``column`` is the target of the model with this ``metadata``; None if there is nothing to
     compare. Values that are no class of the model count as no label.
@@ -87,7 +87,7 @@ class KnownLabels:
                 self.agreeing[name] += int(np.sum(labels[rows] == name))
 
     def facts(self) -> dict[str, dict[str, int]]:
-        """Counts by class, plain values only."""
+        """Return counts by class, plain values only."""
         return {
             name: {"rows": n, "agreeing": self.agreeing[name]}
             for name, n in sorted(self.rows.items())
@@ -100,7 +100,7 @@ class KnownLabels:
 
 
 class Counts:
-    """What is counted of rows that are scored, by a model with this ``metadata``.
+    """Counts of rows that are scored, by a model with this ``metadata``.
 
     ``sides`` are rows by what the model says, ``unseen`` those with categories that it does not
     know, and ``known`` those with labels.
@@ -121,7 +121,7 @@ class Counts:
 
 
 class Output(NamedTuple):
-    """How rows are written: new columns of these ``names`` next to the ``columns`` of a file.
+    """A file to write: new columns of these ``names`` next to the ``columns`` of a file.
 
     ``form`` is the format, and ``chunk_rows`` are held at a time. ``safe_cells``: whether texts
     that a spreadsheet takes for formulas are made safe, for which rows are taken apart.
@@ -144,7 +144,7 @@ class ScoredPieces:
         self.counts = Counts(scorer.metadata)
 
     def written(self, output: Output) -> Generator[WrittenPiece, None, None]:
-        """What the function that writes tables is called with, piece by piece."""
+        """Yield what the function that writes tables is called with, piece by piece."""
         # Rows that are written the same way need not be taken apart and put together again.
         lines = has_same_text(self.data, output.form) and not output.safe_cells
         with contextlib.closing(self.run(output.names, output.chunk_rows, lines)) as found:
@@ -156,7 +156,7 @@ class ScoredPieces:
     def run(
         self, names: Sequence[str], chunk_rows: int | None = None, lines: bool = False
     ) -> Generator[tuple[Chunk, dict[str, pa.Array]], None, None]:
-        """Pieces and their new columns, by name; the next ones are read meanwhile."""
+        """Yield pieces and their new columns, by name; the next ones are read meanwhile."""
         scorer, answer, counts = self.scorer, self.scorer.answer, self.counts
         chunks = iterate_chunks(
             self.data, scorer.schema, self.tally, chunk_rows, counts.known.column, lines=lines
@@ -178,7 +178,7 @@ class ScoredPieces:
 
 
 def has_same_text(data: Source | InMemory, form: str) -> bool:
-    """Whether rows of delimited text are in a file as they would be written in this format."""
+    """Return whether rows of text can be copied as they are into this format."""
     return (
         isinstance(data, Source)
         and data.format.separator is not None
@@ -190,7 +190,7 @@ def has_same_text(data: Source | InMemory, form: str) -> bool:
 def assemble_piece(
     chunk: Chunk, arrays: dict[str, pa.Array], columns: list[str], schema: Schema, form: str
 ) -> WrittenPiece:
-    """What the function that writes tables is called with: a piece as read, and new columns.
+    """Assemble what the function that writes tables is called with, of a piece as read.
 
     ``columns`` are the names of the file's columns, ``form`` is the format to write.
     """

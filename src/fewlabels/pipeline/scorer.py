@@ -43,7 +43,7 @@ class FittedTable(Protocol):
 
 
 def answer_format(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
-    """How the model that says this of itself answers; ``more`` says how sure a score is."""
+    """Return how the model that says this of itself answers; ``more`` says how sure a score is."""
     return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
 
 
@@ -93,7 +93,7 @@ class Scorer:
     def score(
         self, chunk: Chunk, data: Source | InMemory, done: int
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Scores of a piece, and p-values or probabilities where the model has any.
+        """Score a piece; also returns p-values or probabilities where the model has any.
 
         Of several classes there is one for each, in a column. NaN for rows that are not complete,
         and -inf for rows without any value that count as outside.
@@ -127,7 +127,7 @@ class Scorer:
         return scores, more
 
     def of(self, rows: pd.DataFrame | RowMatrix) -> tuple[FloatArray, FloatArray | None]:
-        """Scores of complete rows, and what comes with them.
+        """Score complete rows, and compute what comes with the scores.
 
         The kernel is evaluated once for both, but for a PUEnsemble.
         """
@@ -135,7 +135,7 @@ class Scorer:
         self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
         machine = self._machine
         if self._extra_kind == "p_value":
-            # Decisions of a calibrated machine are these differences to the last bit.
+            # Decisions of a calibrated model are these differences to the last bit.
             scores = machine.score_samples(X)
             return scores - machine.offset_, machine.conformal_.p_values(scores)
         decisions = machine.decision_function(X)
@@ -145,7 +145,7 @@ class Scorer:
         return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
     def _extra_column(self) -> str | None:
-        """What the model says next to scores, by name of its column; None for nothing.
+        """Return what the model says next to scores, by name of its column; None for nothing.
 
         It depends on what was requested, not on what the fit found: the column is blank where
         nothing is known.

@@ -28,12 +28,12 @@ _MAX_NAME_LENGTH = 10
 
 
 def answer(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """What speaks against the model, and what was found."""
+    """Return what speaks against the model, and what was found."""
     return [*map(_caution, cautions(metadata["training"])), *findings(metadata)]
 
 
 def findings(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """What was found and how certain it is: names and values, None for no line."""
+    """Return what was found and how certain it is: names and values, None for no line."""
     training = metadata["training"]
     return [
         ("delivered", (training.get("delivered") or {}).get("sentence")),
@@ -51,7 +51,7 @@ def findings(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """How a model was fitted: names and values, None for no line."""
+    """Return how a model was fitted: names and values, None for no line."""
     training = metadata["training"]
     rows = training["rows"]
     read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
@@ -78,7 +78,7 @@ def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def _caution(sentence: str) -> tuple[str, str]:
-    """A line that begins with what is wrong."""
+    """Return a line that begins with what is wrong."""
     start, colon, rest = sentence.partition(": ")
     is_short = colon and len(start) <= _MAX_NAME_LENGTH
     return (start.lower(), rest) if is_short else ("caution", sentence)
@@ -88,7 +88,7 @@ def _caution(sentence: str) -> tuple[str, str]:
 
 
 def _outside(training: dict[str, Any]) -> str | None:
-    """Rows outside the boundary, perhaps counted on some of the rows."""
+    """Return rows outside the boundary, perhaps counted on some of the rows."""
     if "rows_outside" not in training:
         return None
     counted = training["rows_counted"]
@@ -97,7 +97,7 @@ def _outside(training: dict[str, Any]) -> str | None:
 
 
 def _threshold(training: dict[str, Any]) -> str | None:
-    """Which rate of false alarms the threshold is calibrated for, and on what."""
+    """Return which rate of false alarms the threshold is calibrated for, and on what."""
     rate = training.get("target_fpr")
     if rate is None:
         return None
@@ -112,7 +112,7 @@ def _threshold(training: dict[str, Any]) -> str | None:
 
 
 def _predicted(training: dict[str, Any]) -> str | None:
-    """The classes that unlabelled rows are given."""
+    """Return the classes that unlabelled rows are given."""
     found = training.get("unlabeled_predicted")
     if not found or not training["rows_unlabeled"]:
         return None
@@ -129,7 +129,7 @@ def _predicted_positive(training: dict[str, Any]) -> str | None:
 
 
 def _prior(training: dict[str, Any]) -> str | None:
-    """The class prior, whether it was given, and how certain it is."""
+    """Return the class prior, whether it was given, and how certain it is."""
     if training.get("prior") is None and training.get("prior_low") is None:
         return None
     low, high = training["prior_low"], training["prior_high"]
@@ -148,13 +148,13 @@ def _prior(training: dict[str, Any]) -> str | None:
 
 
 def _counts(training: dict[str, Any]) -> str:
-    """Ends of the interval of the number of positive rows."""
+    """Return ends of the interval of the number of positive rows."""
     ends = (training[f"prior_{end}"] * training["rows_unlabeled"] for end in ("low", "high"))
     return "{:,.0f} to {:,.0f} rows".format(*ends)
 
 
 def _pooled(training: dict[str, Any]) -> str:
-    """The prior among all rows; blank if only a sample of the table was used."""
+    """Return the prior among all rows; blank if only a sample of the table was used."""
     if training["rows"] < training["rows_read"]:
         return ""
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
@@ -163,7 +163,7 @@ def _pooled(training: dict[str, Any]) -> str:
 
 
 def _expected(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Error rates that the report estimated, by their usual names."""
+    """Yield error rates that the report estimated, by their usual names."""
     labels = training.get("labels_at_random") or {}
     is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
     doubted = ", probably too high" if is_high else ""
@@ -176,7 +176,7 @@ def _expected(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _area(training: dict[str, Any]) -> str | None:
-    """The ROC AUC of the test against chance, where no error rates are known."""
+    """Return the ROC AUC of the test against chance, where no error rates are known."""
     signal = training.get("signal") or {}
     if training.get("expected") or not signal.get("found"):
         return None
@@ -190,7 +190,7 @@ def _area(training: dict[str, Any]) -> str | None:
 
 
 def _assumption(training: dict[str, Any]) -> str | None:
-    """What the figures assume, and what to do if that is wrong."""
+    """Return what the figures assume, and what to do if that is wrong."""
     assumed = assumption(training)
     if assumed is None:
         return None
@@ -212,7 +212,7 @@ def _assumption(training: dict[str, Any]) -> str | None:
 
 
 def _compared(facts: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """What a comparison with other methods has found, and on which rows."""
+    """Return what a comparison with other methods has found, and on which rows."""
     measure, verdict = facts.get("measure") or "", facts.get("verdict")
     is_scored = verdict and facts.get("table") and not measure.startswith("none")
     return [
@@ -227,13 +227,13 @@ def _compared(facts: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def _settings(text: str | None) -> list[tuple[str, str | None]]:
-    """A line for the settings, and one for each thing that follows from the labels."""
+    """Return a line for the settings, and one for each thing that follows from the labels."""
     first, *others = [None] if text is None else text.split("; ")
     return [("settings", first), *(("", other) for other in others)]
 
 
 def _columns(schema: dict[str, Any]) -> str:
-    """The columns of a schema (as a dict) in a few words."""
+    """Describe the columns of a schema (as a dict) in a few words."""
     total = schema["n_columns"]
     if schema["layout"] != "table":
         return f"{total:,} ({schema['layout']} matrix)"
@@ -255,7 +255,7 @@ def _columns(schema: dict[str, Any]) -> str:
 
 
 def _labels(training: dict[str, Any]) -> list[tuple[str, str]]:
-    """Labelled and unlabelled rows."""
+    """Return labelled and unlabelled rows."""
     if "rows_labeled" not in training:
         return []
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
@@ -267,7 +267,7 @@ def _labels(training: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _support_vectors(training: dict[str, Any]) -> str | None:
-    """How many, and their share of the rows; None for methods that have none."""
+    """Return how many there are, and their share of the rows; None without any."""
     found = training["support_vectors"]
     if found is None:
         return None
@@ -277,7 +277,7 @@ def _support_vectors(training: dict[str, Any]) -> str | None:
 
 
 def _violation(training: dict[str, Any]) -> str | None:
-    """How exact a local optimum is, which a model of classes is."""
+    """Return how exact the local optimum of a model of classes is."""
     return words.number(training["violation"]) if "classes" in training else None
 
 
@@ -291,7 +291,7 @@ def _seconds(training: dict[str, Any]) -> str:
 
 
 def _seconds_choosing(training: dict[str, Any]) -> float | None:
-    """How long the search took without the fit at its end; None without a search."""
+    """Return how long the search took without the fit at its end; None without a search."""
     tuning = training.get("tuning")
     if not tuning:
         return None
@@ -299,7 +299,7 @@ def _seconds_choosing(training: dict[str, Any]) -> float | None:
 
 
 def _over_budget(training: dict[str, Any]) -> str | None:
-    """What took the time of a fit that took clearly longer than it should have."""
+    """Return what took the time of a fit that clearly exceeded its budget."""
     spent, total = training.get("budget") or {}, training.get("seconds_in_all", 0.0)
     budget = spent.get("seconds")
     if not budget or total <= _OVER_BUDGET_FACTOR * budget:

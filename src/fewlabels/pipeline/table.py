@@ -99,7 +99,7 @@ class TableFit:
 
     @property
     def notes(self) -> list[str]:
-        """What the user should know."""
+        """Return what the user should know."""
         return list(self.metadata["training"]["notes"])
 
     def predict(
@@ -274,7 +274,7 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
 
 
 def _report(training: Training, observer: Observer) -> Report | None:
-    """The report of a training; None, with a note, where Ctrl-C ended it."""
+    """Return the report of a training; None, with a note, where Ctrl-C ended it."""
     observer.step("writing the report")
     try:
         return Report(collect_contents(training, observer))

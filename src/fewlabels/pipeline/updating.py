@@ -138,7 +138,7 @@ def update(
 
 
 def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
-    """A sentence on a model file that doesn't store its rows, and what to do."""
+    """Return a sentence on a model file that doesn't store its rows, and what to do."""
     option = (
         f"without {ref('rows', False)}"
         if MACHINES[metadata["machine"]].keeps_rows
@@ -240,7 +240,7 @@ class _Update:
         }
 
     def _path(self) -> tuple[int | None, int | None]:
-        """Steps and sign changes so far, None for models that count none."""
+        """Return steps and sign changes so far, None for models that count none."""
         return getattr(self.machine, "n_steps_", None), getattr(self.machine, "n_flips_", None)
 
     def _add(self, block: int, observer: Observer) -> list[tuple[int, float]]:
@@ -265,7 +265,7 @@ class _Update:
         return time.perf_counter() - since, notes
 
     def described(self) -> dict[str, Any]:
-        """What the updated model says of itself."""
+        """Return the metadata of the updated model."""
         metadata, training, more = self.metadata, self.metadata["training"], self.more
         if more.new_classes:
             training = {**training, "classes": [*training["classes"], *more.new_classes]}
@@ -284,7 +284,7 @@ class _Update:
         return {**described, "created": metadata["created"]}
 
     def counts(self, training: dict[str, Any]) -> dict[str, Any]:
-        """Rows and figures of the summary, the model's ``training`` being this now."""
+        """Return rows and figures of the summary; ``training`` describes the updated model."""
         labels, counted = self.more.labels, "rows_labeled" in training
         return {
             "rows": self.more.n_rows,
@@ -298,7 +298,7 @@ class _Update:
 
 
 def _changed_figures(machine: BaseEstimator, labeled: dict[str, int]) -> dict[str, Any]:
-    """Figures of a model that holds its rows, without what rows that are added leave as it is."""
+    """Return the figures that change when rows are added."""
     figures = collect_figures(machine, machine.training_rows_.X, labeled)
     return {key: value for key, value in figures.items() if key not in _FIT_ONLY_KEYS}
 
@@ -306,7 +306,7 @@ def _changed_figures(machine: BaseEstimator, labeled: dict[str, int]) -> dict[st
 def _with_update(
     training: dict[str, Any], figures: dict[str, Any], more: dict[str, int], data: str | None
 ) -> dict[str, Any]:
-    """What a model says of its training after an update: new figures, and ``more`` rows."""
+    """Return the facts of a training after an update: new figures, and ``more`` rows."""
     updates = training.get("updates", {"count": 0, "rows": 0})
     return drop_meaningless_figures(
         {
@@ -324,7 +324,7 @@ def _with_update(
 
 
 def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[str, Any]:
-    """Metadata of a model whose rows may have changed in Python; the same if they haven't.
+    """Return metadata of a model whose rows may have changed in Python.
 
     Only a model that holds its rows can change.
     """
@@ -355,7 +355,7 @@ def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[s
 
 
 def _milliseconds(times: list[tuple[int, float]]) -> dict[str, float] | None:
-    """Milliseconds per row; None where none was added."""
+    """Return milliseconds per row; None where none was added."""
     if not times:
         return None
     rows, seconds = np.array(times).T
@@ -367,7 +367,7 @@ def _milliseconds(times: list[tuple[int, float]]) -> dict[str, float] | None:
 
 
 class NewRowsOptions(NamedTuple):
-    """How rows to add are read; as of :func:`update`."""
+    """Options of reading rows to add, as of :func:`update`."""
 
     target: str | None = None
     no_labels: bool = False
@@ -422,7 +422,7 @@ class MoreRows:
         self.notes = self._notes()
 
     def _pieces(self) -> Iterator[tuple[Chunk, BoolArray, IntArray | None]]:
-        """Pieces of the file with the rows kept and their labels; raises at the end."""
+        """Yield pieces of the file with the rows kept and their labels; raises at the end."""
         asked, tally = self._asked, Tally(self.data, self._asked.skip_missing)
         self.filled, self.tally = tally.filled, tally
         self.labels = NewLabels(self.metadata, self.data, self.target, self.new_classes)
@@ -476,7 +476,7 @@ class MoreRows:
         return notes
 
     def blocks(self, size: int) -> Iterator[tuple[RowMatrix, IntArray | None]]:
-        """Encoded rows and their labels, at most ``size`` at a time."""
+        """Yield encoded rows and their labels, at most ``size`` at a time."""
         for chunk, keep, y in self._pieces():
             kept = keep[chunk.complete]
             if not kept.any():

@@ -29,7 +29,7 @@ _PARTS_PER_WORKER = 2
 
 
 def list_files(data: Source | InMemory) -> list[Source]:
-    """The files that a name means: a pattern, a folder of Parquet files, or one file."""
+    """Return the files that a name means: a pattern, a folder of Parquet files, or one file."""
     if isinstance(data, InMemory):
         raise UserError(f"A cluster reads files, not {data}; omit scheduler and workers.")
     for option in ("features", "labels"):
@@ -62,7 +62,7 @@ def list_files(data: Source | InMemory) -> list[Source]:
 
 
 def split_files(files: list[Source], client: Client) -> list[Source]:
-    """The files, large ones in parts, so that all workers have some."""
+    """Split large files into parts, so that all workers have some."""
     found = []
     n_parts = _PARTS_PER_WORKER * len(client.nthreads())
     for _, some in groupby(files, attrgetter("format")):
@@ -72,7 +72,7 @@ def split_files(files: list[Source], client: Client) -> list[Source]:
 
 @contextlib.contextmanager
 def connect_cluster(scheduler: str | None, workers: int | None) -> Iterator[Client]:
-    """A client of the cluster at an address, or of one on this computer for the time being."""
+    """Connect to the cluster at an address, or start one on this computer meanwhile."""
     if scheduler is not None and workers is not None:
         raise UserError(
             f"{ref('scheduler')} uses an existing cluster and {ref('workers')} starts a local "
@@ -106,7 +106,7 @@ def connect_cluster(scheduler: str | None, workers: int | None) -> Iterator[Clie
 
 @contextlib.contextmanager
 def translate_worker_errors() -> Iterator[None]:
-    """What workers say, as sentences."""
+    """Raise what workers report as errors for users."""
     from distributed.scheduler import KilledWorker
 
     try:

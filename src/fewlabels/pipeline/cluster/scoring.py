@@ -40,7 +40,7 @@ class ClusterPieces:
         self.counts = Counts(scorer.metadata)
 
     def written(self, output: Output) -> Generator[tuple[pa.Table], None, None]:
-        """What the function that writes tables is called with, piece by piece."""
+        """Yield what the function that writes tables is called with, piece by piece."""
         how = output, self.tally.skip_missing
         with translate_worker_errors():
             scorer = self.client.scatter(self.scorer, broadcast=True)
@@ -75,7 +75,7 @@ def _cast_like_first(table: pa.Table, schema: pa.Schema, file: Source) -> pa.Tab
 def score_file_part(
     scorer: RowScorer, file: Source, output: Output, skip_missing: bool
 ) -> tuple[list[pa.Table], Counts, Counter[str], Tally]:
-    """Tables of the rows of a file with their scores, and what was counted."""
+    """Return tables of the rows of a file with their scores, and what was counted."""
     own = input_columns(file, scorer.schema)
     if own != output.columns:
         raise UserError(

@@ -57,7 +57,7 @@ def takes(
 
 
 def with_entries(doc: str, text: str) -> str:
-    """A docstring without indentation, where ``text`` is in place of the entry ``**options``.
+    """Replace the entry ``**options`` of a docstring by ``text``, without indentation.
 
     Python 3.13 and later remove the indentation when they compile, earlier versions keep it.
     """
@@ -68,7 +68,7 @@ def with_entries(doc: str, text: str) -> str:
 
 
 def parameters(schema: type[DataclassInstance]) -> list[inspect.Parameter]:
-    """The options of a schema as parameters of a function."""
+    """Return the options of a schema as parameters of a function."""
     fields, kind = {field.name: field for field in dataclasses.fields(schema)}, inspect.Parameter
     return [
         kind(
@@ -82,7 +82,7 @@ def parameters(schema: type[DataclassInstance]) -> list[inspect.Parameter]:
 
 
 def entries(schema: type[DataclassInstance]) -> str:
-    """The options of a schema as the entries of a docstring."""
+    """Return the options of a schema as the entries of a docstring."""
     fields = {field.name: field for field in dataclasses.fields(schema)}
     found = []
     for name, option in options_of_schema(schema).items():
@@ -95,7 +95,7 @@ def entries(schema: type[DataclassInstance]) -> str:
 
 
 def accepted(option: Option, annotation: object) -> str:
-    """What an option accepts, in words."""
+    """Return what an option accepts, in words."""
     if option.accepts:
         return option.accepts
     if option.choices:

@@ -52,7 +52,7 @@ def _share(words: str) -> Range:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitOptions(ReadingOptions, ClusterOptions):
-    """Everything that can be asked of a fit; the values are what was given.
+    """The options of a fit; the values are what was given.
 
     None means that an option wasn't given. Parameters of estimators then have the estimator's
     own defaults.
@@ -434,17 +434,17 @@ class FitOptions(ReadingOptions, ClusterOptions):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How a file is read, as far as somebody said so, by the names of the options."""
+        """Return the options of reading that were given, by name."""
         return _given(self, options_of_schema(ReadingOptions))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that were given."""
+        """Return parameters of estimators that were given."""
         return _given(self, [name for name, one in FIT.items() if one.is_parameter])
 
     @property
     def columns(self) -> dict[str, Any]:
-        """How the columns of a table are taken, as ``io.tables.training.read_training`` has it."""
+        """Return the options of columns, as ``read_training`` takes them."""
         names = (
             "target",
             "unlabeled",
@@ -460,19 +460,19 @@ class FitOptions(ReadingOptions, ClusterOptions):
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What the model file says was asked for, beside the estimator's parameters."""
+        """Return what the model file records of the options, beside the estimator's parameters."""
         names = [name for name, one in FIT.items() if one.is_recorded]
         return {name: getattr(self, name) for name in names}
 
     @property
     def weighing(self) -> str | None:
-        """The option that gives labelled rows a propensity; None if none does."""
+        """Return the option that gives labelled rows a propensity; None if none does."""
         if self.propensity is not None:
             return "propensity"
         return "selection_depends_on" if self.selection_depends_on else None
 
     def in_memory(self) -> Self:
-        """The same for rows that were read from the file already."""
+        """Return these options for rows that were read from the file already."""
         of_files = [
             *options_of_schema(ReadingOptions),
             *options_of_schema(ClusterOptions),

@@ -8,7 +8,7 @@ _OPTIONS = {"pos_label": "positive"}
 
 
 def flags(name: str) -> tuple[str, str]:
-    """The flags that switch an option on and off."""
+    """Return the flags that switch an option on and off."""
     name = _OPTIONS.get(name, name)
     option, plain = FIT.get(name), name.replace("_", "-")
     on, off = (option.flag, option.off) if option else ("", "")
@@ -16,7 +16,7 @@ def flags(name: str) -> tuple[str, str]:
 
 
 def flag(reference: Reference) -> str:
-    """An option of a message, as one types it."""
+    """Return an option of a message, as one types it."""
     on, off = flags(reference.name)
     if reference.flag_value:
         return f"{on} {reference.flag_value}"
@@ -24,5 +24,5 @@ def flag(reference: Reference) -> str:
 
 
 def as_flags(message: str | BaseException) -> str:
-    """A message, or the message of an exception, as the command line shows it."""
+    """Return a message, or the message of an exception, as the command line shows it."""
     return render(message, flag)

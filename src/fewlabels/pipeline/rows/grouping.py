@@ -90,7 +90,7 @@ def one_of_each(groups: Groups) -> IntArray:
 
 
 def _codes(y: IntArray, task: Task) -> NDArray[np.intp]:
-    """Numbers of classes, and -1 for rows without a label."""
+    """Return numbers of classes, and -1 for rows without a label."""
     return np.where(task.is_known(y), np.asarray(y), -1).astype(np.intp)
 
 
@@ -98,7 +98,7 @@ def _codes(y: IntArray, task: Task) -> NDArray[np.intp]:
 
 
 def _may_identify(name: str, cells: pa.ChunkedArray) -> bool:
-    """Whether a column is an identifier by its name, or has too many texts for a category."""
+    """Return whether a column may identify rows, by its name or its many texts."""
     if is_identifier_name(name):
         return True
     if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
@@ -108,7 +108,7 @@ def _may_identify(name: str, cells: pa.ChunkedArray) -> bool:
 
 
 def _groups_of_values(table: pa.Table, name: str) -> Groups:
-    """Numbers of the values of a column; each blank cell is its own."""
+    """Return numbers of the values of a column; each blank cell is its own."""
     cells = text(table.column(name))
     groups = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)[1].ravel()
     gaps = np.flatnonzero(blank(cells))
@@ -117,7 +117,7 @@ def _groups_of_values(table: pa.Table, name: str) -> Groups:
 
 
 def _are_close(table: pa.Table, identifier: str, groups: Groups) -> bool:
-    """Whether most rows are nearer to one of their group than to one of another, by numbers."""
+    """Return whether most rows are nearer to one of their group than to another one."""
     columns = [
         numbers(cells)[0]
         for name, cells in zip(table.column_names, table.columns, strict=True)
@@ -144,7 +144,7 @@ def _are_close(table: pa.Table, identifier: str, groups: Groups) -> bool:
 
 
 def _near(X: RowMatrix, codes: NDArray[np.intp] | None) -> Groups | None:
-    """Groups of nearly equal rows, of many rows among labelled ones and some others."""
+    """Return groups of nearly equal rows, among labelled ones and some others."""
     n = X.shape[0]
     known = np.ones(n, bool) if codes is None else codes >= 0
     order = np.random.default_rng(0).permutation(n)
@@ -161,7 +161,7 @@ def _near(X: RowMatrix, codes: NDArray[np.intp] | None) -> Groups | None:
 
 
 def _counted(groups: Groups, codes: NDArray[np.intp] | None) -> tuple[NDArray[np.intp], str, str]:
-    """Sizes of the groups of labelled rows, or of all if these don't repeat; what they are."""
+    """Count the rows of groups of labelled rows, or of all if these don't repeat."""
     rows, kind = groups, "row"
     if codes is not None:
         known = groups[codes >= 0]

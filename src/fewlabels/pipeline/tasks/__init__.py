@@ -1,9 +1,9 @@
 """What a training does for each task: a module for each, with the same names.
 
 ==============  ==================================================================================
-roles           which rows of a file are learnt from, and as what
+roles           which rows of a file are learned from, and as what
 choose          the method, given why it is this task, the options, how many rows are of the class
-                that is learnt, of how many, and the seconds for all
+                that is learned, of how many, and the seconds for all
 for_rows        settings in the user's words as settings for these rows
 why_tuned       how settings were chosen, in words
 figures         what goes into the model file
@@ -28,7 +28,7 @@ ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
 
 
 class Choice(NamedTuple):
-    """A machine and why it is this one."""
+    """A method and why it is this one."""
 
     machine: str
     why: str
@@ -43,25 +43,25 @@ def finite(value: float | None) -> float | None:
 
 
 def count_transduced(estimator: BaseEstimator) -> list[int]:
-    """How many training rows have or are given each class."""
+    """Return how many training rows have or are given each class."""
     return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
 
 
 def scored_candidates(tuning: TuningResult) -> pd.DataFrame:
-    """The candidates that a search scored: one that ends early leaves others."""
+    """Return the candidates that a search scored: one that ends early leaves others."""
     table = tuning.candidates
     return table[table["folds"] > 0] if "folds" in table else table
 
 
 def explain_no_comparison(tuning: TuningResult) -> str:
-    """Why fewer than two candidates were scored."""
+    """Return why fewer than two candidates were scored."""
     if len(tuning.candidates) < 2:
         return "too few labels to compare others"
     return f"no others were compared{ENDED.get(tuning.stopped, '')}"
 
 
 def explain_trees(tuning: TuningResult, ended: str) -> str:
-    """How settings were chosen where trees come first, as they do for tables of features."""
+    """Return how settings were chosen where trees come first, as for tables of features."""
     table = scored_candidates(tuning)
     if len(table) < 2:
         return f"the default for tables of features; {explain_no_comparison(tuning)}"

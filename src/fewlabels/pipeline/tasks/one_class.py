@@ -42,19 +42,19 @@ _MAX_COUNTED_ROWS = 20_000
 
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
-    """Every row, or only rows of the normal class."""
+    """Select every row, or only rows of the normal class."""
     if file.labels is None:
         return rows_of.every_row(file.n_rows)
     return rows_of.normal_rows(file.labels, options.normal)
 
 
 def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
-    """The settings; none of them depends on the rows."""
+    """Return the settings; none of them depends on the rows."""
     return settings
 
 
 def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
-    """One ball for rows known to be normal, where it does better, and bags for others."""
+    """Choose one ball for rows known to be normal, where it does better, else bags."""
     given = options.parameters
     if n_known < FEWEST and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; {n_known} rows are too few for an ensemble")
@@ -69,7 +69,7 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
 
 
 def explain_tuning(tuning: TuningResult) -> str:
-    """How settings were chosen."""
+    """Return how settings were chosen."""
     table = tuning.candidates
     share = table["trim"].iloc[0]
     if "bag_size" in table:
@@ -90,7 +90,7 @@ def _describe_bags(share: float | str) -> str:
 
 
 def describe_trimming(trim: float | str) -> str:
-    """What becomes of anomalies in bags, in words."""
+    """Return what becomes of anomalies in bags, in words."""
     if trim == "auto":
         return "bags drop their most distant rows if the data suggest it"
     return f"each bag drops its most distant {100 * trim:g} %"
@@ -99,7 +99,7 @@ def describe_trimming(trim: float | str) -> str:
 def figures(
     estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
 ) -> dict[str, Any]:
-    """Figures of the threshold and the boundary."""
+    """Return figures of the threshold and the boundary."""
     from ...one_class.left_out import count_outside  # slow to import, and prior needs none
 
     step = -(-X.shape[0] // _MAX_COUNTED_ROWS)
@@ -119,5 +119,5 @@ def figures(
 
 
 def answer(training: dict[str, Any], more: str | None) -> Answer:
-    """Inside or outside."""
+    """Return how scores are answered: inside or outside."""
     return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)

@@ -41,12 +41,12 @@ _MAX_FIT_SHARE = 0.1
 
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
-    """The rows of the positive class, and all others."""
+    """Select the rows of the positive class, and all others."""
     return rows_of.positive_rows(file.labels, options.positive)
 
 
 def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
-    """The settings with the prior among the unlabelled rows, which may be given among all rows."""
+    """Return the settings with the prior as a share of the unlabelled rows."""
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:
         return settings
@@ -63,7 +63,7 @@ def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) 
 
 
 def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
-    """The ensemble, where its fit takes a small part of the time."""
+    """Choose the ensemble, where its fit takes a small part of the time."""
     given = options.parameters.keys()
     if "n_bags" in given:
         return Choice("pu-ensemble", why)
@@ -90,7 +90,7 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
 
 
 def explain_tuning(tuning: TuningResult) -> str:
-    """How settings were chosen."""
+    """Return how settings were chosen."""
     table, ended = scored_candidates(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
         return explain_trees(tuning, ended)
@@ -103,7 +103,7 @@ def explain_tuning(tuning: TuningResult) -> str:
 def figures(
     estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
 ) -> dict[str, Any]:
-    """Figures of the prior and of the rows that are predicted positive."""
+    """Return figures of the prior and of the rows that are predicted positive."""
     (n_labeled,) = labeled.values()
     interval, prior = estimator.prior_interval_, finite(estimator.prior_)
     # The transduction gives labelled rows their own labels.
@@ -126,7 +126,7 @@ def figures(
 
 
 def answer(training: dict[str, Any], more: str | None) -> Answer:
-    """Positive or not."""
+    """Return how scores are answered: positive or not."""
     return Answer(
         ("positive", "not_positive"),
         (training["positive"], training["unlabeled"]),

@@ -38,12 +38,12 @@ _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
-    """The rows of every class, and all others."""
+    """Select the rows of every class, and all others."""
     return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
 
 
 def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
-    """The settings with class shares in the order of the classes, which may be given by name."""
+    """Return the settings with class shares in the order of the classes."""
     shares = settings.get("class_ratio")
     if not isinstance(shares, Mapping):
         return settings
@@ -66,17 +66,17 @@ def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) 
 
 
 def _name(key: object) -> str:
-    """A class as the table's text has it."""
+    """Return a class as the table's text has it."""
     return number_text(key) if isinstance(key, float) else str(key)
 
 
 def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
-    """The method for several classes."""
+    """Choose the method for several classes."""
     return Choice(SEMI_SUPERVISED.usual, why)
 
 
 def explain_tuning(tuning: TuningResult) -> str:
-    """How settings were chosen."""
+    """Return how settings were chosen."""
     table, ended = scored_candidates(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
         return explain_trees(tuning, ended)
@@ -106,7 +106,7 @@ def explain_tuning(tuning: TuningResult) -> str:
 def figures(
     estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
 ) -> dict[str, Any]:
-    """Figures of the labels, and of the classes that unlabelled rows are given."""
+    """Return figures of the labels, and of the classes that unlabelled rows are given."""
     due = getattr(estimator, "consolidation_due_", None)
     counted = counted or count_transduced(estimator)
     found = {
@@ -124,7 +124,7 @@ def figures(
 
 
 def answer(training: dict[str, Any], more: str | None) -> Answer | ClassAnswer:
-    """One of two classes, or of several."""
+    """Return how scores are answered: one of two classes, or of several."""
     if len(training["classes"]) > 2:
         return ClassAnswer(tuple(training["classes"]), more)
     first, second = training["classes"]

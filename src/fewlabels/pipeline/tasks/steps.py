@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TaskSteps(Protocol):
-    """What a training does for a task: the module of the task has these functions."""
+    """The functions of a module for a task, which say what a training does."""
 
     ON_ALL_ROWS: str
 
@@ -48,7 +48,7 @@ class TaskSteps(Protocol):
 
 
 def steps_of(task: Task) -> TaskSteps:
-    """The module of a task, imported when it is first needed."""
+    """Return the module of a task, imported when it is first needed."""
     if task.name == "one_class":
         from . import one_class
 

@@ -67,17 +67,17 @@ class Budget:
 
     @property
     def used(self) -> float:
-        """Seconds since the start."""
+        """Return seconds since the start."""
         return time.perf_counter() - self.started
 
     @property
     def is_compared(self) -> bool:
-        """Whether other methods are compared with, if there is time."""
+        """Return whether other methods are compared with, if there is time."""
         return self.reported or self.ranked if self.baselines is None else self.baselines
 
     @property
     def left(self) -> float:
-        """Seconds until the end, at least 0."""
+        """Return seconds until the end, at least 0."""
         return 0.0 if self.is_expired else max(0.0, self.seconds - self.used)
 
     def expire(self) -> None:
@@ -100,21 +100,21 @@ class Budget:
         )
 
     def for_fits(self) -> float:
-        """Seconds for the fits that have to be made; a little even where the budget is spent."""
+        """Return seconds for the fits that have to be made: some even if the budget is spent."""
         return _FITS_SHARE * max(self.left, self._grace_seconds)
 
     def to_choose(self) -> float:
-        """Seconds for the choice of settings."""
+        """Return seconds for the choice of settings."""
         share = _CHOICE_SHARE_IF_COMPARED if self.is_compared else _CHOICE_SHARE
         return max(share * self._seconds_before_report, 0.1 * self._grace_seconds)
 
     def to_fit(self) -> float:
-        """Seconds for the choice, the fit and probabilities."""
+        """Return seconds for the choice, the fit and probabilities."""
         share = _FIT_SHARE_IF_COMPARED if self.is_compared else _FIT_SHARE
         return max(share * self._seconds_before_report, self._grace_seconds)
 
     def calibration(self, fit_seconds: float) -> Deadline:
-        """When probabilities have to be calibrated after a fit of so many seconds."""
+        """Return when probabilities have to be calibrated after a fit of so many seconds."""
         return Deadline(
             self.to_fit()
             if self.seconds
@@ -122,7 +122,7 @@ class Budget:
         )
 
     def test(self) -> Deadline:
-        """When the test of the model against chance should end."""
+        """Return when the test of the model against chance should end."""
         if not self.seconds:
             return Deadline(_SECONDS_AFTER_FIT)
         return Deadline(
@@ -130,14 +130,14 @@ class Budget:
         )
 
     def test_labels(self) -> Deadline:
-        """When the test whether labels are random should end; it comes before the comparison."""
+        """Return when the test whether labels are random should end."""
         if not self.seconds:
             return Deadline(_SECONDS_AFTER_FIT)
         seconds = min(_MAX_LABELS_TEST_SHARE * self.seconds, self._seconds_before_report)
         return Deadline(max(seconds, _GRACE_SHARE_OF_LABELS_TEST * self._grace_seconds))
 
     def to_compare(self) -> float:
-        """Seconds for the comparison with other methods; 0 for none."""
+        """Return seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
             return 0.0
         share = 1.0 - _SWITCH_SHARE * self.ranked
@@ -146,7 +146,7 @@ class Budget:
         )
 
     def to_deliver(self) -> float:
-        """Seconds for the fit of a method that the comparison found to be better."""
+        """Return seconds for the fit of a method that the comparison found to be better."""
         return max(
             self._seconds_before_report,
             self._grace_seconds,
@@ -154,14 +154,14 @@ class Budget:
         )
 
     def to_report(self) -> Deadline:
-        """When what takes long in a report has to end."""
+        """Return when what takes long in a report has to end."""
         if not self.seconds:
             return Deadline(_SECONDS_AFTER_FIT)
         return Deadline(max(self._grace_seconds, self.left))
 
 
 def describe_cut(cut: str, seconds: float) -> str:
-    """A note on what was cut short, in words, because a budget of so many seconds was used up.
+    """Return a note on what was cut short, because a budget of so many seconds was used up.
 
     Without a budget nobody expects it to be enough.
     """

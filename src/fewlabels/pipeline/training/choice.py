@@ -42,7 +42,7 @@ _FIRST_COMPARED_ROWS = 1000
 
 
 def parse_options(given: dict[str, Any]) -> FitOptions:
-    """The options that were given by name, as far as they don't contradict each other.
+    """Return the options that were given by name, as far as they don't contradict each other.
 
     This is checked before anything is read.
     """
@@ -81,7 +81,7 @@ def check_streamable(options: FitOptions) -> None:
 
 
 def _with_label_file(options: FitOptions) -> FitOptions:
-    """The same, with the target of a file of labels, if there is one."""
+    """Return the same, with the target of a file of labels, if there is one."""
     if options.labels is None:
         return options
     labels = read_answers(options.labels)
@@ -166,7 +166,7 @@ def choose_method(
 
 
 def _no_task_error(labels: Labels) -> UserError:
-    """The error about labels that no task suits."""
+    """Return the error about labels that no task suits."""
     if not labels.names:
         return UserError(
             f"{labels.where} is blank in every row; label some rows, or omit {ref('target')} to "
@@ -198,7 +198,7 @@ def _describe_labels(labels: Labels) -> str:
 
 
 def keeps_rows(choice: Choice, asked: bool | None) -> bool:
-    """Whether the model will hold its training rows."""
+    """Return whether the model will hold its training rows."""
     if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
         raise UserError(
             f"{ref('rows', True)} stores rows for 'fewlabels update', which can't update "
@@ -208,7 +208,7 @@ def keeps_rows(choice: Choice, asked: bool | None) -> bool:
 
 
 def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Parameters of the estimator from those given, and notes on them."""
+    """Return parameters of the estimator from those given, and notes on them."""
     parameters, notes = dict(given), []
     for name in parameters:
         if choice.machine not in (machines := list_methods_with(name)):
@@ -246,7 +246,7 @@ def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str,
 
 
 def count_different_rows(X: RowMatrix) -> int:
-    """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
+    """Return how many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
     enough = math.ceil(1.0 / TARGET_FPR) - 1
     for rows in (X[:_FIRST_COMPARED_ROWS], X):  # few tables need more than the first rows
         found = min(enough, len(np.unique(row_keys(rows))))
@@ -262,7 +262,7 @@ def with_target_fpr(
     searched: bool = False,
     n_different: int | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Parameters with a rate of false alarms, for models that have a threshold for it.
+    """Return parameters with a rate of false alarms, for models that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"

@@ -41,7 +41,7 @@ _SHARED_PARAMETERS = {
 
 
 def no_time_note(seconds: float, of_a_fit: float) -> str:
-    """A note on a comparison that there is no time for."""
+    """Return a note on a comparison that there is no time for."""
     return (
         f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
         f"s of the time budget are left; raise {ref('time_budget')}, or pass "
@@ -83,7 +83,7 @@ def compare(
 def comparison_facts(
     comparison: BaselineComparison | None, training: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """What a model that says this of its ``training`` keeps of a comparison, plain values only."""
+    """Return what a model with this ``training`` keeps of a comparison, plain values only."""
     if comparison is None:
         return None
     table = json.loads(comparison.table.to_json(orient="records"))
@@ -99,7 +99,7 @@ def comparison_facts(
 
 
 def _caution_about_labels(comparison: BaselineComparison, training: dict[str, Any]) -> str | None:
-    """What to remember of scores on labels that may be no random sample, or None."""
+    """Return what to remember of scores on labels that may be no random sample, or None."""
     doubtful = (
         (training.get("labels_at_random") or {}).get("rejected")
         or training.get("prior_contradiction")
@@ -114,7 +114,7 @@ def _caution_about_labels(comparison: BaselineComparison, training: dict[str, An
 
 
 def find_other_rows(file: TrainingFile, roles: Roles) -> IntArray:
-    """Positions of rows of classes that a model of one class does not learn from."""
+    """Return positions of rows of classes that a model of one class does not learn from."""
     if roles.y is not None or file.labels is None:
         return np.empty(0, np.intp)
     return np.flatnonzero(~roles.keep & (file.labels.index >= 0))
@@ -123,7 +123,7 @@ def find_other_rows(file: TrainingFile, roles: Roles) -> IntArray:
 def encode_other_rows(
     file: TrainingFile, roles: Roles, encoder: TransformerMixin, schema: Schema
 ) -> tuple[RowMatrix | None, list[str]]:
-    """These rows, encoded, None where there are none, and remarks."""
+    """Encode rows of other classes: None where there are none, and remarks."""
     others = find_other_rows(file, roles)
     if not others.size:
         return None, []
@@ -136,7 +136,7 @@ def encode_other_rows(
 
 
 def can_rank_methods(prepared: Prepared) -> bool:
-    """Whether labels can show which method is better."""
+    """Return whether labels can show which method is better."""
     found = prepared.found.y is not None
     return found or bool(find_other_rows(prepared.file, prepared.roles).size)
 
@@ -150,7 +150,7 @@ class MethodSwitch(NamedTuple):
 
 
 def explain_keeping(options: FitOptions, machine: str, switch: bool) -> str:
-    """Why the machine is delivered in any case, in words; empty where a better one may be.
+    """Return why the model is kept in any case; empty where a better one may replace it.
 
     ``switch``: whether other models than ours can be delivered at all.
     """
@@ -170,7 +170,7 @@ def explain_keeping(options: FitOptions, machine: str, switch: bool) -> str:
 
 
 def fallback_note(kept: str, method: ComparedMethod) -> str:
-    """How to have a method although the model was ``kept``."""
+    """Return how to get a method although the model was ``kept``."""
     title = _method_title(method)
     settings = "".join(
         f" {ref(name, value)}"
@@ -237,7 +237,7 @@ def switch_method(
 def _facts(
     method: ComparedMethod, comparison: BaselineComparison, machine: str
 ) -> tuple[dict[str, Any], str, bool]:
-    """Scores of both methods and the interval of their difference; why; and if that is clear."""
+    """Return scores of both methods with the interval, why, and whether it is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
     beside = comparison.led_by(method)
     line = beside.differences.set_index("name").loc[ours]

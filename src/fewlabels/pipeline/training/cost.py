@@ -79,16 +79,16 @@ class CostModel(NamedTuple):
     before: float = 0.0
 
     def predict_seconds(self, n_rows: int) -> float:
-        """Seconds of a fit of so many rows, about."""
+        """Return seconds of a fit of so many rows, about."""
         return self.seconds * (n_rows / self.rows) ** self.power
 
     def max_rows_within(self, seconds: float) -> int:
-        """How many rows can be fitted in so many seconds, about."""
+        """Return how many rows can be fitted in so many seconds, about."""
         return int(self.rows * (seconds / self.seconds) ** (1.0 / self.power))
 
 
 def count_encodable_rows(n_rows: int, n_columns: int, read: float, left: float) -> int:
-    """How many rows can be profiled and encoded, if reading them has taken ``read`` seconds."""
+    """Count the rows that can be encoded, if reading them has taken ``read`` seconds."""
     expected = max(_SECONDS_PER_READING_SECOND * read, _MIN_SECONDS_PER_CELL * n_rows * n_columns)
     allowed = _MAX_ENCODING_SHARE * left
     if expected <= allowed:
@@ -99,7 +99,7 @@ def count_encodable_rows(n_rows: int, n_columns: int, read: float, left: float) 
 def estimate_cost(
     estimator: BaseEstimator, X: RowMatrix, y: IntArray | None, seconds: float
 ) -> CostModel | None:
-    """The ``CostModel`` of a model on these rows; None where they are few, or it cannot be fitted.
+    """Estimate the cost of a model on these rows; None if they are few or can't be fitted.
 
     It is found by fits of more and more rows, until one takes a part of these seconds, or is so
     short that all rows can be fitted within them, however fast the seconds grow.
@@ -141,7 +141,7 @@ def estimate_cost(
 
 
 def _time_fit(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float | None:
-    """Seconds that a fit takes; None where it is refused."""
+    """Return seconds that a fit takes; None where it is refused."""
     since = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -153,7 +153,7 @@ def _time_fit(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float
 
 
 def _time_prior(estimator: BaseEstimator, X: RowMatrix, y: IntArray) -> float:
-    """Seconds that the estimate of the prior takes, which is from a sample of the rows."""
+    """Return seconds that the estimate of the prior takes, which is from a sample of the rows."""
     rows = choose_sample(y, X.shape[0], _MIN_ROWS_TO_MEASURE, estimator.task)
     since = time.perf_counter()
     with warnings.catch_warnings(), contextlib.suppress(ValueError):
@@ -170,7 +170,7 @@ def _estimate_power(before: tuple[int, float], last: tuple[int, float]) -> float
 def count_affordable_rows(
     cost: CostModel | None, n_rows: int, seconds: float, machine: str
 ) -> int:
-    """How many of the rows a model can learn from so that all fits end in these seconds."""
+    """Count the rows that a model can learn from so that all fits end in these seconds."""
     if cost is None:
         return n_rows
     each = max(seconds - cost.before, _MIN_FIT_SHARE * seconds) / task_of(machine).fits
@@ -180,7 +180,7 @@ def count_affordable_rows(
 
 
 def choose_sample(y: IntArray | None, n_rows: int, size: int, task: Task) -> IntArray:
-    """Positions of rows drawn at random, in order: labelled ones first, up to half of them.
+    """Return positions of rows drawn at random, in order: labelled ones first, up to half of them.
 
     ``y`` are labels as the model takes them. Every class keeps two rows.
     """
@@ -200,7 +200,7 @@ def choose_sample(y: IntArray | None, n_rows: int, size: int, task: Task) -> Int
 
 
 def _order_within_class(labels: IntArray) -> FloatArray:
-    """When each row has its turn: the first two of every class, then in proportion."""
+    """Order rows: the first two of every class, then in proportion."""
     turns = np.zeros(len(labels))
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
@@ -210,7 +210,7 @@ def _order_within_class(labels: IntArray) -> FloatArray:
 
 
 def take_subset(encoded: Encoded, rows: IntArray) -> Encoded:
-    """What was ``Encoded``, of some of its rows alone."""
+    """Return the encoded rows at some positions."""
     found = encoded.found
     inputs = found.rows
     found = found._replace(
@@ -232,7 +232,7 @@ class Cost(NamedTuple):
     seconds: float
 
     def words(self) -> str:
-        """The time, and why it takes that long, in words that promise no more than they can."""
+        """Return the time, and the support vectors that explain it, rounded."""
         vectors = f"(about {float(f'{self.support_vectors:.1g}'):,.0f} support vectors)"
         if self.seconds < 1.0:
             return f"less than a second {vectors}"
@@ -245,7 +245,7 @@ class Cost(NamedTuple):
 
 
 def predict_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
-    """The ``Cost`` of fitting a model of one class to so many rows such as a sample X.
+    """Return the ``Cost`` of fitting a model of one class to so many rows such as a sample X.
 
     Support vectors grow by a power of the number of rows, which two fits show; the time follows
     from the kernel values between them and all rows.

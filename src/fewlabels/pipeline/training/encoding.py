@@ -102,7 +102,7 @@ def text_facts(
     weighing: Weighing | None,
     weight: float | None = None,
 ) -> dict[str, Any] | None:
-    """What a model keeps of its columns of texts, plain values only; None without any.
+    """Return what a model keeps of its columns of texts, plain values only; None without any.
 
     The weight of texts next to no other columns is None.
     """

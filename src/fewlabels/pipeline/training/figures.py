@@ -38,7 +38,7 @@ def describe_training(
     observer: Observer,
     tests: Tests | None,
 ) -> dict[str, Any]:
-    """What the model file says of a machine that has learnt."""
+    """Return what the model file says of a fitted model."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
@@ -88,7 +88,7 @@ def collect_figures(
     labeled: dict[str, int],
     counted: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
+    """Return figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
 
     ``counted`` are rows that have or are given a class, where the model holds none of them.
     """
@@ -109,12 +109,12 @@ def collect_figures(
 
 
 def _total(value: float | FloatArray | None, of: Callable[[FloatArray], float]) -> float | None:
-    """Of the models of several classes one number."""
+    """Reduce the values of several classes to one number."""
     return of(value) if isinstance(value, np.ndarray) else value
 
 
 def drop_meaningless_figures(training: dict[str, Any]) -> dict[str, Any]:
-    """The figures of a training, without those that mean nothing where there is no signal."""
+    """Drop the figures of a training that mean nothing where there is no signal."""
     if no_signal(training) is None:
         return training
     counted = {"unlabeled_predicted_positive", "unlabeled_predicted"} & training.keys()
@@ -151,7 +151,7 @@ def count_labels(facts: dict[str, Any], y: IntArray | None) -> dict[str, int]:
 
 
 def count_answers(predicted: IntArray, y: IntArray, machine: str) -> tuple[IntArray, IntArray]:
-    """Rows with a label, and rows that have or are given one, of every class by its number.
+    """Count rows with a label, and rows that have or are given one, by class number.
 
     ``predicted`` are the classes that the model gives, as numbers.
     """
@@ -163,7 +163,7 @@ def count_answers(predicted: IntArray, y: IntArray, machine: str) -> tuple[IntAr
 
 
 def describe_anomalies(estimator: BaseEstimator, clean: bool | None) -> str | None:
-    """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
+    """Return what becomes of anomalies among rows of one class, or None."""
     if "clean" not in estimator.task.options:
         return None
     of_bags = hasattr(estimator, "trim")
@@ -182,7 +182,7 @@ def describe_anomalies(estimator: BaseEstimator, clean: bool | None) -> str | No
 
 
 def tuning_facts(tuning: TuningResult | None) -> dict[str, Any] | None:
-    """What a model keeps of the search, plain values only."""
+    """Return what a model keeps of the search, plain values only."""
     if tuning is None:
         return None
     return {
@@ -204,7 +204,7 @@ def explain_settings(
     search: SearchPlan,
     names: Sequence[str] | None = None,
 ) -> str:
-    """One line: the settings and where they are from; ``names`` of classes."""
+    """Return one line: the settings and where they are from; ``names`` of classes."""
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
     parameters |= {
@@ -232,7 +232,7 @@ def explain_settings(
 
 
 def _class_ratio_words(estimator: BaseEstimator, names: Sequence[str] | None) -> str:
-    """The class ratio that a model of classes was given or has estimated."""
+    """Return the class ratio that a model of classes was given or has estimated."""
     shares = getattr(estimator, "class_ratio_", None)
     if shares is None:
         return ""
@@ -247,7 +247,7 @@ def _class_ratio_words(estimator: BaseEstimator, names: Sequence[str] | None) ->
 
 
 def _unlabeled_words(tuning: TuningResult | None) -> str:
-    """What unlabelled rows change, if that was compared."""
+    """Return what unlabelled rows change, if that was compared."""
     change = tuning and tuning.unlabeled_rows
     if not change:
         return ""

@@ -33,7 +33,7 @@ FitLabels: TypeAlias = "IntArray | list[Delayed] | None"
 
 @dataclass(frozen=True)
 class Run:
-    """What a training has around it, which doesn't change what it learns.
+    """The surroundings of a training, which don't change what it learns.
 
     ``reported``: whether a report will follow, for which methods are compared. ``model`` is the
     file that will be written, if any, for messages. ``save`` gets the training when the model has
@@ -122,7 +122,7 @@ def fit_estimator(
 
 
 def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:
-    """Whether a threshold that no row misses is only noted: nobody requested its rate."""
+    """Return whether the rate of a threshold that no row misses is a default one."""
     return "target_fpr" not in given and estimator.has_own_threshold
 
 

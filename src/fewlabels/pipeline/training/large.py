@@ -102,7 +102,7 @@ class LearnSample(Protocol):
 
 
 def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
-    """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
+    """Return whether rows need more than ``options.memory``, or half of the free memory."""
     beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
     factor = data.format.memory_factor
     if beside or (data.format.is_table and factor is None):
@@ -174,17 +174,17 @@ class TableSample:
 
     @property
     def size(self) -> int:
-        """How many rows were drawn."""
+        """Return how many rows were drawn."""
         return sum(kept.num_rows for _, kept in self.kept.values())
 
     def rows(self) -> InMemory:
-        """The rows that were drawn."""
+        """Return the rows that were drawn."""
         kept = [kept for _, kept in self.kept.values()]
         return InMemory("frame", pa.concat_tables(kept).combine_chunks())
 
 
 class ArraySample:
-    """The same of ``ArrayData``."""
+    """Rows drawn at random from ``ArrayData``."""
 
     def __init__(
         self, source: InMemory, target: str | None, mark: str | None, seed: int | None
@@ -238,14 +238,14 @@ class StoredLabels:
         self._where.append(np.array(known, np.int32)[codes])
 
     def roles(self, prepared: Prepared, options: FitOptions) -> tuple[BoolArray, IntArray | None]:
-        """Which rows are learnt from, and their labels, None where the machine takes none."""
+        """Return which rows to learn from, and their labels; None if the model takes none."""
         roles = select_rows_by_value(prepared, options, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
 def select_rows_by_value(prepared: Prepared, options: FitOptions, values: list[str]) -> Roles:
-    """The roles of rows that have these values of the target."""
+    """Select the rows to learn from by their values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
     machine = prepared.choice.machine
     return steps_of(task_of(machine)).roles(file, machine, options)
@@ -254,7 +254,7 @@ def select_rows_by_value(prepared: Prepared, options: FitOptions, values: list[s
 def train_large(
     data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
 ) -> Training:
-    """Learn from rows on disk: ``learn`` from a sample, then the machine from all rows."""
+    """Learn from rows on disk: ``learn`` from a sample, then the model from all rows."""
     with temporary_folder() as place:
         with interruptible("no model was written", run.model):
             rows = _OnDisk(data, options, run, place)
@@ -263,7 +263,7 @@ def train_large(
 
 
 def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Training:
-    """The training of a ``sample``, with its model fitted to all ``rows`` if the model can.
+    """Fit the model of a sample's training to all ``rows``, if the model can.
 
     ``rows`` have ``options``, the ``run``, a ``file``, the words ``why`` a sample was drawn and
     ``where`` all rows are, and ``fit`` a model to them.
@@ -314,7 +314,7 @@ class _OnDisk:
             data.check_unchanged()
 
     def draw_sample(self) -> RowSample:
-        """Rows drawn at random."""
+        """Draw rows at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
         if isinstance(self._source, InMemory) and not self._source.format.is_table:
@@ -329,7 +329,7 @@ class _OnDisk:
     def fit(
         self, training: Training, estimator: BaseEstimator, n_rows: int
     ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
-        """The training with a model fitted to all rows, how many it used, and their counts."""
+        """Fit a model to all rows; also returns how many it used, and their counts."""
         observer, options = self.run.observer, self.options
         training, estimator, cost = self._limit_cost(training, estimator, n_rows)
         X, y = self._encode_all_rows(training.prepared, n_rows)
@@ -347,7 +347,7 @@ class _OnDisk:
     def _limit_cost(
         self, training: Training, estimator: BaseEstimator, n_rows: int
     ) -> tuple[Training, BaseEstimator, str]:
-        """The model that learns from all rows, and what that costs in words.
+        """Return the model that learns from all rows, and what that costs in words.
 
         Settings that were chosen on a sample, and not by the user, give way to the defaults if
         they would take very long, and the defaults a tenth of that.
@@ -380,7 +380,7 @@ class _OnDisk:
     def _encode_all_rows(
         self, prepared: Prepared, n_rows: int
     ) -> tuple[RowMatrix, IntArray | None]:
-        """All rows to learn from in a file, encoded, and their labels."""
+        """Encode all rows to learn from in a file; also returns their labels."""
         options, observer, place = self.options, self.run.observer, self._place
         labels = StoredLabels()
         tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
@@ -459,7 +459,7 @@ def _describe_all_rows(
     n_used: int | None = None,
     counts: Sequence[IntArray] | IntArray | None = None,
 ) -> Training:
-    """The training with what its model says of the table it came from.
+    """Return the training with what its model says of the table it came from.
 
     ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
     """

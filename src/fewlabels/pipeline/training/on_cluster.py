@@ -75,7 +75,7 @@ class _OnCluster:
         self._values: Counter[str] = Counter()  # how often each value of the target occurs
 
     def draw_sample(self) -> TableSample:
-        """Rows drawn at random from all files; values of the target are counted."""
+        """Return rows drawn at random from all files; values of the target are counted."""
         seed, parts = self.options.parameters.get("random_state"), self._parts
         seeds = [None if seed is None else [seed, k] for k in range(len(parts))]
         asked: dict[str, Any] = dict(target=self.options.target, mark=self.options.unlabeled)
@@ -92,7 +92,7 @@ class _OnCluster:
     def fit(
         self, training: Training, estimator: BaseEstimator, n_rows: int
     ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
-        """The training with a model fitted to all rows, how many it used, and their counts."""
+        """Fit a model to all rows; also returns how many it used, and their counts."""
         from dask import delayed
 
         import fewlabels.dask as machines
@@ -135,7 +135,7 @@ class _OnCluster:
 def draw_sample(
     file: Source, seed: Sequence[int] | None, target: str | None, mark: str | None
 ) -> tuple[TableSample, Counter[str]]:
-    """What is drawn from a file, and how often each value of the target occurs in it."""
+    """Return what is drawn from a file, and how often each value of the target occurs in it."""
     drawn = TableSample(target, mark, seed)
     values: Counter[str] = Counter()
     with contextlib.closing(iterate_tables(file, _ROWS_PER_PIECE)) as pieces:
@@ -147,7 +147,7 @@ def draw_sample(
 
 
 def _sum_counts(counts: Sequence[IntArray]) -> IntArray:
-    """Counts by class of several files, the last of which some may lack."""
+    """Add counts by class of several files, some of which may lack the last classes."""
     total = np.zeros(max(map(len, counts)), np.intp)
     for one in counts:
         total[: len(one)] += one
@@ -162,7 +162,7 @@ def encode_file(
     missing: str,
     meaning: pd.DataFrame | None,
 ) -> tuple[RowMatrix, IntArray | None]:
-    """The rows of a file to learn from, encoded, and their labels.
+    """Encode the rows of a file to learn from; also returns their labels.
 
     ``meaning`` has ``keep`` and ``y`` of every value of the target; None without one.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def collect_contents(training: Training, observer: Observer, **about: Any) -> Contents:
-    """The contents of a training's report; what it found goes into the training's facts, too.
+    """Collect the contents of a training's report, and add its facts to the training's.
 
     ``about`` are the path of the model and the command that fitted it, if there are any.
     """
@@ -48,7 +48,7 @@ def write_training_report(
 
 
 def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
-    """The error rates of a training without a report, as ``rates_by_term`` has them.
+    """Return the error rates of a training without a report, as ``rates_by_term`` has them.
 
     These are rates that its tests have measured anyway: for positive and unlabelled rows, whose
     rates take more fits, there are none.

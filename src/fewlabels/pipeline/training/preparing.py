@@ -81,7 +81,7 @@ class Prepared:
 
 
 def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Prepared:
-    """Read a table, and choose the machine and the rows it learns from."""
+    """Read a table, and choose the method and the rows it learns from."""
     since = time.perf_counter()
     file = read_training(data, **options.columns)
     read = time.perf_counter() - since
@@ -164,7 +164,7 @@ class _Plan(NamedTuple):
 
 
 def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan:
-    """The plan for a file, with so many seconds for all."""
+    """Plan the fit of a file, with so many seconds for all."""
     choice = choose_method(file.labels, options, n_rows=file.n_rows, seconds=seconds)
     settings, notes = collect_parameters(choice, options.parameters)
     search = plan_search(choice, options)
@@ -182,7 +182,7 @@ def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan
 def _limit_rows(
     file: TrainingFile, planned: _Plan, read: float, budget: Budget
 ) -> tuple[TrainingFile, Roles]:
-    """The file and the roles of its rows, of no more than can be encoded in time."""
+    """Limit the rows of a file to as many as can be encoded in time."""
     roles, content = planned.roles, file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows
@@ -227,7 +227,7 @@ def _with_cost(
 def _without_bags(
     planned: _Plan, file: TrainingFile, options: FitOptions, n_different: int | None
 ) -> _Plan:
-    """The plan with one ball, where so few rows differ that bags of them have no threshold.
+    """Plan a single ball, if too few rows differ for bags of them to have a threshold.
 
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
     """
@@ -246,7 +246,7 @@ def _without_bags(
 
 
 def _fewer_rows_note(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
-    """A note where time allows for some of the rows only."""
+    """Return a note where time allows for some of the rows only."""
     if n_rows >= all_rows or not budget.seconds:
         return []
     return [
@@ -256,7 +256,7 @@ def _fewer_rows_note(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
 
 
 def _name_clash_note(file: TrainingFile, choice: Choice) -> list[str]:
-    """A note on columns with the names of those that 'predict' adds."""
+    """Return a note on columns with the names of those that 'predict' adds."""
     names = [] if file.target is None else [file.target]
     names += getattr(file.content, "column_names", [])
     taken = set(added_columns(choice.machine)) & {*names}

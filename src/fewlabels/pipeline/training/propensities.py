@@ -33,7 +33,7 @@ def check_takes_propensities(options: FitOptions, choice: Choice) -> None:
 def find_propensities(
     options: FitOptions, found: TableRows, X: RowMatrix, prior: float | str | None
 ) -> tuple[FloatArray, list[str]]:
-    """Propensities of the rows ``found``, encoded as ``X``, and notes for the user.
+    """Return propensities of the rows ``found``, encoded as ``X``, and notes for the user.
 
     ``prior`` is the share of positives among the unlabelled rows, None where it isn't known.
     """
@@ -62,7 +62,7 @@ def find_propensities(
 
 
 def selection_columns(rows: pd.DataFrame, names: Sequence[str]) -> FloatArray:
-    """Numbers of some columns; categories become a column each."""
+    """Return numbers of some columns; categories become a column each."""
     known = list(getattr(rows, "columns", ()))
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -84,7 +84,7 @@ def selection_columns(rows: pd.DataFrame, names: Sequence[str]) -> FloatArray:
 
 
 def weight_notes(estimator: BaseEstimator) -> list[str]:
-    """What the user should know of the weights of a fitted model."""
+    """Return what the user should know of the weights of a fitted model."""
     weights = getattr(estimator, "propensity_weights_", None)
     if weights is None:
         return []

@@ -33,12 +33,12 @@ class Training:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Encoder and model."""
+        """Return encoder and model."""
         steps = [("columns", self.prepared.encoder), ("machine", self.fitted.estimator)]
         return Pipeline(steps)
 
     def parts_of_report(self) -> dict[str, Any]:
-        """What :func:`fewlabels.report.collect` asks for of a training."""
+        """Return what :func:`fewlabels.report.collect` asks for of a training."""
         prepared, found = self.prepared, self.prepared.found
         return dict(
             file=prepared.file,

@@ -56,7 +56,7 @@ def test_model(
     groups: Groups | None = None,
     before: Tests | None = None,
 ) -> tuple[Tests, list[str]]:
-    """The ``Tests`` of a model that was fitted to labels, and notes for the user.
+    """Return the ``Tests`` of a model that was fitted to labels, and notes for the user.
 
     ``rows`` of the table are what ``X`` was made of, and ``groups`` of them are held out together.
     ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
@@ -92,7 +92,7 @@ def test_model(
 def compare_labelled(
     tests: Tests, estimator: BaseEstimator, prepared: Prepared, budget: Budget
 ) -> tuple[Tests, list[str]]:
-    """Tests that say whether labelled rows are unlike the unlabelled ones, and notes.
+    """Return tests that say whether labelled rows are unlike the unlabelled ones, and notes.
 
     Propensities allow for that, so a model with these isn't tested.
     """
@@ -143,7 +143,7 @@ def unlike_facts(tests: Tests | None, facts: dict[str, Any]) -> dict[str, Any] |
 def tests_facts(
     tests: Tests | None, estimator: BaseEstimator, facts: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a model keeps of its ``Tests``."""
+    """Return what a model keeps of its ``Tests``."""
     if tests is None:
         return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
     prior = getattr(estimator, "prior_", None)
@@ -181,7 +181,7 @@ def _labels_facts(tests: Tests) -> dict[str, Any] | None:
 
 
 def _selection_words(labels: LabelledAtRandomTest, facts: dict[str, Any]) -> str:
-    """The sentence on labelled rows that aren't a random sample."""
+    """Return the sentence on labelled rows that aren't a random sample."""
     name = quoted(facts["positive"])
     which = "obvious" if labels.shift > 0.5 else "unusual"
     found = (
@@ -203,7 +203,7 @@ def _selection_words(labels: LabelledAtRandomTest, facts: dict[str, Any]) -> str
 
 
 def _signal_facts(tests: Tests, facts: dict[str, Any]) -> dict[str, Any] | None:
-    """What a model keeps of a ``PermutationTest``, with a headline or caution if it needs one."""
+    """Return what a model keeps of a ``PermutationTest``, with a headline or caution."""
     signal = tests.signal
     if signal is None:
         return None
@@ -239,7 +239,7 @@ def _signal_facts(tests: Tests, facts: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _area_words(signal: PermutationTest, names: Sequence[str | None]) -> str:
-    """The ROC AUC with its interval, and what chance and a perfect model reach."""
+    """Return the ROC AUC with its interval, and what chance and a perfect model reach."""
     of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
     area = f"{signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}"
     if names[1] is not None:
@@ -261,7 +261,7 @@ def contradiction_words(
     facts: dict[str, Any],
     apart: Sequence[str] = (),
 ) -> str | None:
-    """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
+    """Return the sentences on a prior that contradicts the labelled rows; None where it doesn't.
 
     ``apart`` are columns that separate these from unlabelled rows, if there are any.
     """
@@ -290,7 +290,7 @@ def contradiction_words(
 def use_anomalies(
     prepared: Prepared, fitted: Fitted, options: FitOptions, budget: Budget, observer: Observer
 ) -> tuple[Prepared, Fitted, dict[str, Any] | None]:
-    """What was prepared and fitted, with rows of other values as anomalies if they help.
+    """Fit with rows of other values as confirmed anomalies, if they help.
 
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
@@ -336,14 +336,14 @@ def use_anomalies(
 
 
 def explain_anomalies_used(training: Training) -> str:
-    """Why a model that has learned from confirmed anomalies is delivered; empty for others."""
+    """Return why a model with confirmed anomalies is kept; empty for others."""
     used = (training.metadata["training"].get("anomalies") or {}).get("used")
     name = training.prepared.choice.machine
     return f"{name} is kept because it uses confirmed anomalies" if used else ""
 
 
 def _trial_words(trial: Trial, n_known: int) -> str:
-    """What the user should know of a trial, in one sentence."""
+    """Return what the user should know of a trial, in one sentence."""
     rows = f"{n_known} rows of other values are"
     if trial.estimator is None:
         return f"{rows} left out: {trial.why_not}"
@@ -369,7 +369,7 @@ def _trial_words(trial: Trial, n_known: int) -> str:
 
 
 def _trial_facts(trial: Trial, n_known: int) -> dict[str, Any]:
-    """What a model file keeps of a trial, plain values only."""
+    """Return what a model file keeps of a trial, plain values only."""
     numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
     numbers["classifier"] = trial.of_classifier
     plain = {name: float(v) if math.isfinite(v) else None for name, v in numbers.items()}

@@ -161,7 +161,7 @@ def _learn_in_memory(
 
 
 def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -> Fitted:
-    """The model that was prepared, fitted with the settings that are found in time."""
+    """Fit the prepared model with the settings that are found in time."""
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
         search = search._replace(
@@ -190,7 +190,7 @@ def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -
 
 
 def _with_comparison(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
-    """The training compared with other methods, or of the one that the comparison prefers."""
+    """Compare the model with other methods, and switch to a better one."""
     facts, budget, fitted = training.metadata["training"], training.budget, training.fitted
     since, seconds = budget.used, budget.to_compare()
     if seconds < fitted.seconds and options.baselines is None and budget.seconds:
@@ -284,7 +284,7 @@ def _make_training(
     observer: Observer,
     before: Tests | None = None,
 ) -> Training:
-    """The training of a fitted machine, tested against chance; ``before`` are another's tests."""
+    """Test a fitted model against chance; ``before`` are another model's tests."""
     y, tests, known = prepared.found.y, None, None
     if y is None:
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
@@ -300,7 +300,7 @@ def _make_training(
 
 
 def _compare(training: Training, seconds: float, observer: Observer) -> Training:
-    """The training with other methods next to it."""
+    """Compare the model with other methods."""
     prepared = training.prepared
     others, unusable = encode_other_rows(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
@@ -313,7 +313,7 @@ def _compare(training: Training, seconds: float, observer: Observer) -> Training
 
 
 def _switch_if_better(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
-    """The training of the method that the comparison prefers, unless the machine is ``kept``."""
+    """Switch to the method that the comparison prefers, unless the model is ``kept``."""
     comparison, observer = training.comparison, run.observer
     method = None
     if comparison is not None:

@@ -51,7 +51,7 @@ class Follower:
         self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
 
     def left(self, n_rows: int) -> int:
-        """Rows until the epoch ends."""
+        """Return rows until the epoch ends."""
         return self.began + self.window - n_rows
 
     def learn(self, monitor: Monitor, since: int | None = None) -> tuple[int, int]:
@@ -90,18 +90,18 @@ class Follower:
 
     @property
     def content(self) -> bytes:
-        """The model as the bytes of a model file."""
+        """Return the model as the bytes of a model file."""
         return model_bytes(self.pipeline, self.metadata)
 
 
 def load_adapted(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
-    """The pipeline and metadata of a model file's bytes."""
+    """Load the pipeline and metadata from a model file's bytes."""
     pipeline, _, metadata = model_of(content, "The adapted model")
     return pipeline, metadata
 
 
 def read_window(text: str) -> int:
-    """The number of rows in ``window=N``."""
+    """Parse the number of rows in ``window=N``."""
     name, _, value = str(text).partition("=")
     if name.strip() != "window" or not value.strip().isdigit() or int(value) < _MIN_WINDOW:
         raise UserError(

@@ -1,4 +1,4 @@
-"""What a watch writes: JSON JsonLines, and figures for Prometheus."""
+"""What a watch writes: JSON lines, and figures for Prometheus."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .state import State
 
 
 class JsonLines:
-    """JSON JsonLines for standard output, or for a file that holds each row exactly once.
+    """JSON lines for standard output, or for a file that holds each row exactly once.
 
-    The state knows how long the file was at the last commit: what a killed process wrote after
-    it is cut off.
+    The state has the length of the file at the last commit. What a killed process wrote after it
+    is cut off.
     """
 
     def __init__(self, path: PathLike | None, state: State) -> None:
@@ -70,7 +70,7 @@ class JsonLines:
 def records(
     update: Update, complete: BoolArray, flagged: BoolArray, first: int, only_alerts: bool
 ) -> list[dict[str, Any]]:
-    """A record for every row of a batch; rows that are not ``complete`` have no score.
+    """Return a record for every row of a batch; rows that are not ``complete`` have no score.
 
     Of these, rows that are ``flagged`` are alerts. ``first`` is the number of the first row, from
     1, among all rows read.
@@ -97,7 +97,7 @@ def records(
 
 
 def finite(value: float) -> float | None:
-    """A number for JSON, None for one that is infinite."""
+    """Return a number for JSON, None for one that is infinite."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 

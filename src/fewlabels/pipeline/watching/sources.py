@@ -31,7 +31,7 @@ _WAIT_SECONDS = 0.2
 def unread_rows(
     path: PathLike, schema: Schema, counted: WatchProgress, size: int, reading: dict[str, Any]
 ) -> tuple[WatchProgress, Iterator[Chunk]]:
-    """Where the rows of a file that aren't ``counted`` yet begin, and their chunks.
+    """Find the rows of a file that aren't ``counted`` yet; returns progress and chunks.
 
     Chunks have at most ``size`` rows. A file that begins with other rows than those counted is
     another file of the same name, and is read from its beginning.
@@ -63,7 +63,7 @@ def _chunks(path: PathLike, schema: Schema, size: int, reading: dict[str, Any]) 
 
 
 def _is_other_file(reached: WatchProgress, counted: WatchProgress) -> bool:
-    """Whether the rows read so far aren't those counted: the first one, or all of them."""
+    """Return whether the rows read so far aren't those counted: the first one, or all of them."""
     if not reached.rows:
         return False
     whole = reached.rows == counted.rows
@@ -78,7 +78,7 @@ def batches_of_stream(
     reading: dict[str, Any],
     form: str | None,
 ) -> Iterator[Chunk]:
-    """Chunks of lines as they arrive, behind the first ``done`` rows."""
+    """Yield chunks of lines as they arrive, behind the first ``done`` rows."""
     lines, header = _Lines(stream, size), None
     with temporary_folder() as folder:
         while (block := lines.next()) is not None:
@@ -103,13 +103,13 @@ def batches_of_stream(
 
 
 def _first_rows(chunk: Chunk, n: int) -> tuple[pd.DataFrame, BoolArray]:
-    """The first rows of a chunk: cells of the complete ones, and which ones are complete."""
+    """Return the first rows of a chunk: cells of the complete ones, and which are complete."""
     complete = chunk.complete[:n]
     return chunk.rows.iloc[: int(complete.sum())], complete
 
 
 def _without_first(chunk: Chunk, skip: int) -> Chunk:
-    """A chunk without its first rows."""
+    """Return a chunk without its first rows."""
     if not skip:
         return chunk
     before = int(chunk.complete[:skip].sum())
@@ -132,7 +132,7 @@ class _Lines:
         self._ended = False
 
     def next(self) -> list[bytes] | None:
-        """The next rows; None at the end."""
+        """Return the next rows; None at the end."""
         while True:
             waiting = bool(self._rows)
             if len(self._rows) >= self._size or (waiting and not self._has_more()):

@@ -42,7 +42,7 @@ class WatchProgress(NamedTuple):
     digest: int = 0
 
     def after(self, rows: pd.DataFrame, complete: BoolArray) -> WatchProgress:
-        """Progress behind more rows; the ``complete`` ones have their cells in ``rows``."""
+        """Return progress behind more rows; the ``complete`` ones have their cells in ``rows``."""
         n = len(complete)
         if n == 0:
             return self
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS models (epoch INTEGER PRIMARY KEY, content BLOB);
 
 
 class State:
-    """What a watch remembers, in a file or (``path`` None) in memory for this run only."""
+    """The memory of a watch, in a file or (``path`` None) for this run only."""
 
     def __init__(self, path: PathLike | None) -> None:
         self.path = path
@@ -147,7 +147,7 @@ class State:
     # -- small values ----------------------------------------------------------------------------
 
     def fact(self, name: str, otherwise: object = None) -> Any:
-        """A value by name."""
+        """Return a value by its name."""
         row = self._base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return otherwise if row is None else json.loads(row[0])
 
@@ -155,18 +155,18 @@ class State:
         self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
     def progress_of(self, source: str) -> WatchProgress:
-        """How many rows of a source were counted, and their fingerprint."""
+        """Return how many rows of a source were counted, and their fingerprint."""
         query = "SELECT rows, first, digest FROM sources WHERE name = ?"
         found = self._base.execute(query, (source,)).fetchone()
         return WatchProgress() if found is None else WatchProgress(*map(int, found))
 
     def points(self) -> FloatArray:
-        """Rows and logarithms of the evidence, for the picture."""
+        """Return rows and logarithms of the evidence, for the picture."""
         found = self._base.execute("SELECT row, log_evidence FROM points ORDER BY row").fetchall()
         return np.array(found, dtype=float).reshape(-1, 2)
 
     def model(self) -> bytes | None:
-        """The adapted model as the bytes of its file; None where there is none."""
+        """Return the adapted model as the bytes of its file; None where there is none."""
         row = self._base.execute("SELECT content FROM models ORDER BY epoch DESC").fetchone()
         return None if row is None else row[0]
 

@@ -39,7 +39,7 @@ _STREAM = "the first rows of the stream"
 
 
 class WatchSettings(NamedTuple):
-    """What decides about alarms; a state keeps to it."""
+    """Settings that decide about alarms; a state belongs to them."""
 
     model: str
     alpha: float
@@ -59,7 +59,7 @@ class Calibration(NamedTuple):
     reading: dict[str, Any]
 
     def rows(self, schema: Schema) -> tuple[pd.DataFrame, AnyArray | None]:
-        """Complete rows, and their classes; None without a column of them."""
+        """Return complete rows, and their classes; None without a column of them."""
         import pandas as pd
 
         target = self.target
@@ -123,7 +123,7 @@ class Watch:
         self.raised = 0
 
     def _reference(self, pipeline: Pipeline, calibration: Calibration | None) -> str:
-        """What rows of the stream are compared with, in words."""
+        """Return what rows of the stream are compared with, in words."""
         if calibration is not None:
             return f"the rows of {calibration.path}"
         if self._why_not is not None:
@@ -174,7 +174,7 @@ class Watch:
         lines: JsonLines,
         only_alerts: bool,
     ) -> tuple[WatchProgress, list[dict[str, Any]]]:
-        """Count a chunk of a source behind ``progress``; the progress then, and the alarms."""
+        """Process a chunk of a source; returns the progress behind it, and the alarms."""
         frame, complete = chunk.rows, chunk.complete
         alarms, start = [], 0
         while start < len(complete):
@@ -209,7 +209,7 @@ class Watch:
         return progress, alarms
 
     def _part_end(self, complete: BoolArray, start: int) -> int:
-        """Where a part of a chunk ends: with an epoch, if there are epochs."""
+        """Return where a part of a chunk ends: with an epoch, if there are epochs."""
         if self.follower is None:
             return len(complete)
         left = self.follower.left(self.monitor.n_rows_)
@@ -225,7 +225,7 @@ class Watch:
             raise UserError(str(error)) from error
 
     def _end_epoch(self) -> bool:
-        """Whether an epoch ended without an alarm, after which its rows are learned."""
+        """Learn the rows of an epoch that ended without an alarm; returns whether one ended."""
         if self.follower is None or self.monitor.alarm_ is not None:
             return False
         if self.follower.left(self.monitor.n_rows_) > 0:
@@ -252,11 +252,11 @@ class Watch:
 
     @property
     def threshold(self) -> float:
-        """The base-10 logarithm of the evidence that raises an alarm."""
+        """Return the base-10 logarithm of the evidence that raises an alarm."""
         return self.monitor.threshold_ / math.log(10.0)
 
     def summary(self) -> dict[str, Any]:
-        """Counts and the state of the alarm, as plain values."""
+        """Return counts and the state of the alarm, as plain values."""
         monitor = self.monitor
         has_change = monitor.alarm_ is not None and monitor.explains_
         return {
@@ -321,7 +321,7 @@ def watch(
     target : str, optional
         Column of ``calibration`` with two classes.
     output : path-like, optional
-        The file for JSON JsonLines; standard output otherwise.
+        The file for JSON lines; standard output otherwise.
     only_alerts : bool
         Write rows with alerts and alarms only.
     report, prometheus : path-like, optional
@@ -410,7 +410,7 @@ def _publish(watching: Watch, report: PathLike | None, prometheus: PathLike | No
 
 
 def _points(update: Update, complete: BoolArray, first: int) -> list[tuple[int, float]]:
-    """Up to 20 points of the evidence, for the picture: numbers of rows and logarithms."""
+    """Return up to 20 points of the evidence, for the picture: numbers of rows and logarithms."""
     places = np.flatnonzero(complete)
     if not len(places):
         return []
