@@ -98,7 +98,7 @@ def ref(
         flag, argument = value, f"'{value}'"
     else:
         flag = argument = f"{value:g}" if isinstance(value, float) else str(value)
-    return _written(Reference(name, flag, argument))
+    return _encode_reference(Reference(name, flag, argument))
 
 
 def as_arguments(message: str | BaseException) -> str:
@@ -114,10 +114,10 @@ def with_settings(message: str | BaseException, names: Collection[str]) -> str:
 def render(message: str | BaseException, words: Callable[[Reference], str | None]) -> str:
     """Render each option of a message; options without words stay for the next reader."""
     shown = []
-    for part in _parts(template(message)):
+    for part in _split_message(template(message)):
         if isinstance(part, Reference):
             words_of_part = words(part)
-            shown.append(_written(part) if words_of_part is None else words_of_part)
+            shown.append(_encode_reference(part) if words_of_part is None else words_of_part)
         else:
             shown.append(part)
     return "".join(shown)
@@ -140,11 +140,11 @@ def rendered(value: Any, words: Callable[[str], str]) -> Any:
 
 def referenced_options(message: str | BaseException) -> list[str]:
     """Return the names of the options in a message or an exception."""
-    parts = _parts(template(message))
+    parts = _split_message(template(message))
     return [part.name for part in parts if isinstance(part, Reference)]
 
 
-def _parts(message: str) -> list[str | Reference]:
+def _split_message(message: str) -> list[str | Reference]:
     """Return texts and references of a message, in its order."""
     before, *others = message.split(_START)
     found: list[str | Reference] = [before]
@@ -158,7 +158,7 @@ def _parts(message: str) -> list[str | Reference]:
     return found
 
 
-def _written(reference: Reference) -> str:
+def _encode_reference(reference: Reference) -> str:
     return f"{_START}{_BETWEEN.join(reference)}{_END}"
 
 

@@ -92,7 +92,7 @@ class Option(NamedTuple):
     is_recorded: bool = False
     shown: frozenset[str] = ANYWHERE
 
-    def checked(self, name: str, value: Any) -> Any:
+    def check_value(self, name: str, value: Any) -> Any:
         """Return a value that was given, as the jobs use it.
 
         Parameters
@@ -123,7 +123,7 @@ class Option(NamedTuple):
                 raise UserError(f"Unknown {ref(name, text=value)}; choose {allowed}.")
             return value
         if self.by_name and not isinstance(value, Real):
-            return self._several(name, value)
+            return self._check_several(name, value)
         if self.range and not (isinstance(value, Real) and self.range.contains(value)):
             given = ref(name, value if isinstance(value, Real) else str(value))
             raise UserError(f"{given} is out of range; it must be {self.range.words}.")
@@ -137,17 +137,17 @@ class Option(NamedTuple):
         try:
             number = float(text)
         except ValueError:
-            number = _numbers_of(text) if self.by_name else None
+            number = _parse_numbers(text) if self.by_name else None
         if number is None:
             raise self._not_valid(name, text)
-        return self.checked(name, number)
+        return self.check_value(name, number)
 
-    def _several(self, name: str, values: Any) -> dict[Any, Any] | list[Any]:
+    def _check_several(self, name: str, values: Any) -> dict[Any, Any] | list[Any]:
         """Return a dict of numbers, or a list of them; both may come from NumPy or pandas."""
         if isinstance(values, Mapping) or hasattr(values, "items"):
-            return {key: self.checked(name, value) for key, value in values.items()}
+            return {key: self.check_value(name, value) for key, value in values.items()}
         try:
-            return [self.checked(name, value) for value in values]
+            return [self.check_value(name, value) for value in values]
         except TypeError:
             raise self._not_valid(name, values) from None
 
@@ -194,7 +194,7 @@ def as_names(names: str | Iterable[object]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
 
 
-def _numbers_of(text: str) -> dict[str, float] | None:
+def _parse_numbers(text: str) -> dict[str, float] | None:
     """Return the numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
     parts = _NAMED.findall(text)
     if ",".join(f"{key}={number}" for key, number in parts) != text:

@@ -45,7 +45,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _find_blas() -> ThreadpoolController:
     """Return the BLAS libraries only: asking others for their state takes long."""
     return ThreadpoolController().select(user_api="blas")
 
@@ -58,7 +58,7 @@ class _Limit:
 
 
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
+def _hold_lock() -> Iterator[None]:
     """Hold the lock of the limit; Ctrl-C may leave it closed, so it is replaced then."""
     lock = _Limit.lock
     if not lock.acquire(timeout=_LOCK_TIMEOUT):
@@ -79,16 +79,16 @@ def one_blas_thread() -> Iterator[None]:
     """
     counted = False
     try:
-        with _one_at_a_time():
+        with _hold_lock():
             if not _Limit.users:
                 _restore()  # if Ctrl-C left one
-                _Limit.limiter = _blas().limit(limits=1).__enter__()
+                _Limit.limiter = _find_blas().limit(limits=1).__enter__()
             _Limit.users += 1
             _Limit.own.users = getattr(_Limit.own, "users", 0) + 1
             counted = True
         yield
     finally:
-        with _one_at_a_time():
+        with _hold_lock():
             _Limit.users -= counted
             _Limit.own.users = getattr(_Limit.own, "users", 0) - counted
             if not _Limit.users:
@@ -187,7 +187,7 @@ def run_in_order(calls: Iterable[Callable[[], _T]], n_calls: int | None = None) 
     if n_calls is not None:
         how = {"pre_dispatch": "all", "batch_size": min(_MAX_BATCH, -(-n_calls // (2 * n_jobs)))}
     how["return_as"] = "generator" if one_by_one else "list"
-    results = iter(Parallel(**how)(delayed(_called)(call) for call in calls))
+    results = iter(Parallel(**how)(delayed(_call_on_worker)(call) for call in calls))
     try:
         for result in results:  # noqa: UP028 - it is closed below, where that is not told
             yield result
@@ -198,7 +198,7 @@ def run_in_order(calls: Iterable[Callable[[], _T]], n_calls: int | None = None) 
                 results.close()
 
 
-def _called(call: Callable[[], _T]) -> _T:
+def _call_on_worker(call: Callable[[], _T]) -> _T:
     """Call a function on a worker, whose tasks start no others."""
     from joblib import parallel_config
 

@@ -143,7 +143,7 @@ class ScoredPieces:
         self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
         self.counts = Counts(scorer.metadata)
 
-    def written(self, output: Output) -> Generator[WrittenPiece, None, None]:
+    def iterate_written(self, output: Output) -> Generator[WrittenPiece, None, None]:
         """Yield what the function that writes tables is called with, piece by piece."""
         # Rows that are written the same way need not be taken apart and put together again.
         lines = has_same_text(self.data, output.form) and not output.safe_cells

@@ -61,7 +61,7 @@ def prior(
         Estimate (None if the interval is too wide for one), interval, counts and seconds.
     """
     observer = observer or Observer()
-    _CONFIDENCE.checked("confidence", confidence)
+    _CONFIDENCE.check_value("confidence", confidence)
     for name in options:
         if name not in _OF_ROWS:
             raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")

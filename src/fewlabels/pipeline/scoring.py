@@ -169,7 +169,7 @@ def score_file(
             parts = split_files(files, client)
             pieces = ClusterPieces(client, scorer, parts, pieces.tally, observer)
         found: Generator[tuple[Any, ...], None, None]
-        found = pieces.written(Output(added, columns, form, chunk_rows, safe_cells))
+        found = pieces.iterate_written(Output(added, columns, form, chunk_rows, safe_cells))
         temporary = stack.enter_context(replacing(out))
         with (
             table_writer(temporary, form, is_compressed(out), safe_cells) as append,

@@ -39,7 +39,7 @@ class ClusterPieces:
         self.tally, self.observer = tally, observer
         self.counts = Counts(scorer.metadata)
 
-    def written(self, output: Output) -> Generator[tuple[pa.Table], None, None]:
+    def iterate_written(self, output: Output) -> Generator[tuple[pa.Table], None, None]:
         """Yield what the function that writes tables is called with, piece by piece."""
         how = output, self.tally.skip_missing
         with translate_worker_errors():
@@ -86,6 +86,6 @@ def score_file_part(
     scorer.wordless = Counter()
     pieces = ScoredPieces(scorer, file, Tally(file, skip_missing), Observer())
     # With cells that are made safe all of a row is taken apart.
-    found = [rows[0] for rows in pieces.written(output._replace(safe_cells=True))]
+    found = [rows[0] for rows in pieces.iterate_written(output._replace(safe_cells=True))]
     pieces.tally.check()
     return found, pieces.counts, scorer.wordless, pieces.tally

@@ -429,7 +429,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
                 value = as_names(value)
             elif field.type == str | None and not field.metadata["option"].is_parameter:
                 value = str(value)
-            value = field.metadata["option"].checked(field.name, value)
+            value = field.metadata["option"].check_value(field.name, value)
             object.__setattr__(self, field.name, value)
 
     @property
@@ -493,4 +493,4 @@ FIT = options_of_schema(FitOptions)
 def check(**values: object) -> None:
     """Refuse values of some options that aren't allowed."""
     for name, value in values.items():
-        FIT[name].checked(name, value)
+        FIT[name].check_value(name, value)
