@@ -106,12 +106,12 @@ def explain(
         )
     except ValueError as error:
         raise UserError(error) from error
-    scores, more = scorer.of(chosen)
+    scores, more = scorer.score_rows(chosen)
     answer = scorer.answer
     texts = scorer.schema.names("text")
 
     def explained(changed: pd.DataFrame) -> FloatArray:
-        found = scorer.of(changed)[0]
+        found = scorer.score_rows(changed)[0]
         return found if place is None else found[:, place]
 
     words = {name: word_changes(explained, chosen, name, spans) for name in texts}

@@ -109,7 +109,7 @@ class Scorer:
             if more is not None and self._extra_kind == "p_value":
                 more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
         if complete.any():
-            scores[complete], found = self.of(chunk.rows)
+            scores[complete], found = self.score_rows(chunk.rows)
             if more is not None and found is not None:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
@@ -126,7 +126,7 @@ class Scorer:
             )
         return scores, more
 
-    def of(self, rows: pd.DataFrame | RowMatrix) -> tuple[FloatArray, FloatArray | None]:
+    def score_rows(self, rows: pd.DataFrame | RowMatrix) -> tuple[FloatArray, FloatArray | None]:
         """Score complete rows, and compute what comes with the scores.
 
         The kernel is evaluated once for both, but for a PUEnsemble.

@@ -35,7 +35,7 @@ class JsonLines:
             self._file: BinaryIO = getattr(stdout, "buffer", stdout)
             return
         self._name = str(resolved(path))
-        known, length = state.fact("output", [None, None])
+        known, length = state.read_value("output", [None, None])
         try:
             self._file = open(path, "ab")
             size = self._file.seek(0, os.SEEK_END)
@@ -50,9 +50,9 @@ class JsonLines:
             raise UserError(f"{path} can't be written: {error.strerror}.") from error
         if known != self._name:
             with state:
-                state.keep("output", [self._name, size])
+                state.store("output", [self._name, size])
 
-    def keep(self, records: list[dict[str, Any]], state: State) -> None:
+    def store(self, records: list[dict[str, Any]], state: State) -> None:
         """Write records as a part of the state's transaction."""
         text = "".join(f"{json.dumps(r, ensure_ascii=False, allow_nan=False)}\n" for r in records)
         self._file.write(text.encode())
@@ -60,7 +60,7 @@ class JsonLines:
         if self.path is not None:
             if Path(self.path).is_file():  # a device or a pipe can't be synchronised
                 os.fsync(self._file.fileno())
-            state.keep("output", [self._name, self._file.seek(0, os.SEEK_END)])
+            state.store("output", [self._name, self._file.seek(0, os.SEEK_END)])
 
     def close(self) -> None:
         if self.path is not None:

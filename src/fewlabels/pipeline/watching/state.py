@@ -95,7 +95,7 @@ class State:
             n_tables = self._n_tables()
             for statement in _TABLES.split(";"):
                 self._base.execute(statement)
-            known = self.fact("format")
+            known = self.read_value("format")
             if known not in (None, _FORMAT):
                 raise UserError(
                     f"{self.path} is a state of format {known}, but this fewlabels reads format "
@@ -103,7 +103,7 @@ class State:
                 )
             is_read = n_tables == self._n_tables() and known is not None
             if not is_read:
-                self.keep("format", _FORMAT)
+                self.store("format", _FORMAT)
             self._base.execute("COMMIT")
             self._own = self._identity()
             own = self._own
@@ -146,12 +146,12 @@ class State:
 
     # -- small values ----------------------------------------------------------------------------
 
-    def fact(self, name: str, otherwise: object = None) -> Any:
+    def read_value(self, name: str, otherwise: object = None) -> Any:
         """Return a value by its name."""
         row = self._base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return otherwise if row is None else json.loads(row[0])
 
-    def keep(self, name: str, value: object) -> None:
+    def store(self, name: str, value: object) -> None:
         self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
     def progress_of(self, source: str) -> WatchProgress:
@@ -174,7 +174,7 @@ class State:
 
     def resume(self, monitor: Monitor) -> bool:
         """Bring a new monitor to where the last one was; whether there was one."""
-        state = self.fact("monitor")
+        state = self.read_value("monitor")
         if state is None:
             return False
         scores, reference = (
@@ -191,7 +191,7 @@ class State:
             number = key if key >= 0 else None
             row = Kept(number, tuple(json.loads(cells)), score, p_value)
             (recent if place < 0 else earlier).append(row)
-        contents = recent, earlier, self.fact("rows left"), self.fact("columns")
+        contents = recent, earlier, self.read_value("rows left"), self.read_value("columns")
         self._check_own(self._own)
         monitor.resume(state, scores, reference, contents)
         return True
@@ -218,10 +218,10 @@ class State:
         self._write_rows(monitor)
 
     def _write_rows(self, monitor: Monitor) -> None:
-        self.keep("monitor", monitor.state)
+        self.store("monitor", monitor.state)
         recent, earlier, n_left, names = monitor.kept_rows.contents
-        self.keep("rows left", n_left)
-        self.keep("columns", names)
+        self.store("rows left", n_left)
+        self.store("columns", names)
         wanted, rows = {}, {}
         for place, row in [(-1, r) for r in recent] + list(enumerate(earlier)):
             # Calibration rows have no numbers of the stream; their places never change.
@@ -268,7 +268,7 @@ class State:
                 rows = [row for (row,) in self._base.execute(query)][1:-1:2]
                 self._base.executemany("DELETE FROM points WHERE row = ?", ((r,) for r in rows))
 
-    def keep_model(self, epoch: int, content: bytes) -> None:
+    def store_model(self, epoch: int, content: bytes) -> None:
         """Keep an adapted model in place of the last one."""
         self._base.execute("DELETE FROM models")
         self._base.execute("INSERT INTO models VALUES (?, ?)", (epoch, content))

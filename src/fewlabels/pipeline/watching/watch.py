@@ -88,7 +88,7 @@ class Watch:
         calibration: Calibration | None = None,
     ) -> None:
         self.path, self.settings, self.state = model.path, settings, state
-        known = state.fact("settings")
+        known = state.read_value("settings")
         if known is not None and known != list(settings):
             raise UserError(
                 f"{state.path} belongs to a watch with another model or other settings "
@@ -107,18 +107,18 @@ class Watch:
             if known is not None and (content := state.model()) is not None:
                 pipeline, metadata = load_adapted(content)
         self.figures = {"rows": 0, "skipped": 0, "alerts": 0, "alarms": 0, "learned": 0}
-        self.figures |= state.fact("figures", {})
+        self.figures |= state.read_value("figures", {})
         self.rows_before = self.figures["rows"]
         self.follower, self.is_new = None, known is None
         self._why_not = why_uncalibrated(pipeline) if known is None else None
         self.monitor = self._monitor(pipeline, calibration, window)
         if window is not None:
-            began, epoch = state.fact("epoch", [0, 1])
+            began, epoch = state.read_value("epoch", [0, 1])
             self.follower = Follower(pipeline, metadata, window, settings.seed, began, epoch)
         if not state.resume(self.monitor):
             with state:
-                state.keep("settings", list(settings))
-                state.keep("calibration", self._reference(pipeline, calibration))
+                state.store("settings", list(settings))
+                state.store("calibration", self._reference(pipeline, calibration))
                 state.begin(self.monitor)
         self.raised = 0
 
@@ -135,7 +135,7 @@ class Watch:
     @property
     def blind_spot(self) -> str | None:
         """Return the changes that can't be seen without rows from before the stream, or None."""
-        if self.state.fact("calibration") != _STREAM:
+        if self.state.read_value("calibration") != _STREAM:
             return None
         reason = "" if self._why_not is None else f", because {self._why_not}"
         return (
@@ -166,7 +166,7 @@ class Watch:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def take(
+    def process_chunk(
         self,
         source: str,
         chunk: Chunk,
@@ -196,14 +196,14 @@ class Watch:
                     state.begin(self.monitor)
                 elif self.follower is not None and self._end_epoch():
                     state.begin(self.monitor)
-                    state.keep_model(self.follower.epoch, self.follower.content)
-                    state.keep("epoch", [self.follower.began, self.follower.epoch])
+                    state.store_model(self.follower.epoch, self.follower.content)
+                    state.store("epoch", [self.follower.began, self.follower.epoch])
                 else:
                     state.advance(self.monitor, [update])
-                state.keep("figures", self.figures)
+                state.store("figures", self.figures)
                 progress = progress.after(rows, part)
                 state.count(source, progress, _points(update, part, first))
-                lines.keep(found, state)
+                lines.store(found, state)
             alarms += [row for row in found if row["alarm"]]
             start = stop
         return progress, alarms
@@ -243,10 +243,10 @@ class Watch:
             else:
                 began = self.monitor.change().began
                 self.figures["learned"] += self.follower.learn(self.monitor, since=began)[0]
-                state.keep_model(self.follower.epoch, self.follower.content)
-                state.keep("epoch", [self.follower.began, self.follower.epoch])
+                state.store_model(self.follower.epoch, self.follower.content)
+                state.store("epoch", [self.follower.began, self.follower.epoch])
             state.begin(self.monitor)
-            state.keep("figures", self.figures)
+            state.store("figures", self.figures)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class Watch:
             "alarm": monitor.alarm_ is not None and monitor.run_length is None,
             "evidence": max(-300.0, monitor.log_evidence_ / math.log(10.0)),
             "threshold": self.threshold,
-            "calibration": self.state.fact("calibration"),
+            "calibration": self.state.read_value("calibration"),
             "change": monitor.change() if has_change else None,
         }
 
@@ -389,7 +389,9 @@ def watch(
                 else:
                     progress, chunks = unread_rows(file, watching.schema, counted, every, reading)
                 for chunk in chunks:
-                    progress, found = watching.take(source, chunk, progress, lines, only_alerts)
+                    progress, found = watching.process_chunk(
+                        source, chunk, progress, lines, only_alerts
+                    )
                     if on_alarm is not None:
                         for record in found:
                             on_alarm(record)
