@@ -113,7 +113,7 @@ def check(data, out, model, stretch=2_000_000):
 
 def floors(data, model, folder, n_bytes=150_000_000):
     """CPU seconds per million rows of every stage by itself."""
-    from fewlabels.pipeline.pieces import rows_with
+    from fewlabels.pipeline.pieces import assemble_piece
     from fewlabels.pipeline.scorer import Scorer
     from fewlabels.tables.columns.tally import Tally
     from fewlabels.tables.reading.chunks import iterate_chunks
@@ -140,7 +140,7 @@ def floors(data, model, folder, n_bytes=150_000_000):
     table = parse()
     chunks = read()
     encoded = [encoder.transform(chunk.rows) for chunk in chunks]
-    found = [scorer.of(chunk.rows) for chunk in chunks]
+    found = [scorer.score_rows(chunk.rows) for chunk in chunks]
 
     def write():
         with table_writer(folder / "part-out.csv", "csv") as append:
@@ -148,14 +148,14 @@ def floors(data, model, folder, n_bytes=150_000_000):
                 arrays = dict(
                     zip(scorer.answer.columns, scorer.answer.arrays(scores, more), strict=True)
                 )
-                append(*rows_with(chunk, arrays, columns, scorer.schema, "csv"))
+                append(*assemble_piece(chunk, arrays, columns, scorer.schema, "csv"))
 
     stages = {
         "Arrow alone: numbers of 16 MiB blocks": parse,
         "read: cut into lines, parse, check": read,
         "encode": lambda: [encoder.transform(chunk.rows) for chunk in chunks],
         "kernel values (decision_function)": lambda: [decide(X) for X in encoded],
-        "encode, score and p-values": lambda: [scorer.of(chunk.rows) for chunk in chunks],
+        "encode, score and p-values": lambda: [scorer.score_rows(chunk.rows) for chunk in chunks],
         "text of the scores, join, write": write,
     }
     millions = table.num_rows / 1e6

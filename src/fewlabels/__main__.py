@@ -4,11 +4,12 @@ import os
 import signal
 import sys
 import time
+from types import FrameType
 
 from ._util.extras import MissingExtra, require
 
 
-def main():
+def main() -> None:
     """Run the command line; Ctrl-C while it is being imported ends it without a traceback."""
     started = time.perf_counter()
     before = signal.getsignal(signal.SIGINT)
@@ -25,7 +26,7 @@ def main():
     run(started)
 
 
-def _end(number, frame):
+def _end(number: int, frame: FrameType | None) -> None:
     os.write(2, b"Interrupted.\n")
     os._exit(130)
 

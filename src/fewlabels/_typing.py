@@ -4,11 +4,15 @@ Types say what an array holds, and docstrings say its shape. ``...Like`` is what
 the others are what is left once it has been checked.
 """
 
-from typing import Any, TypeAlias
+import os
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 # Kernel values and rows may have single precision.
@@ -22,4 +26,7 @@ RowMatrix: TypeAlias = npt.NDArray[Any] | sparse.csr_array
 # Rows, labels and weights as users pass them, data frames and series included.
 MatrixLike: TypeAlias = npt.ArrayLike | sparse.sparray | sparse.spmatrix
 VectorLike: TypeAlias = npt.ArrayLike
+PathLike: TypeAlias = str | os.PathLike[str]
+# A table as users pass it: a file, a data frame or a matrix.
+TableLike: TypeAlias = "PathLike | pd.DataFrame | MatrixLike"
 RandomStateLike: TypeAlias = int | np.random.RandomState | np.random.Generator | None

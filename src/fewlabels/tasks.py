@@ -1,17 +1,23 @@
 """The methods of all tasks, by their names on the command line."""
 
+from __future__ import annotations
+
 from importlib import import_module
 from inspect import signature
+from typing import TYPE_CHECKING
 
-from .base.task import Method
+from .base.task import Method, Task
 from .one_class.task import ONE_CLASS
 from .positive_unlabelled.task import POSITIVE_UNLABELLED
 from .semi_supervised.task import SEMI_SUPERVISED
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 TASKS = (ONE_CLASS, POSITIVE_UNLABELLED, SEMI_SUPERVISED)
 
 
-def _methods(are_baselines):
+def _methods(are_baselines: bool) -> dict[str, Method]:
     return {
         name: method
         for task in TASKS
@@ -25,34 +31,34 @@ MACHINES: dict[str, Method] = _methods(False) | _methods(True)
 _TASK_OF = {name: task for task in TASKS for name in task.methods}
 
 
-def task_of(name):
-    """The task that a method learns."""
+def task_of(name: str) -> Task:
+    """Return the task that a method learns."""
     return _TASK_OF[name]
 
 
-def machines_for(*tasks):
-    """The names of our methods for some tasks."""
+def list_methods_for(*tasks: Task) -> list[str]:
+    """Return the names of our methods for some tasks."""
     return [name for name in own_machines() if task_of(name) in tasks]
 
 
-def own_machines():
-    """Methods that are no simple ones."""
+def own_machines() -> list[str]:
+    """Return the names of methods that are no baselines."""
     return [name for name, machine in MACHINES.items() if not machine.is_baseline]
 
 
-def estimators_of(*tasks):
-    """The estimators of some tasks, without the simple ones, in words."""
+def estimators_of(*tasks: Task) -> str:
+    """Return the estimators of some tasks, without the simple ones, in words."""
     names = [name for task in tasks for name in task.estimators]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def baselines():
-    """Simple methods, to compare with."""
+def baselines() -> list[str]:
+    """Return the names of the baselines."""
     return [name for name, machine in MACHINES.items() if machine.is_baseline]
 
 
-def machines_with(parameter):
-    """Methods whose estimators have a parameter."""
+def list_methods_with(parameter: str) -> list[str]:
+    """Return methods whose estimators have a parameter."""
     return [
         name
         for name in MACHINES
@@ -60,12 +66,12 @@ def machines_with(parameter):
     ]
 
 
-def machine_class(name):
+def machine_class(name: str) -> type[BaseEstimator]:
     machine = MACHINES[name]
     part = "fewlabels.baselines" if machine.is_baseline else "fewlabels"
     return getattr(import_module(part), machine.estimator)
 
 
-def added_columns(name):
-    """Names of the columns that may be added to a table that is scored."""
+def added_columns(name: str) -> list[str]:
+    """Return names of the columns that may be added to a table that is scored."""
     return ["score", "label", *task_of(name).columns]

@@ -9,13 +9,13 @@ from fewlabels._util.messages import (
     Message,
     UserError,
     as_arguments,
-    named_in,
     ref,
+    referenced_options,
     template,
     with_settings,
 )
 from fewlabels._util.warn import warn
-from fewlabels.pipeline.observer import listening
+from fewlabels.pipeline.observer import capture_warnings
 from fewlabels.pipeline.options.flags import as_flags
 
 
@@ -68,12 +68,12 @@ def test_settings_that_nobody_gave_are_named_as_such():
     message = Message(f"{ref('gamma', 3)} and {ref('nu', 0.5)}")
     assert message == "gamma=3 and nu=0.5"
     assert as_flags(with_settings(message, {"gamma"})) == "gamma 3 and --nu 0.5"
-    assert template(message) != message and named_in(message) == ["gamma", "nu"]
+    assert template(message) != message and referenced_options(message) == ["gamma", "nu"]
     assert pickle.loads(pickle.dumps(message)).template == message.template
 
 
 def test_what_estimators_warn_of_names_flags_and_settings():
-    with listening(chosen={"gamma"}) as messages:
+    with capture_warnings(chosen={"gamma"}) as messages:
         warn(f"pass {ref('prior', ...)}, {ref('gamma', 3.0)} or {ref('n_bags', 5)}.", UserWarning)
     assert [*map(as_flags, messages)] == ["pass --prior NUMBER, gamma 3 or --bags 5"]
     assert [*map(as_arguments, messages)] == ["pass prior=..., gamma 3 or n_bags=5"]

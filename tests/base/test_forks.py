@@ -184,7 +184,7 @@ def test_a_child_computes_on_all_cores_though_its_parent_was_not(monkeypatch):
         def limit(self, limits):
             return Limiter()
 
-    monkeypatch.setattr(_threads, "_blas", Blas)
+    monkeypatch.setattr(_threads, "_find_blas", Blas)
     # Interruptions of other tests may leave users behind.
     for name, value in (("users", 0), ("limiter", None), ("own", threading.local())):
         monkeypatch.setattr(_threads._Limit, name, value)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fewlabels import SVDD, SVDDEnsemble
 from fewlabels._util.messages import UserError
-from fewlabels.pipeline.training.choice import different_rows
+from fewlabels.pipeline.training.choice import count_different_rows
 from fewlabels.tables.models.files import load_model, read_metadata
 
 
@@ -104,5 +104,5 @@ def test_different_rows_are_counted():
     sparse = sp.csr_array(rows)
     sparse.data[0] = 1.0
     for X in (rows, sparse, np.repeat(rows, 3000, 0)):
-        assert different_rows(X) == 3
-    assert different_rows(np.arange(100.0)[:, None]) == 19
+        assert count_different_rows(X) == 3
+    assert count_different_rows(np.arange(100.0)[:, None]) == 19

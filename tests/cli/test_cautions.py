@@ -15,7 +15,7 @@ from fewlabels.pipeline.summary import _over_budget, answer
 from fewlabels.pipeline.training.budget import Budget
 from fewlabels.pipeline.training.choice import SearchPlan
 from fewlabels.pipeline.training.comparison import comparison_facts
-from fewlabels.pipeline.training.figures import why_settings
+from fewlabels.pipeline.training.figures import explain_settings
 
 SAMPLE = "the labelled rows are a random sample of the positives"
 
@@ -154,5 +154,5 @@ def test_what_took_longer_than_the_budget():
 def test_a_model_of_the_labels_alone_is_called_so():
     X, y = np.arange(6.0)[:, None], np.array([0, 0, -1, -1, 1, 1])
     model = S3VM(C_star=0.0, kernel="linear").fit(X, y)
-    words = why_settings(model, None, SearchPlan(0.0, "defaults"))
+    words = explain_settings(model, None, SearchPlan(0.0, "defaults"))
     assert "trained on the labelled rows only (C_star 0): defaults" in words

@@ -58,7 +58,7 @@ def no_page(monkeypatch):
         path.write_text("<!doctype html>\n<!-- fewlabels report -->\n")
         training.metadata["training"]["notes"].append("told while reporting")
 
-    monkeypatch.setattr("fewlabels.pipeline.training.train.write_report_of", write)
+    monkeypatch.setattr("fewlabels.pipeline.training.train.write_training_report", write)
     return parts
 
 

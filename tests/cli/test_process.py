@@ -170,7 +170,7 @@ def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
         patch.setattr(preparing, "read_training", interrupted)
         told = run(*arguments)
         assert told.code == 130 and "no model was written" in told.err
-    monkeypatch.setattr(train, "_compared", interrupted)
+    monkeypatch.setattr(train, "_compare", interrupted)
     told = run(*arguments[:-1], 5, "--baselines", "--machine", "svdd")
     assert told.code == 130 and f"{tmp_path / 'm'} is written" in told.err
 

@@ -408,9 +408,9 @@ def test_failures_on_the_way(run, model, model_of, more, monkeypatch, error, mes
 
 
 def test_a_machine_that_did_not_converge_is_told(run, model, more, monkeypatch):
-    real = updating.figures_of
+    real = updating.collect_figures
     monkeypatch.setattr(
-        updating, "figures_of", lambda *arguments: {**real(*arguments), "converged": False}
+        updating, "collect_figures", lambda *arguments: {**real(*arguments), "converged": False}
     )
     assert run("update", model, more).code == 3
     assert load_model(model)[2]["training"]["rows"] == 150

@@ -107,7 +107,7 @@ def test_scores_are_those_of_one_process(address, files, frame, tmp_path):
 
 
 def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     assert "are based on 500 random rows" in told["notes"][0] and told["rows"] == N
@@ -131,13 +131,13 @@ def test_large_files_are_cut(address, files, frame, tmp_path, monkeypatch):
     more = {"row_group_size": 350} if form == "parquet" else {}
     frame = frame.assign(site=frame["site"] + '\n"quoted, in two lines"')
     getattr(frame, f"to_{form}")(table, index=False, **more)
-    encode = on_cluster.encoded
+    encode = on_cluster.encode_file
 
     def noting(file, *arguments):
         (tmp_path / f"{file.part[0]}.part").write_text(get_worker().address)
         return encode(file, *arguments)
 
-    monkeypatch.setattr(on_cluster, "encoded", noting)
+    monkeypatch.setattr(on_cluster, "encode_file", noting)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--tol", 1e-6]
     options += ["--target-fpr", "none"]
     told = fit(table, tmp_path / "model", *options, "--scheduler", address)
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     refused("is a pattern, which needs a cluster", files)
     refused("No file matches", tmp_path / "*.nothing", "--workers", 1)
     refused("pass one", files, "--workers", 1, "--scheduler", address)
-    monkeypatch.setattr("fewlabels.pipeline.cluster.files._PATIENCE", 0.5)
+    monkeypatch.setattr("fewlabels.pipeline.cluster.files._SCHEDULER_TIMEOUT", 0.5)
     refused("No Dask scheduler answers at", files, "--scheduler", "tcp://127.0.0.1:9")
     (tmp_path / "rows.npy").write_bytes(b"123")
     refused(

@@ -162,13 +162,13 @@ def test_every_text_names_the_machines_that_labels_lead_to(repository):
     from fewlabels.cli.fit import fit
     from fewlabels.cli.predict import predict
     from fewlabels.pipeline.options.fit import FitOptions
-    from fewlabels.pipeline.training.choice import choose_machine
+    from fewlabels.pipeline.training.choice import choose_method
     from fewlabels.tables.columns.target import count_labels
 
     def machine_of(values, **options):
         labels = count_labels(values, column="y", source="f")
         asked = FitOptions(**options)
-        return choose_machine(labels, asked, n_rows=len(values), seconds=60.0).machine
+        return choose_method(labels, asked, n_rows=len(values), seconds=60.0).machine
 
     some = ["a", "", "", "a"] * 30
     assert machine_of(some) == "pu-ensemble" and machine_of(some, rows=True) == "pusvm"

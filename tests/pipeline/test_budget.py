@@ -10,13 +10,13 @@ import pytest
 from fewlabels import PUSVM, SVDDEnsemble, fit_table
 from fewlabels.one_class.task import ONE_CLASS
 from fewlabels.pipeline.training import cost
-from fewlabels.pipeline.training.budget import Budget, short_of_time
+from fewlabels.pipeline.training.budget import Budget, describe_cut
 from fewlabels.pipeline.training.cost import (
-    Pace,
-    affordable_rows,
-    drawn,
-    encodable_rows,
-    pace_of,
+    CostModel,
+    choose_sample,
+    count_affordable_rows,
+    count_encodable_rows,
+    estimate_cost,
 )
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
 from fewlabels.semi_supervised.task import SEMI_SUPERVISED
@@ -47,8 +47,8 @@ def test_labels_are_tested_before_methods_are_compared():
 
 
 def test_what_is_missing_without_a_budget_is_not_blamed_on_it():
-    assert short_of_time("no rates", 20.0).startswith("the time budget was too short: no rates")
-    assert "too short" not in short_of_time("no rates", 0.0)
+    assert describe_cut("no rates", 20.0).startswith("the time budget was too short: no rates")
+    assert "too short" not in describe_cut("no rates", 0.0)
 
 
 def test_a_budget_that_is_spent():
@@ -80,15 +80,15 @@ def test_the_clock_of_the_command_counts(tmp_path):
 
 
 def test_rows_by_the_pace_of_fits():
-    pace = Pace(1000, 1.0, 2.0)
-    assert pace.seconds_of(4000) == pytest.approx(16.0)
-    assert pace.rows_within(16.0) == 4000
-    assert affordable_rows(pace, 2000, 100.0, "pusvm") == 2000
+    model = CostModel(1000, 1.0, 2.0)
+    assert model.predict_seconds(4000) == pytest.approx(16.0)
+    assert model.max_rows_within(16.0) == 4000
+    assert count_affordable_rows(model, 2000, 100.0, "pusvm") == 2000
     # Two fits of all rows have to be made.
-    assert affordable_rows(pace, 100_000, 32.0, "pusvm") == 4000
-    assert affordable_rows(None, 100_000, 0.1, "pusvm") == 100_000
-    before = pace._replace(before=16.0)
-    assert affordable_rows(before, 100_000, 48.0, "pusvm") == 4000
+    assert count_affordable_rows(model, 100_000, 32.0, "pusvm") == 4000
+    assert count_affordable_rows(None, 100_000, 0.1, "pusvm") == 100_000
+    before = model._replace(before=16.0)
+    assert count_affordable_rows(before, 100_000, 48.0, "pusvm") == 4000
 
 
 def test_the_pace_is_measured(monkeypatch):
@@ -101,14 +101,14 @@ def test_the_pace_is_measured(monkeypatch):
         assert machine.prior == 0.3 or len(sizes) == 0
         return 3.0 if len(sizes) == 1 else 1e-6 * X.shape[0] ** 1.5
 
-    monkeypatch.setattr(cost, "_seconds_of", seconds)
-    monkeypatch.setattr(cost, "_seconds_of_prior", lambda *given: 2.5)
-    pace = pace_of(PUSVM(), X, y, 10.0)
+    monkeypatch.setattr(cost, "_time_fit", seconds)
+    monkeypatch.setattr(cost, "_time_prior", lambda *given: 2.5)
+    model = estimate_cost(PUSVM(), X, y, 10.0)
     assert sizes == [500, 1000, 2000, 4000]
     # The first fit loads what others find in memory.
-    assert pace.power == pytest.approx(1.5) and pace.before == 2.5
-    assert math.isclose(pace.seconds_of(9000), 1e-6 * 9000**1.5)
-    assert pace_of(PUSVM(), X[:1000], y[:1000], 10.0) is None
+    assert model.power == pytest.approx(1.5) and model.before == 2.5
+    assert math.isclose(model.predict_seconds(9000), 1e-6 * 9000**1.5)
+    assert estimate_cost(PUSVM(), X[:1000], y[:1000], 10.0) is None
 
 
 def test_short_fits_do_not_measure_the_pace_for_long(monkeypatch):
@@ -118,17 +118,17 @@ def test_short_fits_do_not_measure_the_pace_for_long(monkeypatch):
         sizes.append(X.shape[0])
         return 1e-5 * X.shape[0]
 
-    monkeypatch.setattr(cost, "_seconds_of", seconds)
+    monkeypatch.setattr(cost, "_time_fit", seconds)
     # Even if the seconds grew as fast as they can, a fit of all rows would be short.
-    pace = pace_of(SVDDEnsemble(), X, None, 1000.0)
+    model = estimate_cost(SVDDEnsemble(), X, None, 1000.0)
     assert sizes == [500, 2000, 8000]
-    assert pace.seconds_of(200_000) == pytest.approx(2.0)
+    assert model.predict_seconds(200_000) == pytest.approx(2.0)
 
 
 def test_rows_that_can_be_encoded():
-    assert encodable_rows(1000, 10, 0.1, 20.0) == 1000
-    assert encodable_rows(200_000, 50, 4.0, 20.0) == 100_000
-    assert encodable_rows(200_000, 50, 4.0, 0.0) == 5000
+    assert count_encodable_rows(1000, 10, 0.1, 20.0) == 1000
+    assert count_encodable_rows(200_000, 50, 4.0, 20.0) == 100_000
+    assert count_encodable_rows(200_000, 50, 4.0, 0.0) == 5000
 
 
 @pytest.mark.parametrize("task", [POSITIVE_UNLABELLED, SEMI_SUPERVISED, ONE_CLASS])
@@ -139,19 +139,19 @@ def test_rows_that_are_drawn(task):
         SEMI_SUPERVISED: np.where(np.arange(1000) < 100, rng.integers(0, 5, 1000), -1),
         ONE_CLASS: None,
     }[task]
-    rows = drawn(y, 1000, 400, task)
+    rows = choose_sample(y, 1000, 400, task)
     assert len(np.unique(rows)) == 400 and (np.diff(rows) > 0).all()
     if y is not None:
         assert (rows < 100).sum() == 100  # all that have a label
-        few = drawn(y, 1000, 40, task)
+        few = choose_sample(y, 1000, 40, task)
         assert (few < 100).sum() == 20
     if task is SEMI_SUPERVISED:
         assert (np.bincount(y[few[few < 100]], minlength=5) >= 2).all()
-    np.testing.assert_array_equal(drawn(y, 1000, 2000, task), np.arange(1000))
+    np.testing.assert_array_equal(choose_sample(y, 1000, 2000, task), np.arange(1000))
 
 
 def test_a_sample_is_said_to_be_one(monkeypatch):
-    monkeypatch.setattr(cost, "_seconds_of", lambda machine, X, y: 1e-6 * X.shape[0] ** 2)
+    monkeypatch.setattr(cost, "_time_fit", lambda machine, X, y: 1e-6 * X.shape[0] ** 2)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(6000, 2)), columns=["a", "b"])
     table["state"] = np.where(np.arange(6000) < 60, "ill", "")

@@ -9,7 +9,7 @@ import pytest
 from fewlabels import fit_table
 from fewlabels.pipeline.options.fit import FitOptions
 from fewlabels.pipeline.options.flags import as_flags
-from fewlabels.pipeline.training.choice import choose_machine
+from fewlabels.pipeline.training.choice import choose_method
 from fewlabels.tables.columns.target import Labels
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -45,7 +45,7 @@ def healthy(seed):
 def test_rows_of_one_class(given, machine, said):
     about = {name: given[name] for name in given.keys() & {"n_rows", "seconds"}}
     options = FitOptions(**{name: given[name] for name in given.keys() - about.keys()})
-    choice = choose_machine(None, options, **about)
+    choice = choose_method(None, options, **about)
     assert choice.machine == machine
     assert pd.Series([as_flags(choice.why)]).str.contains(said).all()
 
@@ -101,8 +101,8 @@ def test_positives_and_a_pile(seed, given, machine):
 
 def test_many_positives_are_dear():
     labels = Labels("state", "f", ["ill"], [3000], np.repeat([0, -1], [3000, 9000]))
-    assert choose_machine(labels, FitOptions(), seconds=60.0).machine == "pusvm"
-    assert choose_machine(labels, FitOptions(), seconds=6000.0).machine == "pu-ensemble"
+    assert choose_method(labels, FitOptions(), seconds=60.0).machine == "pusvm"
+    assert choose_method(labels, FitOptions(), seconds=6000.0).machine == "pu-ensemble"
 
 
 def test_one_budget(healthy):
@@ -123,9 +123,9 @@ def test_one_budget(healthy):
 def test_candidates_that_a_search_never_scored_are_not_counted(scored, words):
     from types import SimpleNamespace
 
-    from fewlabels.pipeline.tasks.positive_unlabelled import why_tuned
+    from fewlabels.pipeline.tasks.positive_unlabelled import explain_tuning
 
     table = pd.DataFrame({"gamma": [0.1, 0.2, 0.3, 0.4], "chosen": [True, False, False, False]})
     table["folds"] = [2] * scored + [0] * (4 - scored)
     tuning = SimpleNamespace(candidates=table, stopped="Ctrl-C", chosen={"gamma": 0.1})
-    assert why_tuned(tuning) == words
+    assert explain_tuning(tuning) == words

@@ -35,7 +35,7 @@ def frame(rng):
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     path = tmp_path / f"table.{form}"
     write = {"csv": frame.to_csv, "parquet": frame.to_parquet, "jsonl": frame.to_json}[form]
@@ -66,7 +66,7 @@ def test_columns_that_become_sparse(frame, rng, tmp_path):
 
 @pytest.mark.parametrize("cache_size", [200, 0.01])
 def test_labels_of_all_rows(cache_size, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     frame.to_csv(tmp_path / "table.csv", index=False)
     told = train_file(
         tmp_path / "table.csv", tmp_path / "model", target="fraud", machine="pusvm",
@@ -79,7 +79,7 @@ def test_labels_of_all_rows(cache_size, frame, tmp_path, monkeypatch):
 
 
 def test_a_machine_of_samples_learns_from_the_sample(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     frame.to_csv(tmp_path / "table.csv", index=False)
     options = dict(drop=["fraud"], time_budget=0, memory="10K")
     told = train_file(tmp_path / "table.csv", tmp_path / "model", **options)["training"]
@@ -112,7 +112,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("form", MATRICES)
 def test_matrices(form, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     monkeypatch.setattr(svmlight, "_BYTES", 5_000)
     monkeypatch.setattr(numpy_files, "_LARGE", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -137,8 +137,8 @@ def test_matrices(form, rng, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("form", ["npz", "svm"])
 def test_labels_of_matrices(form, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 500)
-    monkeypatch.setattr(large, "_LABELLED", 200)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
+    monkeypatch.setattr(large, "_MAX_ROWS_PER_LABEL", 200)
     X = rng.normal(size=(3000, 8))
     y = (X[:, 0] > 1.0) & (rng.random(3000) < 0.7)
     path = tmp_path / f"rows.{form}"
@@ -240,9 +240,9 @@ def test_ctrl_c_names_a_file_only_if_there_is_one(frame, tmp_path):
     ("machine", "n_rows"), [(SVDD(), 64_000), (SVDD(slack="linear", nu=0.05), 64_000)]
 )
 def test_what_a_fit_of_all_rows_takes(machine, n_rows, rng, monkeypatch):
-    monkeypatch.setattr(cost, "_TIMED", 1000)
+    monkeypatch.setattr(cost, "_TIMED_ROWS", 1000)
     X = rng.normal(size=(n_rows, 4))
-    found = cost.expected_cost(machine, X[:20_000], n_rows)
+    found = cost.predict_cost(machine, X[:20_000], n_rows)
     exact = len(clone(machine).fit(X).support_)
     assert 0.5 < found.support_vectors / exact < 2.0
     assert found.seconds > 0.0 and "support vectors)" in found.words()
@@ -261,12 +261,13 @@ def test_costs_in_words(seconds, words):
 
 
 def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_SAMPLE", 200)
+    monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 200)
     np.save(tmp_path / "rows.npy", rng.normal(size=(900, 4)))
     with monkeypatch.context() as patched:
         # A fit of all rows, on disk, takes far longer than the search on a sample.
-        fit = large.fit_machine
-        patched.setattr(large, "fit_machine", lambda *a, **k: fit(*a, **k)._replace(seconds=50.0))
+        fit = large.fit_estimator
+        slow = lambda *a, **k: fit(*a, **k)._replace(seconds=50.0)  # noqa: E731
+        patched.setattr(large, "fit_estimator", slow)
         metadata = train_file(
             tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd",
             time_budget=3, baselines=False,
@@ -282,8 +283,8 @@ def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("given", [{}, {"gamma": 5.0, "C": 0.1}])
 def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "_LONG", 0.0)
-    monkeypatch.setattr(cost, "_TIMED", 1000)
+    monkeypatch.setattr(large, "_LONG_FIT_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "_TIMED_ROWS", 1000)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
     told = train_file(
         tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,
@@ -314,7 +315,7 @@ def test_a_fit_of_all_rows_keeps_to_the_time_budget(seconds, defaults, rng, tmp_
         chosen = estimator.gamma != SVDD().gamma or estimator.C != SVDD().C
         return cost.Cost(100.0, seconds if chosen else seconds / 100.0)
 
-    monkeypatch.setattr(large, "expected_cost", expected)
+    monkeypatch.setattr(large, "predict_cost", expected)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
     training = train_file(
         tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,

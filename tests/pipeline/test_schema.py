@@ -15,7 +15,7 @@ from fewlabels.cli import app
 from fewlabels.kernels import KERNELS
 from fewlabels.pipeline.options.fit import ENCODING, FIT, FitOptions
 from fewlabels.pipeline.options.flags import as_flags, flags
-from fewlabels.tasks import MACHINES, machine_class, machines_with
+from fewlabels.tasks import MACHINES, list_methods_with, machine_class
 
 FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
@@ -71,13 +71,13 @@ def test_parameters_belong_to_the_estimators_that_have_them():
     ours = [name for name, machine in MACHINES.items() if not machine.is_baseline]
     for name, option in FIT.items():
         if option.is_parameter:
-            owners = machines_with(name)
+            owners = list_methods_with(name)
             assert owners, f"no estimator has {name}"
             assert option.group not in ("",)
     for machine in ours:
-        assert machine in machines_with("kernel") and machine_class(machine)
-    assert machines_with("nu") == ["svdd", "one-class"]
-    assert machines_with("C_star") == ["s3vm"]
+        assert machine in list_methods_with("kernel") and machine_class(machine)
+    assert list_methods_with("nu") == ["svdd", "one-class"]
+    assert list_methods_with("C_star") == ["s3vm"]
 
 
 @pytest.mark.parametrize("name", [name for name, option in FIT.items() if option.range])

@@ -9,8 +9,8 @@ import pytest
 
 from fewlabels.pipeline.options.fit import FitOptions
 from fewlabels.pipeline.tasks.steps import steps_of
-from fewlabels.pipeline.training.choice import choose_machine
-from fewlabels.pipeline.training.figures import count_labels, figures_of
+from fewlabels.pipeline.training.choice import choose_method
+from fewlabels.pipeline.training.figures import collect_figures, count_labels
 from fewlabels.report import collect
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.models.files import describe
@@ -51,7 +51,7 @@ def fitted(tmp_path_factory):
             np.savez(path, **table)
         file = read_training(path, target=target)
         options = FitOptions(machine=machine, normal=normal)
-        choice = choose_machine(file.labels, options)
+        choice = choose_method(file.labels, options)
         roles = steps_of(task_of(choice.machine)).roles(file, choice.machine, options)
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
@@ -68,7 +68,7 @@ def fitted(tmp_path_factory):
             "rows_held": choice.machine == "s3vm",
             "target": target,
             **roles.facts,
-            **figures_of(estimator, X, count_labels(roles.facts, found.y)),
+            **collect_figures(estimator, X, count_labels(roles.facts, found.y)),
             "seconds": 0.5,
             "notes": found.notes,
         }

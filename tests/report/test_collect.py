@@ -17,7 +17,7 @@ from fewlabels._util.deadline import Deadline
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.pipeline.summary import answer
 from fewlabels.pipeline.tasks.positive_unlabelled import figures
-from fewlabels.pipeline.training.outputs import by_term
+from fewlabels.pipeline.training.outputs import rates_by_term
 from fewlabels.report import collect
 from fewlabels.report.evidence.held_out import HeldOutScores, hide_labels
 from fewlabels.report.evidence.intervals import (
@@ -160,12 +160,12 @@ def test_a_share_that_the_data_leave_open_has_no_point(width, positive_parts):
         assert share == "between 1 % and 98 %: the data don't determine it"
         assert point not in share and facts["prior"] is None and "don't determine it" in line
         assert any(note in one for one in contents.notes) and "not determined" in shown
-        assert by_term(found.rates)["precision"]["value"] is None
+        assert rates_by_term(found.rates)["precision"]["value"] is None
     else:
         assert found.headline.startswith("About") and share.startswith(point)
         assert facts["prior"] == machine.prior_ and "don't determine" not in line
         assert not any(note in one for one in contents.notes) and "not determined" not in shown
-        assert by_term(found.rates)["precision"]["value"] == found.rates[0].value
+        assert rates_by_term(found.rates)["precision"]["value"] == found.rates[0].value
 
 
 def test_a_prior_that_is_given_has_no_interval(fitted, positive_parts):

@@ -180,7 +180,7 @@ def test_what_is_refused_is_closed(path, tmp_path, monkeypatch):
     text, newer = tmp_path / "text.labels", tmp_path / "newer.db"
     text.write_text("what else\n" * 100)
     with closing(State(newer)) as state:
-        state.keep("format", 99)
+        state.store("format", 99)
     (tmp_path / "lock.labels.lock").write_text("what else\n" * 100)
     monkeypatch.setattr(sqlite3, "connect", recorded)
     monkeypatch.setattr(session, "Learner", refusing)

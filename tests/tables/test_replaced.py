@@ -200,7 +200,7 @@ def test_a_state_that_another_program_changes_is_refused(tmp_path):
         state = State(path)
         for value in range(2):
             with state:
-                state.keep("x", value)
+                state.store("x", value)
         state.close()
     shutil.copy(path, tmp_path / "copy")
     for change in (lambda: os.replace(tmp_path / "copy", path), lambda: os.utime(path, (1, 1))):

@@ -32,7 +32,7 @@ class MissingExtra(ImportError):
     """A feature was used whose packages aren't installed."""
 
 
-def require(feature, *packages, otherwise=""):
+def require(feature: str, *packages: str, otherwise: str = "") -> None:
     """Raise an error that names the extra to install if a package is missing.
 
     Parameters
@@ -60,7 +60,7 @@ def require(feature, *packages, otherwise=""):
         )
 
 
-def _is_installed(name):
+def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError):

@@ -7,14 +7,20 @@ option stands in the text between two characters that no other text has. A :clas
 carries such a message.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
-_START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
-_UNSAID = object()
+# Private characters around an option in a message, and between its fields.
+_START = "\ue000"
+_BETWEEN = "\ue001"
+_END = "\ue002"
+# Stands for an option without a value.
+_NO_VALUE = object()
 # Controls, halves of characters, and ends of lines and paragraphs; and what turns text around.
 _STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -33,16 +39,22 @@ class Reference(NamedTuple):
     argument_value: str
 
     @property
-    def as_argument(self):
+    def as_argument(self) -> str:
         return f"{self.name}={self.argument_value}" if self.argument_value else self.name
 
     @property
-    def as_setting(self):
+    def as_setting(self) -> str:
         return f"{self.name} {self.flag_value or self.argument_value}".rstrip()
 
 
-def ref(name, value=_UNSAID, *, text=None, some=None):
-    """Name an option in a message.
+def ref(
+    name: str,
+    value: object = _NO_VALUE,
+    *,
+    text: object = None,
+    some: str | list[str] | tuple[str, str] | None = None,
+) -> str:
+    """Return name an option in a message.
 
     Parameters
     ----------
@@ -70,7 +82,7 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
         else:
             flag = argument = some if isinstance(some, str) else some[0]
             argument = argument if isinstance(some, str) else f"[{argument}]"
-    elif value is _UNSAID:
+    elif value is _NO_VALUE:
         flag = argument = ""
     elif isinstance(value, bool):
         flag, argument = "", str(value)
@@ -86,33 +98,36 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
         flag, argument = value, f"'{value}'"
     else:
         flag = argument = f"{value:g}" if isinstance(value, float) else str(value)
-    return _written(Reference(name, flag, argument))
+    return _encode_reference(Reference(name, flag, argument))
 
 
-def as_arguments(message):
-    """The message as a function's caller reads it."""
+def as_arguments(message: str | BaseException) -> str:
+    """Return the message as a function's caller reads it."""
     return render(message, lambda option: option.as_argument)
 
 
-def with_settings(message, names):
-    """The message with some options named as settings that nobody gave."""
+def with_settings(message: str | BaseException, names: Collection[str]) -> str:
+    """Name some options of a message as settings that nobody gave."""
     return render(message, lambda one: one.as_setting if one.name in names else None)
 
 
-def render(message, words: Callable[[Reference], str | None]):
-    """A message with each option in the words for it; one without words is left to the next."""
+def render(message: str | BaseException, words: Callable[[Reference], str | None]) -> str:
+    """Render each option of a message; options without words stay for the next reader."""
     shown = []
-    for part in _parts(template(message)):
-        piece = words(part) if isinstance(part, Reference) else part
-        shown.append(_written(part) if piece is None else piece)
+    for part in _split_message(template(message)):
+        if isinstance(part, Reference):
+            words_of_part = words(part)
+            shown.append(_encode_reference(part) if words_of_part is None else words_of_part)
+        else:
+            shown.append(part)
     return "".join(shown)
 
 
-def rendered(value, words):
-    """A value made of dicts, lists and dataclasses with all its texts as ``words(text)``."""
+def rendered(value: Any, words: Callable[[str], str]) -> Any:
+    """Apply ``words`` to all texts of a value made of dicts, lists and dataclasses."""
     if isinstance(value, str):
         return words(value)
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **rendered(fields, words))
     if isinstance(value, dict):
@@ -123,14 +138,14 @@ def rendered(value, words):
     return value
 
 
-def named_in(message):
-    """The names of the options in a message or an exception."""
-    parts = _parts(template(message))
+def referenced_options(message: str | BaseException) -> list[str]:
+    """Return the names of the options in a message or an exception."""
+    parts = _split_message(template(message))
     return [part.name for part in parts if isinstance(part, Reference)]
 
 
-def _parts(message):
-    """Texts and references of a message, in its order."""
+def _split_message(message: str) -> list[str | Reference]:
+    """Return texts and references of a message, in its order."""
     before, *others = message.split(_START)
     found: list[str | Reference] = [before]
     for other in others:
@@ -143,41 +158,41 @@ def _parts(message):
     return found
 
 
-def _written(reference):
+def _encode_reference(reference: Reference) -> str:
     return f"{_START}{_BETWEEN.join(reference)}{_END}"
 
 
-def quoted(name, most=100):
-    """A name or cell in quotes, cut where it is long."""
+def quoted(name: object, most: int = 100) -> str:
+    """Return a name or cell in quotes, cut where it is long."""
     name = str(name)
     return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
 
 
-def listing(names, limit=8):
+def listing(names: Iterable[object], limit: int = 8) -> str:
     """Quote names, only the first few: a wide table must not flood the terminal."""
     names = list(names)
     shown = ", ".join(map(quoted, names[:limit]))
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def meant(name, names):
-    """A question that names the one of some names that is most like another; "" if none is."""
-    folded = {}
+def meant(name: object, names: Iterable[str]) -> str:
+    """Return a question that suggests the most similar name; "" if none is similar."""
+    folded: dict[str, str] = {}
     for known in names:
         folded.setdefault(" ".join(known.split()).casefold(), known)
     close = get_close_matches(" ".join(str(name).split()).casefold(), folded, n=1)
     return f" (is {quoted(folded[close[0]])} meant?)" if close else ""
 
 
-def plural(count, noun):
+def plural(count: int, noun: str) -> str:
     """``1 row``, ``2 rows``."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
-def printable(text):
-    r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
+def printable(text: object) -> str:
+    r"""Escape what could steer a terminal in the text of a file, such as ``\x1b``."""
     text = str(text)
     if text.isascii() and text.isprintable():
         return text
@@ -194,14 +209,14 @@ class Message(str):
 
     template: str
 
-    def __new__(cls, template):
+    def __new__(cls, template: str) -> Self:
         self = super().__new__(cls, as_arguments(template))
         self.template = str(template)
         return self
 
 
-def template(message):
-    """The text of a message or an exception in which options aren't rendered yet."""
+def template(message: str | BaseException) -> str:
+    """Return the text of a message or an exception in which options aren't rendered yet."""
     if isinstance(message, BaseException):
         first = message.args[0] if message.args else ""
         message = first if isinstance(first, Message) else str(message)
@@ -215,19 +230,19 @@ class UserError(Exception):
     is the message for the command line, and ``options`` are the names of the options in it.
     """
 
-    def __init__(self, message=""):
+    def __init__(self, message: str | BaseException = "") -> None:
         message = printable(template(message))
         if message.startswith("the "):  # data frame, matrix
             message = "T" + message[1:]
         super().__init__(Message(message))
 
     @property
-    def options(self):
-        return named_in(self)
+    def options(self) -> list[str]:
+        return referenced_options(self)
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence on what it left behind."""
 
-    def __init__(self, message=""):
+    def __init__(self, message: str = "") -> None:
         super().__init__(Message(message))

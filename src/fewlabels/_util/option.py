@@ -1,14 +1,19 @@
 """What an option is: its help, where it can be given, and which values it allows."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .messages import UserError, quoted, ref
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Groups of options in the help, in its order; those in DETAILED appear with --help-all only.
 ROWS = "Rows and columns"
@@ -34,7 +39,7 @@ class Range(NamedTuple):
     """Allowed numbers: ``contains`` checks one, and ``words`` describe them."""
 
     words: str
-    contains: Callable[[float], bool]
+    contains: Callable[[Any], bool]
 
 
 class Option(NamedTuple):
@@ -87,8 +92,8 @@ class Option(NamedTuple):
     is_recorded: bool = False
     shown: frozenset[str] = ANYWHERE
 
-    def checked(self, name, value):
-        """A value that was given, as the jobs use it.
+    def check_value(self, name: str, value: Any) -> Any:
+        """Return a value that was given, as the jobs use it.
 
         Parameters
         ----------
@@ -118,64 +123,65 @@ class Option(NamedTuple):
                 raise UserError(f"Unknown {ref(name, text=value)}; choose {allowed}.")
             return value
         if self.by_name and not isinstance(value, Real):
-            return self._several(name, value)
+            return self._check_several(name, value)
         if self.range and not (isinstance(value, Real) and self.range.contains(value)):
             given = ref(name, value if isinstance(value, Real) else str(value))
             raise UserError(f"{given} is out of range; it must be {self.range.words}.")
         return value
 
-    def _word_or_number(self, name, text):
+    def _word_or_number(self, name: str, text: str) -> object:
         if text in self.words:
             meaning = self.words[text]
             return text if meaning is None else meaning
+        number: float | dict[str, float] | None
         try:
             number = float(text)
         except ValueError:
-            number = _numbers_of(text) if self.by_name else None
+            number = _parse_numbers(text) if self.by_name else None
         if number is None:
             raise self._not_valid(name, text)
-        return self.checked(name, number)
+        return self.check_value(name, number)
 
-    def _several(self, name, values):
-        """A dict of numbers, or a list of them; both may come from NumPy or pandas."""
+    def _check_several(self, name: str, values: Any) -> dict[Any, Any] | list[Any]:
+        """Return a dict of numbers, or a list of them; both may come from NumPy or pandas."""
         if isinstance(values, Mapping) or hasattr(values, "items"):
-            return {key: self.checked(name, value) for key, value in values.items()}
+            return {key: self.check_value(name, value) for key, value in values.items()}
         try:
-            return [self.checked(name, value) for value in values]
+            return [self.check_value(name, value) for value in values]
         except TypeError:
             raise self._not_valid(name, values) from None
 
-    def _not_valid(self, name, given):
+    def _not_valid(self, name: str, given: object) -> UserError:
         allowed = self.range.words if self.range else ""
         return UserError(f"{ref(name, text=given)} is not valid; it must be {allowed}.")
 
 
-def option(default, help, group="", **details) -> Any:
+def option(default: object, help: str, group: str = "", **details: Any) -> Any:
     """Declare an option: the default and metadata of a field of a dataclass."""
     return dataclasses.field(default=default, metadata={"option": Option(help, group, **details)})
 
 
-def parameter(help, group=PARAMETERS, **details) -> Any:
+def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
     """Declare a parameter of an estimator; None leaves the estimator's own default."""
     return option(None, help, group, is_parameter=True, **details)
 
 
-def declared(schema):
-    """The options of a dataclass by their names; its own come before those that it inherits."""
+def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
+    """Return the options of a dataclass by name, its own before those that it inherits."""
     inherited = [one for base in schema.__bases__ for one in getattr(base, _FIELDS, ())]
     known = {field.name: field for field in dataclasses.fields(schema)}
     order = [name for name in known if name not in inherited] + inherited
     return {name: known[name].metadata["option"] for name in order}
 
 
-def explained(option):
-    """The help of an option, and what happens if it isn't given."""
+def explained(option: Option) -> str:
+    """Return the help of an option, and what happens if it isn't given."""
     return f"{option.help} (default: {option.unset})" if option.unset else option.help
 
 
-def refuse_unknown(schema, given):
+def refuse_unknown(schema: type[DataclassInstance], given: Iterable[str]) -> None:
     """Refuse names that are no options of a schema."""
-    known = list(declared(schema))
+    known = list(options_of_schema(schema))
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, n=1)
@@ -183,13 +189,13 @@ def refuse_unknown(schema, given):
             raise UserError(f"Unknown option {quoted(name)}; {hint}")
 
 
-def names_of(names):
-    """Names of columns, given one or several."""
+def as_names(names: str | Iterable[object]) -> tuple[str, ...]:
+    """Return names of columns, given one or several."""
     return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
 
 
-def _numbers_of(text):
-    """The numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
+def _parse_numbers(text: str) -> dict[str, float] | None:
+    """Return the numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
     parts = _NAMED.findall(text)
     if ",".join(f"{key}={number}" for key, number in parts) != text:
         return None

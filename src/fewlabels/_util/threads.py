@@ -1,26 +1,32 @@
 """Run compiled, lock-free work on several cores with plain Python threads."""
 
+from __future__ import annotations
+
 import os
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
 from threading import Lock, local
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+_T = TypeVar("_T")
+
 # Calls that a worker gets at once, at most: after Ctrl-C those that came back count.
-_AT_ONCE = 8
+_MAX_BATCH = 8
 # Seconds after which a lock that is held for microseconds is lost.
-_LOST = 1.0
+_LOCK_TIMEOUT = 1.0
 
 # By the number of threads that compute, the calling one included; a forked process has none.
 _pools: dict[int, ThreadPoolExecutor] = {}
 
 
-def resolve_n_jobs(n_jobs):
-    """Number of threads meant by ``n_jobs``.
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Return number of threads meant by ``n_jobs``.
 
     ``None`` means every core this process may use, or ``OMP_NUM_THREADS`` when that
     is set (joblib sets it in its workers, so nested parallelism does not
@@ -39,8 +45,8 @@ def resolve_n_jobs(n_jobs):
 
 
 @cache
-def _blas():
-    """The BLAS libraries alone: asking others for their state takes longer than the limit."""
+def _find_blas() -> ThreadpoolController:
+    """Return the BLAS libraries only: asking others for their state takes long."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -52,10 +58,10 @@ class _Limit:
 
 
 @contextmanager
-def _one_at_a_time():
-    """Context of one thread; Ctrl-C may leave the lock closed, which is then given up."""
+def _hold_lock() -> Iterator[None]:
+    """Hold the lock of the limit; Ctrl-C may leave it closed, so it is replaced then."""
     lock = _Limit.lock
-    if not lock.acquire(timeout=_LOST):
+    if not lock.acquire(timeout=_LOCK_TIMEOUT):
         lock = _Limit.lock = Lock()
         lock.acquire()
     try:
@@ -65,7 +71,7 @@ def _one_at_a_time():
 
 
 @contextmanager
-def one_blas_thread():
+def one_blas_thread() -> Iterator[None]:
     """Context in which BLAS uses one thread.
 
     For matrices of a few hundred rows, where a second thread gains little, and costs a
@@ -73,29 +79,29 @@ def one_blas_thread():
     """
     counted = False
     try:
-        with _one_at_a_time():
+        with _hold_lock():
             if not _Limit.users:
                 _restore()  # if Ctrl-C left one
-                _Limit.limiter = _blas().limit(limits=1).__enter__()
+                _Limit.limiter = _find_blas().limit(limits=1).__enter__()
             _Limit.users += 1
             _Limit.own.users = getattr(_Limit.own, "users", 0) + 1
             counted = True
         yield
     finally:
-        with _one_at_a_time():
+        with _hold_lock():
             _Limit.users -= counted
             _Limit.own.users = getattr(_Limit.own, "users", 0) - counted
             if not _Limit.users:
                 _restore()
 
 
-def _restore():
+def _restore() -> None:
     limiter, _Limit.limiter = _Limit.limiter, None
     if limiter is not None:
         limiter.__exit__(None, None, None)
 
 
-def _after_fork_in_child():
+def _after_fork_in_child() -> None:
     """In a forked process, forget threads that it doesn't have, all but the one that forked."""
     _pools.clear()
     _Limit.lock, _Limit.users = Lock(), getattr(_Limit.own, "users", 0)
@@ -107,7 +113,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def run_ranges(function, n_items, n_jobs):
+def run_ranges(function: Callable[[int, int], object], n_items: int, n_jobs: int) -> None:
     """Call ``function(start, stop)`` over ``range(n_items)`` cut into ranges.
 
     ``function`` must release the lock and write to disjoint outputs. Four ranges per
@@ -121,8 +127,8 @@ def run_ranges(function, n_items, n_jobs):
     run_each([partial(function, start, stop) for start, stop in pairwise(edges)], n_jobs)
 
 
-def run_each(calls, n_jobs):
-    """The results of functions without arguments, called on ``n_jobs`` threads.
+def run_each(calls: Sequence[Callable[[], _T]], n_jobs: int) -> list[_T]:
+    """Return the results of functions without arguments, called on ``n_jobs`` threads.
 
     The calling thread is one of them: waking another takes longer than many calls do.
     """
@@ -135,7 +141,7 @@ def run_each(calls, n_jobs):
         )
     futures = [pool.submit(call) for call in calls[1:]]
     try:
-        results = [calls[0](), *[None] * len(futures)]
+        results: list[Any] = [calls[0](), *[None] * len(futures)]
         # Other threads begin with the first calls, this one takes the last ones.
         for k in range(len(futures), 0, -1):
             if futures[k - 1].cancel():
@@ -154,15 +160,15 @@ def run_each(calls, n_jobs):
         raise
 
 
-def n_workers():
-    """Calls that ``run_in_order`` makes at a time: more than 1 where a backend was chosen."""
+def n_workers() -> int:
+    """Return how many calls ``run_in_order`` makes at a time: 1 unless a backend was chosen."""
     from joblib import effective_n_jobs  # which takes its time
 
     return effective_n_jobs(None)
 
 
-def run_in_order(calls, n_calls=None):
-    """Yields the results of functions without arguments, one after the other.
+def run_in_order(calls: Iterable[Callable[[], _T]], n_calls: int | None = None) -> Iterator[_T]:
+    """Yield the results of functions without arguments, one after the other.
 
     Where the caller has chosen a backend of joblib (``joblib.parallel_config``), such as one of a
     Dask cluster, its workers call them. Where it is known how many there are, each may get some
@@ -177,11 +183,11 @@ def run_in_order(calls, n_calls=None):
     from joblib.parallel import get_active_backend
 
     one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
-    how = {"pre_dispatch": n_jobs, "batch_size": 1}
+    how: dict[str, Any] = {"pre_dispatch": n_jobs, "batch_size": 1}
     if n_calls is not None:
-        how = {"pre_dispatch": "all", "batch_size": min(_AT_ONCE, -(-n_calls // (2 * n_jobs)))}
+        how = {"pre_dispatch": "all", "batch_size": min(_MAX_BATCH, -(-n_calls // (2 * n_jobs)))}
     how["return_as"] = "generator" if one_by_one else "list"
-    results = iter(Parallel(**how)(delayed(_called)(call) for call in calls))
+    results = iter(Parallel(**how)(delayed(_call_on_worker)(call) for call in calls))
     try:
         for result in results:  # noqa: UP028 - it is closed below, where that is not told
             yield result
@@ -192,8 +198,8 @@ def run_in_order(calls, n_calls=None):
                 results.close()
 
 
-def _called(call):
-    """What a call gives on a worker, whose tasks do not start others."""
+def _call_on_worker(call: Callable[[], _T]) -> _T:
+    """Call a function on a worker, whose tasks start no others."""
     from joblib import parallel_config
 
     with parallel_config("sequential"), one_blas_thread():

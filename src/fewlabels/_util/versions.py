@@ -27,7 +27,7 @@ _PACKAGES = (
 )
 
 
-def show_versions():
+def show_versions() -> None:
     """Print the versions of fewlabels, its compiled core, Python and the packages it uses.
 
     Paste the output into bug reports.
@@ -50,7 +50,7 @@ def show_versions():
     print("\n".join(f"{name:{width}}  {value}" for name, value in lines.items()))
 
 
-def _version(name):
+def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -3,6 +3,7 @@
 import inspect
 import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,18 +19,18 @@ _thread = threading.local()
 
 
 @contextmanager
-def kept():
-    """Context in which what this thread would warn of is kept in a list."""
-    before, _thread.kept = getattr(_thread, "kept", None), []
+def kept() -> Iterator[list[tuple[str, type[Warning]]]]:
+    """Collect what this thread would warn of in a list."""
+    before, _thread.collected = getattr(_thread, "collected", None), []
     try:
-        yield _thread.kept
+        yield _thread.collected
     finally:
-        _thread.kept = before
+        _thread.collected = before
 
 
-def warn(message, category):
+def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the caller of this library."""
-    if (collected := getattr(_thread, "kept", None)) is not None:
+    if (collected := getattr(_thread, "collected", None)) is not None:
         collected.append((message, category))
         return
     frame, level = inspect.currentframe(), 1

@@ -31,12 +31,12 @@ _HOMES = {
 __all__ = ["Observer", "UserError", *_HOMES]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         require(f"fewlabels.pipeline.{name}", "pandas", "pyarrow")
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -1,16 +1,22 @@
 """What the command line makes of a table's columns, as a transformer of scikit-learn."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import IntArray, ObjectArray, RowMatrix, TableLike, VectorLike
 from .._util.messages import UserError
-from .._util.option import names_of
+from .._util.option import as_names
 from ..data.labels.arrays import with_missing
 from ..data.labels.semi_supervised import UNLABELED, is_labelled
 from ..tables.columns.profile import ColumnProfile
@@ -103,15 +109,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        text=(),
-        drop=(),
-        keep=(),
-        categorical=(),
-        missing="impute",
-        scale="auto",
-        text_weight="auto",
-        weigh_rare="auto",
-    ):
+        text: str | Sequence[str] = (),
+        drop: str | Sequence[str] = (),
+        keep: str | Sequence[str] = (),
+        categorical: str | Sequence[str] = (),
+        missing: str = "impute",
+        scale: str | bool = "auto",
+        text_weight: str | float = "auto",
+        weigh_rare: str | bool = "auto",
+    ) -> None:
         self.text = text
         self.drop = drop
         self.keep = keep
@@ -121,7 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.text_weight = text_weight
         self.weigh_rare = weigh_rare
 
-    def fit(self, X, y=None):
+    def fit(self, X: TableLike, y: VectorLike | None = None) -> Self:
         """Look at the columns and fit what encodes them.
 
         Parameters
@@ -140,7 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._fit(X, y)
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: TableLike, y: VectorLike | None = None) -> RowMatrix:
         """Fit to a table, and encode it.
 
         Parameters
@@ -155,7 +161,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self.fit(X, y).transform(X)
 
-    def transform(self, X):
+    def transform(self, X: TableLike) -> RowMatrix:
         """Encode rows with the columns of the table, in any order and with others between them.
 
         Parameters
@@ -169,7 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The encoded rows.
         """
         check_is_fitted(self)
-        with _refusing():
+        with _as_value_error():
             source = _source(X)
             tally, parts = Tally(source), []
             # In pieces, as files are scored.
@@ -179,8 +185,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             tally.check()
         return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
 
-    def get_feature_names_out(self, input_features=None):
-        """Names of the encoded columns.
+    def get_feature_names_out(self, input_features: Iterable[str] | None = None) -> ObjectArray:
+        """Return names of the encoded columns.
 
         Parameters
         ----------
@@ -198,22 +204,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("input_features is not equal to feature_names_in_.")
         return feature_names(self.encoder_, self.schema_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
 
-    def _fit(self, X, y):
+    def _fit(self, X: TableLike, y: VectorLike | None) -> None:
         if self.missing not in ("impute", "refuse"):
             raise ValueError(f"missing={self.missing!r} is not valid; pass 'impute' or 'refuse'.")
         weight = self.text_weight
         if weight != "auto" and not (isinstance(weight, int | float) and 0 < weight < np.inf):
             raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")
-        with _refusing():
+        with _as_value_error():
             source = _source(X)
             asked = {
-                name: names_of(getattr(self, name))
+                name: as_names(getattr(self, name))
                 for name in ("text", "drop", "keep", "categorical")
             }
             file = read_training(source, **asked)
@@ -249,7 +255,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 @contextlib.contextmanager
-def _refusing():
+def _as_value_error() -> Iterator[None]:
     """Say what is wrong with a table as a ValueError."""
     try:
         yield
@@ -257,15 +263,15 @@ def _refusing():
         raise ValueError(str(error)) from error
 
 
-def _source(X):
+def _source(X: TableLike) -> InMemory:
     source = source_of(X)
     if not isinstance(source, InMemory):
         raise UserError("The encoder takes rows in memory; read the file, or call fit_table.")
     return source
 
 
-def _codes(y, n_rows):
-    """Classes as 0, 1, ..., and -1 for rows of unknown class."""
+def _codes(y: VectorLike, n_rows: int) -> IntArray:
+    """Return classes as 0, 1, ..., and -1 for rows of unknown class."""
     values, _ = with_missing(y)
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} values and X {n_rows} rows; give one per row.")

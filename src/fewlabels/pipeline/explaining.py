@@ -1,35 +1,53 @@
 """From a model, a table and numbers of rows to what drives their scores."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .._typing import FloatArray, IntArray, PathLike, RowMatrix, TableLike
 from .._util.messages import UserError, listing, plural, quoted, ref
 from ..inspection import explain as explain_model
 from ..inspection.words import word_changes
-from ..tables.columns.schema import REFUSE
+from ..tables.columns.schema import REFUSE, Schema
 from ..tables.columns.tally import Tally
 from ..tables.encoding.texts import spans
 from ..tables.given import source_of
 from ..tables.names import value_key
 from ..tables.reading.chunks import iterate_chunks
-from .observer import job
+from ..tables.sources import InMemory, Source
+from .observer import Observer
 from .options.fit import check
-from .scorer import Scorer
+from .scorer import FittedTable, Scorer
 from .tasks import finite
 
-# Rows to compare with, and how many there have to be.
-_BACKGROUND, _FEWEST = 50, 5
-# Words of a row's texts that are told.
-_MOST_WORDS = 20
+# Rows to compare with, at most and at least.
+_MAX_BACKGROUND_ROWS = 50
+_MIN_BACKGROUND_ROWS = 5
+# Words of a row's texts that are listed.
+_MAX_WORDS = 20
 
 
-@job
+TakenRows: TypeAlias = pd.DataFrame | RowMatrix
+
+
 def explain(
-    model, data, rows, *, background=None, seed=0, n_jobs=None, of=None, observer=None, **reading
-):
+    model: PathLike | FittedTable,
+    data: TableLike,
+    rows: Sequence[int],
+    *,
+    background: TableLike | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    of: str | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
     """Explain the scores of some rows of a table.
 
     Parameters
@@ -67,40 +85,41 @@ def explain(
             raise UserError(f"{ref('row', number)} is out of range; rows are counted from 1.")
     data = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
-    rows, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
+    chosen, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:
         source = source_of(background, **{**reading, "features": None})
-        _, usual, more = _read(source, scorer.schema, [], True, seed)
-        remarks += more
-    if usual is None or usual.shape[0] < _FEWEST:
+        _, usual, more_remarks = _read(source, scorer.schema, [], True, seed)
+        remarks += more_remarks
+    if usual is None or usual.shape[0] < _MIN_BACKGROUND_ROWS:
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
-            f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
-            f"needed; pass typical rows, such as the training file, as {ref('background')}."
+            f"{source} has {plural(found, 'row')} to compare with, and at least "
+            f"{_MIN_BACKGROUND_ROWS} are needed; pass typical rows, such as the training file, as "
+            f"{ref('background')}."
         )
-    place = None if of is None else _place(scorer, of)
+    place = None if of is None else _find_class(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
     try:
         explanation = explain_model(
-            scorer.pipeline, rows, background=usual, columns=columns, random_state=seed, of=place
+            scorer.pipeline, chosen, background=usual, columns=columns, random_state=seed, of=place
         )
     except ValueError as error:
         raise UserError(error) from error
-    scores, more = scorer.of(rows)
+    scores, more = scorer.score_rows(chosen)
     answer = scorer.answer
     texts = scorer.schema.names("text")
 
-    def explained(changed):
-        found = scorer.of(changed)[0]
+    def explained(changed: pd.DataFrame) -> FloatArray:
+        found = scorer.score_rows(changed)[0]
         return found if place is None else found[:, place]
 
-    words = {name: word_changes(explained, rows, name, spans) for name in texts}
+    words = {name: word_changes(explained, chosen, name, spans) for name in texts}
     labels = answer.arrays(scores, more)[1].to_pylist()
-    extra = [{}] * len(numbers)
+    extra: list[dict[str, Any]] = [{}] * len(numbers)
     if explanation.classes is not None:
-        chosen = np.arange(len(numbers)), explanation.classes
-        scores, more = scores[chosen], None if more is None else more[chosen]
+        cells = np.arange(len(numbers)), explanation.classes
+        scores, more = scores[cells], None if more is None else more[cells]
         names = answer.in_order
         extra = [
             {"class": names[code], "usual_score": finite(explanation.base_of(k))}
@@ -120,7 +139,7 @@ def explain(
                 "score": finite(scores[k]),
                 "label": labels[k],
                 **extra[k],
-                **({} if more is None else {answer.more: finite(more[k])}),
+                **({} if more is None else {str(answer.more): finite(more[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
                     | ({"usual": None} if line["column"] in texts else {})
@@ -133,8 +152,8 @@ def explain(
     }
 
 
-def _place(scorer, name):
-    """The number of a class that the user named."""
+def _find_class(scorer: Scorer, name: str) -> int:
+    """Return the position of a class that the user named."""
     classes = scorer.metadata["training"].get("classes", [])
     if len(classes) < 3:
         raise UserError(
@@ -147,19 +166,21 @@ def _place(scorer, name):
     return keys.index(value_key(name))
 
 
-def _words(words, row):
-    """The words of a row's texts, the strongest first."""
-    listed = [
+def _words(words: dict[str, list[list[tuple[str, float]]]], row: int) -> list[dict[str, Any]]:
+    """Return the words of a row's texts, the strongest first."""
+    listed: list[dict[str, Any]] = [
         {"column": name, "word": word, "change": finite(change)}
         for name, changes in words.items()
         for word, change in changes[row]
         if change
     ]
-    return sorted(listed, key=lambda one: -abs(one["change"]))[:_MOST_WORDS]
+    return sorted(listed, key=lambda one: -abs(one["change"]))[:_MAX_WORDS]
 
 
-def _read(data, schema, numbers, draws, seed):
-    """The rows with these numbers, others drawn at random to compare with, and remarks."""
+def _read(
+    data: Source | InMemory, schema: Schema, numbers: Sequence[int], draws: bool, seed: int
+) -> tuple[TakenRows | None, TakenRows | None, list[str]]:
+    """Return the rows with these numbers, others drawn at random to compare with, and remarks."""
     tally = Tally(data, skip_missing=schema.missing == REFUSE)
     rng = np.random.default_rng(seed)
     wanted = np.array(sorted(numbers), dtype=int)
@@ -187,11 +208,11 @@ def _read(data, schema, numbers, draws, seed):
             free = chunk.complete.copy()
             free[here - done - 1] = False
             key = rng.random(int(free.sum()))
-            best = np.argsort(key, kind="stable")[:_BACKGROUND]
+            best = np.argsort(key, kind="stable")[:_MAX_BACKGROUND_ROWS]
             part = _take(chunk.rows, places[free][best])
             keys = np.concatenate([keys, key[best]])
             drawn = part if drawn is None else _stack([drawn, part])
-            best = np.argsort(keys, kind="stable")[:_BACKGROUND]
+            best = np.argsort(keys, kind="stable")[:_MAX_BACKGROUND_ROWS]
             keys, drawn = keys[best], _take(drawn, best)
         done += n
         # Another file is read as a whole, for usual rows from all of it.
@@ -204,11 +225,11 @@ def _read(data, schema, numbers, draws, seed):
     return rows, drawn, tally.remarks
 
 
-def _take(rows, places):
+def _take(rows: TakenRows, places: Sequence[int] | IntArray) -> TakenRows:
     return rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
 
 
-def _stack(parts):
+def _stack(parts: list[TakenRows]) -> TakenRows:
     if hasattr(parts[0], "iloc"):
         return pd.concat(parts, ignore_index=True)
     if isinstance(parts[0], np.ndarray):
@@ -216,8 +237,8 @@ def _stack(parts):
     return sp.csr_array(sp.vstack(parts))
 
 
-def _plain(value):
-    """A value for JSON."""
+def _plain(value: Any) -> str | float | None:
+    """Return a value for JSON."""
     if isinstance(value, np.generic):
         value = value.item()
     return value if value is None or isinstance(value, str | bool | int) else finite(value)

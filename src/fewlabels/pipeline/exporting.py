@@ -1,18 +1,30 @@
 """A model as an ONNX file."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from .._typing import PathLike
 from .._util.messages import UserError, listing, quoted
 from ..tables.atomic import replacing
 from ..tables.models.files import damaged_model
 from ..tables.paths import check_output
-from .observer import job
-from .scorer import Scorer
+from .observer import Observer
+from .scorer import FittedTable, Scorer
+
+if TYPE_CHECKING:
+    from onnx import ValueInfoProto
 
 
-@job
-def export(model, out, *, dtype="float64", observer=None):
+def export(
+    model: PathLike | FittedTable,
+    out: PathLike,
+    *,
+    dtype: Literal["float64", "float32"] = "float64",
+    observer: Observer | None = None,
+) -> dict[str, Any]:
     """Write a model as an ONNX file.
 
     Parameters
@@ -69,7 +81,7 @@ def export(model, out, *, dtype="float64", observer=None):
     }
 
 
-def _value(value, kind=None):
+def _value(value: ValueInfoProto, kind: str | None = None) -> dict[str, Any]:
     """Name, type and shape of an input or output; None means any number of rows."""
     from onnx import TensorProto
 

@@ -1,43 +1,51 @@
 """Observers of what a job is doing, and how jobs name options when they talk about them."""
 
+from __future__ import annotations
+
 import contextlib
-import functools
 import warnings
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._util.messages import Interrupted, as_arguments, with_settings
+
+if TYPE_CHECKING:
+    from .._typing import PathLike
 
 
 class Observer:
     """Receives the progress of a job; this one ignores it."""
 
-    def step(self, text):
+    def step(self, text: str) -> None:
         """Receive what is done next."""
 
-    def round(self, entry):
+    def round(self, entry: dict[str, float]) -> None:
         """Receive the newest entry of ``history_``."""
 
-    def rows(self, done, share, total=None, what="scored"):
+    def rows(
+        self, done: int, share: float, total: int | None = None, what: str = "scored"
+    ) -> None:
         """Receive the number of rows done, their share from 0 to 1, and what was done."""
 
-    def passes(self, done):
+    def passes(self, done: float) -> None:
         """Receive how often all rows were read, a number that is not whole during a pass."""
 
     @contextlib.contextmanager
-    def handed_over(self, text):
+    def handed_over(self, text: str) -> Iterator[bool]:
         """Let a function show its progress itself, if it may (bool)."""
         self.step(text)
         yield False
 
-    def words(self, message):
-        """A message as it is passed on; here options are arguments of functions."""
+    def words(self, message: str) -> str:
+        """Return a message as it is passed on; here options are arguments of functions."""
         return as_arguments(message)
 
 
 @contextlib.contextmanager
-def listening(chosen=()):
+def capture_warnings(chosen: Collection[str] = ()) -> Iterator[list[str]]:
     """Collect what estimators warn of when the block is done; ``chosen`` were not given."""
-    messages = []
+    messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield messages
@@ -48,7 +56,9 @@ def listening(chosen=()):
 
 
 @contextlib.contextmanager
-def interruptible(nothing, path, hint="", unless=()):
+def interruptible(
+    nothing: str, path: PathLike | None, hint: str = "", unless: Sequence[PathLike] = ()
+) -> Iterator[None]:
     """Say on Ctrl-C what was not done, and that the file that would be written is as before.
 
     The ``path`` of that file may be None. ``unless`` names what was written by then, if anything.
@@ -64,13 +74,3 @@ def interruptible(nothing, path, hint="", unless=()):
             ) from None
         before = f", and {path} is unchanged" if path and Path(path).exists() else ""
         raise Interrupted(f"{nothing}{before}.{hint}") from None
-
-
-def job(function):
-    """Make a function a job: it always has an observer."""
-
-    @functools.wraps(function)
-    def run(*arguments, observer=None, **options):
-        return function(*arguments, observer=observer or Observer(), **options)
-
-    return run

@@ -1,37 +1,80 @@
 """The rows of a table, piece by piece, with their scores."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from .._typing import FloatArray, ObjectArray
 from ..tables.background import ahead
 from ..tables.columns.column import blank, is_text, numbers
-from ..tables.columns.tally import Unseen
+from ..tables.columns.schema import Schema
+from ..tables.columns.tally import Tally, Unseen
 from ..tables.columns.target import key_of_target
 from ..tables.formats.registry import FORMATS
-from ..tables.reading.chunks import iterate_chunks
+from ..tables.reading.chunks import Chunk, iterate_chunks
+from ..tables.sources import InMemory, Source
 from ..tasks import task_of
+
+# What the function that writes tables is called with: rows, or new columns behind lines of text.
+WrittenPiece: TypeAlias = tuple[pa.Table] | tuple[pa.Table, pa.Array, list[str]]
+
+
+class RowAnswer(Protocol):
+    """Labels and columns for the scores of a model."""
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    def arrays(self, scores: FloatArray, more: FloatArray | None = None) -> list[pa.Array]: ...
+
+    def count_rows(self, scores: FloatArray) -> dict[str, int]: ...
+
+
+class RowScorer(Protocol):
+    """A model that scores pieces of a table."""
+
+    schema: Schema
+    metadata: dict[str, Any]
+    known: dict[str, Any]
+    wordless: Counter[str]
+
+    @property
+    def answer(self) -> RowAnswer: ...
+
+    def score(
+        self, chunk: Chunk, data: Source | InMemory, done: int
+    ) -> tuple[FloatArray, FloatArray | None]: ...
+
+
+class RowObserver(Protocol):
+    """Receives how many rows were scored."""
+
+    def rows(self, done: int, share: float) -> None: ...
 
 
 class KnownLabels:
-    """Counts labelled rows by class, and how many of them get their own label from the model.
+    """Counts of labelled rows by class, and of those that get their own label.
 
     ``column`` is the target of the model with this ``metadata``; None if there is nothing to
     compare. Values that are no class of the model count as no label.
     """
 
-    def __init__(self, metadata):
+    def __init__(self, metadata: dict[str, Any]) -> None:
         training, task = metadata["training"], task_of(metadata["machine"])
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
         self._key = key_of_target(training)
         self._name_of = {self._key(str(name)): str(name) for name in names if name is not None}
-        self.rows, self.agreeing = Counter(), Counter()
+        self.rows: Counter[str] = Counter()
+        self.agreeing: Counter[str] = Counter()
 
-    def count(self, texts, labels):
+    def count(self, texts: ObjectArray, labels: ObjectArray) -> None:
         """Count rows by their ``texts`` in the target, and the ``labels`` they get."""
         import pandas as pd
 
@@ -43,32 +86,33 @@ class KnownLabels:
                 self.rows[name] += int(rows.sum())
                 self.agreeing[name] += int(np.sum(labels[rows] == name))
 
-    def facts(self):
-        """Counts by class, plain values only."""
+    def facts(self) -> dict[str, dict[str, int]]:
+        """Return counts by class, plain values only."""
         return {
             name: {"rows": n, "agreeing": self.agreeing[name]}
             for name, n in sorted(self.rows.items())
         }
 
-    def update(self, other):
+    def update(self, other: KnownLabels) -> None:
         """Take over the counts of other rows."""
         self.rows.update(other.rows)
         self.agreeing.update(other.agreeing)
 
 
 class Counts:
-    """What is counted of rows that are scored, by a model with this ``metadata``.
+    """Counts of rows that are scored, by a model with this ``metadata``.
 
     ``sides`` are rows by what the model says, ``unseen`` those with categories that it does not
     know, and ``known`` those with labels.
     """
 
-    def __init__(self, metadata):
+    def __init__(self, metadata: dict[str, Any]) -> None:
         self.n_rows = 0
-        self.sides, self.unseen = Counter(), Unseen()
+        self.sides: Counter[str] = Counter()
+        self.unseen = Unseen()
         self.known = KnownLabels(metadata)
 
-    def join(self, other):
+    def join(self, other: Counts) -> None:
         """Take over the counts of other rows."""
         self.n_rows += other.n_rows
         self.sides.update(other.sides)
@@ -77,7 +121,7 @@ class Counts:
 
 
 class Output(NamedTuple):
-    """How rows are written: new columns of these ``names`` next to the ``columns`` of a file.
+    """A file to write: new columns of these ``names`` next to the ``columns`` of a file.
 
     ``form`` is the format, and ``chunk_rows`` are held at a time. ``safe_cells``: whether texts
     that a spreadsheet takes for formulas are made safe, for which rows are taken apart.
@@ -93,20 +137,26 @@ class Output(NamedTuple):
 class ScoredPieces:
     """The rows of a table piece by piece with their scores, and what is counted on the way."""
 
-    def __init__(self, scorer, data, tally, observer):
+    def __init__(
+        self, scorer: RowScorer, data: Source | InMemory, tally: Tally, observer: RowObserver
+    ) -> None:
         self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
         self.counts = Counts(scorer.metadata)
 
-    def written(self, output):
-        """What the function that writes tables is called with, piece by piece."""
+    def iterate_written(self, output: Output) -> Generator[WrittenPiece, None, None]:
+        """Yield what the function that writes tables is called with, piece by piece."""
         # Rows that are written the same way need not be taken apart and put together again.
-        lines = written_as(self.data, output.form) and not output.safe_cells
+        lines = has_same_text(self.data, output.form) and not output.safe_cells
         with contextlib.closing(self.run(output.names, output.chunk_rows, lines)) as found:
             for chunk, arrays in found:
-                yield rows_with(chunk, arrays, output.columns, self.scorer.schema, output.form)
+                yield assemble_piece(
+                    chunk, arrays, output.columns, self.scorer.schema, output.form
+                )
 
-    def run(self, names, chunk_rows=None, lines=False):
-        """Pieces and their new columns, by name; the next ones are read meanwhile."""
+    def run(
+        self, names: Sequence[str], chunk_rows: int | None = None, lines: bool = False
+    ) -> Generator[tuple[Chunk, dict[str, pa.Array]], None, None]:
+        """Yield pieces and their new columns, by name; the next ones are read meanwhile."""
         scorer, answer, counts = self.scorer, self.scorer.answer, self.counts
         chunks = iterate_chunks(
             self.data, scorer.schema, self.tally, chunk_rows, counts.known.column, lines=lines
@@ -121,23 +171,26 @@ class ScoredPieces:
                     if chunk.target is not None:
                         labels = arrays[answer.columns.index("label")].to_numpy(False)
                         counts.known.count(chunk.target, labels)
-                    counts.sides.update(answer.count(scores))
+                    counts.sides.update(answer.count_rows(scores))
                     counts.n_rows += len(scores)
                     counts.unseen.add(chunk.rows, scorer.known)
                 self.observer.rows(counts.n_rows, chunk.share)
 
 
-def written_as(data, form):
-    """Whether rows of delimited text are in a file as they would be written in this format."""
+def has_same_text(data: Source | InMemory, form: str) -> bool:
+    """Return whether rows of text can be copied as they are into this format."""
     return (
-        data.format.separator is not None
+        isinstance(data, Source)
+        and data.format.separator is not None
         and data.dialect.header
         and data.dialect.sep == FORMATS[form].separator
     )
 
 
-def rows_with(chunk, arrays, columns, schema, form):
-    """What the function that writes tables is called with: a piece as read, and new columns.
+def assemble_piece(
+    chunk: Chunk, arrays: dict[str, pa.Array], columns: list[str], schema: Schema, form: str
+) -> WrittenPiece:
+    """Assemble what the function that writes tables is called with, of a piece as read.
 
     ``columns`` are the names of the file's columns, ``form`` is the format to write.
     """

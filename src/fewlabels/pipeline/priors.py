@@ -1,42 +1,46 @@
 """The share of positives among the unlabelled rows of a table."""
 
+from __future__ import annotations
+
 import time
+from typing import Any
 
 import numpy as np
 
+from .._typing import TableLike
 from .._util.messages import UserError, listing, plural, quoted, ref
-from .._util.option import Option, Range, declared
+from .._util.option import Option, Range, options_of_schema
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from ..class_prior.finding import doubts
 from ..class_prior.uncertainty import is_determined
 from ..rows.row_order import value_order
+from ..tables.columns.target import Labels
 from ..tables.given import source_of
 from ..tables.reading.options import ReadingOptions
 from ..tables.reading.training import read_training
-from .observer import job, listening
+from .observer import Observer, capture_warnings
 from .options.fit import ENCODING
 from .tasks import finite, positive_unlabelled
-from .training.choice import options_of
+from .training.choice import parse_options
 from .training.encoding import encode
 
 _CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
 # Options of a fit that say which rows a prior is estimated from.
-_OF_ROWS = ("positive", *ENCODING, *declared(ReadingOptions))
+_OF_ROWS = ("positive", *ENCODING, *options_of_schema(ReadingOptions))
 
 
-@job
 def prior(
-    data,
-    target,
+    data: TableLike,
+    target: str,
     *,
-    method="auto",
-    confidence=0.9,
-    convention="unlabeled",
-    n_jobs=None,
-    seed=0,
-    observer=None,
-    **options,
-):
+    method: str = "auto",
+    confidence: float = 0.9,
+    convention: str = "unlabeled",
+    n_jobs: int | None = None,
+    seed: int = 0,
+    observer: Observer | None = None,
+    **options: Any,
+) -> dict[str, Any]:
     """Estimate the class prior of a table.
 
     Parameters
@@ -56,11 +60,12 @@ def prior(
     dict
         Estimate (None if the interval is too wide for one), interval, counts and seconds.
     """
-    _CONFIDENCE.checked("confidence", confidence)
+    observer = observer or Observer()
+    _CONFIDENCE.check_value("confidence", confidence)
     for name in options:
         if name not in _OF_ROWS:
             raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")
-    asked = options_of(
+    asked = parse_options(
         {"target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options}
     )
     if method not in ("auto", *METHODS):
@@ -70,16 +75,20 @@ def prior(
     started = time.perf_counter()
     data = source_of(data, **asked.reading)
     file = read_training(data, **asked.columns)
-    _check_classes(file.labels)
+    labels = file.labels
+    assert labels is not None  # there is a target
+    _check_classes(labels)
     roles = positive_unlabelled.roles(file, "pusvm", asked)
     _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)
+    y = found.y
+    assert y is not None  # the task takes labels
     # As a fit gives them to the estimator, so that both find the same prior.
-    order = value_order(X, found.y > 0, np.ones(X.shape[0]))
+    order = value_order(X, y > 0, np.ones(X.shape[0]))
     try:
-        with listening() as messages:
+        with capture_warnings() as messages:
             result = estimate_prior(
                 X[order],
-                found.y[order],
+                y[order],
                 method,
                 confidence=confidence,
                 random_state=seed,
@@ -87,13 +96,13 @@ def prior(
             )
     except ValueError as error:
         raise UserError(error) from error
-    n_positive = int(found.y.sum())
+    n_positive = int(y.sum())
     determined = is_determined((result.low, result.high))
     values = [result.prior, result.low, result.high]
-    ends = (result.low * (len(found.y) - n_positive), result.high * (len(found.y) - n_positive))
-    caution = doubts(result, len(found.y) - n_positive).rstrip(".") or None
+    ends = (result.low * (len(y) - n_positive), result.high * (len(y) - n_positive))
+    caution = doubts(result, len(y) - n_positive).rstrip(".") or None
     if convention == "pooled":
-        values = [pooled_from_unlabeled(v, n_positive, len(found.y) - n_positive) for v in values]
+        values = [pooled_from_unlabeled(v, n_positive, len(y) - n_positive) for v in values]
     if not determined:
         values[0] = None
     return {
@@ -109,13 +118,13 @@ def prior(
         "method": result.method,
         "rows_read": file.n_rows,
         "rows_labeled": n_positive,
-        "rows_unlabeled": len(found.y) - n_positive,
+        "rows_unlabeled": len(y) - n_positive,
         "seconds": time.perf_counter() - started,
         "notes": [observer.words(note) for note in found.notes + text_notes + messages],
     }
 
 
-def _check_classes(labels):
+def _check_classes(labels: Labels) -> None:
     """Refuse several classes and unlabelled rows, whose shares another job estimates."""
     if len(labels.names) + (labels.n_blank > 0) < 3:
         return

@@ -1,26 +1,49 @@
 """A model and what it says of rows: scores, what they mean, p-values or probabilities."""
 
+from __future__ import annotations
+
 import copy
 import os
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._typing import FloatArray, PathLike, RowMatrix
 from .._util.messages import UserError, ref
 from ..base.locking import snapshot_of
+from ..tables.columns.schema import Schema
 from ..tables.encoding.fit import count_wordless, known_categories
 from ..tables.models.contents import no_signal
 from ..tables.models.files import damaged_model, load_model
+from ..tables.reading.chunks import Chunk
+from ..tables.sources import InMemory, Source
 from ..tasks import task_of
-from .answers import ClassAnswer
+from .answers import Answer, ClassAnswer
 from .options.fit import check
 from .tasks.steps import steps_of
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def answer_of(metadata, more=None):
-    """How the model that says this of itself answers; ``more`` says how sure a score is."""
+
+class FittedTable(Protocol):
+    """A model of a table in memory, as :class:`TableFit` has it."""
+
+    @property
+    def model(self) -> Pipeline: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+
+
+def answer_format(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
+    """Return how the model that says this of itself answers; ``more`` says how sure a score is."""
     return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
 
 
@@ -33,12 +56,17 @@ class Scorer:
     rows without any value; None: what the model says.
     """
 
-    def __init__(self, model, n_jobs=None, empty_rows=None):
-        is_file = isinstance(model, str | os.PathLike)
-        self.source = str(model) if is_file else "the model"
-        if is_file:
+    def __init__(
+        self,
+        model: PathLike | FittedTable,
+        n_jobs: int | None = None,
+        empty_rows: str | None = None,
+    ) -> None:
+        if isinstance(model, str | os.PathLike):
+            self.source = str(model)
             self.pipeline, self.schema, self.metadata = load_model(model)
         else:
+            self.source = "the model"
             self.schema, self.metadata = model.schema, model.metadata
             self.pipeline = snapshot_of(model.model)
         if empty_rows is not None:
@@ -50,20 +78,22 @@ class Scorer:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
-        self.wordless = Counter()
-        more = self._more()
+        self.wordless: Counter[str] = Counter()
+        more = self._extra_column()
         # Without a signal or a curve the column of probabilities is there, and blank.
         is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
         if no_signal(self.metadata["training"]) is not None:
             is_known = False
-        self._gives = more if is_known else None
+        self._extra_kind = more if is_known else None
         try:
-            self.answer = answer_of(self.metadata, more)
+            self.answer = answer_format(self.metadata, more)
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_model(self.source) from error
 
-    def score(self, chunk, data, done):
-        """Scores of a piece, and p-values or probabilities where the model has any.
+    def score(
+        self, chunk: Chunk, data: Source | InMemory, done: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Score a piece; also returns p-values or probabilities where the model has any.
 
         Of several classes there is one for each, in a column. NaN for rows that are not complete,
         and -inf for rows without any value that count as outside.
@@ -76,10 +106,10 @@ class Scorer:
         if self.schema.empty_rows == "alarm":
             # Nothing is further outside, so the p-value is the smallest.
             scores[chunk.empty] = -np.inf
-            if self._gives == "p_value":
+            if more is not None and self._extra_kind == "p_value":
                 more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
         if complete.any():
-            scores[complete], found = self.of(chunk.rows)
+            scores[complete], found = self.score_rows(chunk.rows)
             if more is not None and found is not None:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
@@ -96,26 +126,26 @@ class Scorer:
             )
         return scores, more
 
-    def of(self, rows):
-        """Scores of complete rows, and what comes with them.
+    def score_rows(self, rows: pd.DataFrame | RowMatrix) -> tuple[FloatArray, FloatArray | None]:
+        """Score complete rows, and compute what comes with the scores.
 
         The kernel is evaluated once for both, but for a PUEnsemble.
         """
         X = self.pipeline[:-1].transform(rows)
         self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
         machine = self._machine
-        if self._gives == "p_value":
-            # Decisions of a calibrated machine are these differences to the last bit.
+        if self._extra_kind == "p_value":
+            # Decisions of a calibrated model are these differences to the last bit.
             scores = machine.score_samples(X)
             return scores - machine.offset_, machine.conformal_.p_values(scores)
         decisions = machine.decision_function(X)
-        if self._gives is None:
+        if self._extra_kind is None:
             return decisions, None
         chances = machine.curve_(decisions)
         return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
-    def _more(self):
-        """What the model says next to scores, by name of its column; None for nothing.
+    def _extra_column(self) -> str | None:
+        """Return what the model says next to scores, by name of its column; None for nothing.
 
         It depends on what was requested, not on what the fit found: the column is blank where
         nothing is known.

@@ -1,13 +1,18 @@
 """Scores of the rows of a table, as another table or as a file."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import time
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from .._typing import PathLike, TableLike
 from .._util.messages import UserError, listing, ref
 from ..tables.atomic import replacing
 from ..tables.background import behind
@@ -18,28 +23,28 @@ from ..tables.models.contents import cautions, no_signal, reminders
 from ..tables.paths import check_output, output_format
 from ..tables.reading.chunks import input_columns
 from ..tables.reading.options import ClusterOptions
-from ..tables.sources import input_format
+from ..tables.sources import InMemory, Source, input_format
 from ..tables.write import table_writer
-from .cluster.files import cluster_of, files_of, parts_of
-from .cluster.scoring import PiecesOfFiles
-from .observer import interruptible, job
+from .answers import Answer, ClassAnswer
+from .cluster.files import connect_cluster, list_files, split_files
+from .cluster.scoring import ClusterPieces
+from .observer import Observer, interruptible
 from .options.fit import check
 from .pieces import Output, ScoredPieces
-from .scorer import Scorer
+from .scorer import FittedTable, Scorer
 
 
-@job
 def score(
-    model,
-    data,
+    model: PathLike | FittedTable,
+    data: TableLike,
     *,
-    skip_missing=False,
-    fdr=None,
-    empty_rows=None,
-    n_jobs=None,
-    observer=None,
-    **reading,
-):
+    skip_missing: bool = False,
+    fdr: float | None = None,
+    empty_rows: str | None = None,
+    n_jobs: int | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> pd.DataFrame:
     """Score the rows of a table.
 
     Parameters
@@ -70,6 +75,7 @@ def score(
         them, ``positive`` and ``p_value`` or ``probability``; with ``fdr`` also ``discovery``. It
         has the index of a pandas data frame, and is one of polars where the data are.
     """
+    observer = observer or Observer()
     check(n_jobs=n_jobs)
     source = source_of(data, **reading)
     scorer = Scorer(model, n_jobs, empty_rows)
@@ -87,25 +93,24 @@ def score(
     return frame.set_index(data.index) if isinstance(data, pd.DataFrame) else frame
 
 
-@job
 def score_file(
-    model,
-    data,
-    out,
+    model: PathLike | FittedTable,
+    data: TableLike,
+    out: PathLike,
     *,
-    prefix="",
-    skip_missing=False,
-    fdr=None,
-    empty_rows=None,
-    safe_cells=False,
-    n_jobs=None,
-    chunk_rows=None,
-    scheduler=None,
-    workers=None,
-    form=None,
-    observer=None,
-    **reading,
-):
+    prefix: str = "",
+    skip_missing: bool = False,
+    fdr: float | None = None,
+    empty_rows: str | None = None,
+    safe_cells: bool = False,
+    n_jobs: int | None = None,
+    chunk_rows: int | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    form: str | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
     """Score the rows of a table and write them with their scores.
 
     ``model``, ``data``, ``skip_missing``, ``fdr``, ``empty_rows``, ``n_jobs``, ``observer`` and
@@ -133,13 +138,14 @@ def score_file(
         Counts and seconds.
     """
     started = time.perf_counter()
+    observer = observer or Observer()
     check(n_jobs=n_jobs, workers=workers)
     data = source_of(data, **reading)
     form = form or output_format(out)
     on_cluster = ClusterOptions(scheduler=scheduler, workers=workers).on_cluster
     if not on_cluster:
         input_format(data)  # what nobody can read is refused first
-    files = files_of(data) if on_cluster else [data]
+    files = list_files(data) if on_cluster else [data]
     first = files[0]
     scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs, empty_rows)
     discoveries = {}
@@ -156,12 +162,14 @@ def score_file(
     check_output(out, inputs=[*files, model])
     with contextlib.ExitStack() as stack:
         stack.enter_context(interruptible("no scores were written", out))
+        pieces: ScoredPieces | ClusterPieces
         pieces = ScoredPieces(scorer, first, Tally(first, skip_missing), observer)
         if on_cluster:
-            client = stack.enter_context(cluster_of(scheduler, workers))
-            parts = parts_of(files, client)
-            pieces = PiecesOfFiles(client, scorer, parts, pieces.tally, observer)
-        found = pieces.written(Output(added, columns, form, chunk_rows, safe_cells))
+            client = stack.enter_context(connect_cluster(scheduler, workers))
+            parts = split_files(files, client)
+            pieces = ClusterPieces(client, scorer, parts, pieces.tally, observer)
+        found: Generator[tuple[Any, ...], None, None]
+        found = pieces.iterate_written(Output(added, columns, form, chunk_rows, safe_cells))
         temporary = stack.enter_context(replacing(out))
         with (
             table_writer(temporary, form, is_compressed(out), safe_cells) as append,
@@ -196,7 +204,9 @@ def score_file(
     }
 
 
-def _check_free(added, columns, answer, data):
+def _check_free(
+    added: list[str], columns: list[str], answer: Answer | ClassAnswer, data: Source | InMemory
+) -> None:
     """Refuse new columns with names that the file has already."""
     taken = [name for name in added if name in columns]
     if taken:
@@ -207,7 +217,15 @@ def _check_free(added, columns, answer, data):
         )
 
 
-def _find_discoveries(scorer, source, fdr, *, skip_missing, chunk_rows=None, observer):
+def _find_discoveries(
+    scorer: Scorer,
+    source: Source | InMemory,
+    fdr: float,
+    *,
+    skip_missing: bool,
+    chunk_rows: int | None = None,
+    observer: Observer,
+) -> dict[str, Any]:
     """Have a scorer mark discoveries: it looks at all rows once before any is written.
 
     Parameters
@@ -228,7 +246,8 @@ def _find_discoveries(scorer, source, fdr, *, skip_missing, chunk_rows=None, obs
     """
     if not 0.0 < fdr < 1.0:
         raise UserError(f"{ref('fdr', fdr)} is out of range; it must be between 0 and 1.")
-    if scorer.answer.more != "p_value":
+    answer = scorer.answer
+    if isinstance(answer, ClassAnswer) or answer.more != "p_value":
         raise UserError(
             f"{ref('fdr')} needs p-values, which one-class models with a false alarm rate have; "
             f"{scorer.source} is a model of type {scorer.metadata['machine']} without p-values."
@@ -243,8 +262,8 @@ def _find_discoveries(scorer, source, fdr, *, skip_missing, chunk_rows=None, obs
     p = pa.chunked_array(found, pa.float64()).drop_null().to_numpy()
     listed = benjamini_hochberg(p, fdr) if len(p) else np.zeros(0, bool)
     cut = float(p[listed].max()) if listed.any() else -1.0
-    scorer.answer = scorer.answer._replace(cut=cut)
-    facts = {"fdr": fdr, "discoveries": int(listed.sum())}
+    scorer.answer = answer._replace(cut=cut)
+    facts: dict[str, Any] = {"fdr": fdr, "discoveries": int(listed.sum())}
     n = len(scorer.pipeline[-1].conformal_.scores)
     if len(p) and not listed.any():
         needed = math.ceil(len(p) / (fdr * (n + 1)))

@@ -4,6 +4,7 @@ The command line prints these names and values, and so does a ``TableFit``. A li
 file has the fact that it shows. Values may name options, for whoever shows them to render.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from .._util.messages import quoted, ref
@@ -21,18 +22,18 @@ from ..tables.models.contents import (
 from . import words
 
 # A fit that takes so many times the time budget says what took so long.
-_OVER = 1.1
-# What a caution may begin with to be the name of its line.
-_LONGEST_NAME = 10
+_OVER_BUDGET_FACTOR = 1.1
+# Characters that a caution may begin with to be the name of its line.
+_MAX_NAME_LENGTH = 10
 
 
-def answer(metadata):
-    """What speaks against the model, and what was found."""
+def answer(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return what speaks against the model, and what was found."""
     return [*map(_caution, cautions(metadata["training"])), *findings(metadata)]
 
 
-def findings(metadata):
-    """What was found and how certain it is: names and values, None for no line."""
+def findings(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return what was found and how certain it is: names and values, None for no line."""
     training = metadata["training"]
     return [
         ("delivered", (training.get("delivered") or {}).get("sentence")),
@@ -49,8 +50,8 @@ def findings(metadata):
     ]
 
 
-def details(metadata):
-    """How a model was fitted: names and values, None for no line."""
+def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return how a model was fitted: names and values, None for no line."""
     training = metadata["training"]
     rows = training["rows"]
     read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
@@ -76,18 +77,18 @@ def details(metadata):
     ]
 
 
-def _caution(sentence):
-    """A line that begins with what is wrong."""
+def _caution(sentence: str) -> tuple[str, str]:
+    """Return a line that begins with what is wrong."""
     start, colon, rest = sentence.partition(": ")
-    is_short = colon and len(start) <= _LONGEST_NAME
+    is_short = colon and len(start) <= _MAX_NAME_LENGTH
     return (start.lower(), rest) if is_short else ("caution", sentence)
 
 
 # -- findings -------------------------------------------------------------------------------------
 
 
-def _outside(training):
-    """Rows outside the boundary, perhaps counted on some of the rows."""
+def _outside(training: dict[str, Any]) -> str | None:
+    """Return rows outside the boundary, perhaps counted on some of the rows."""
     if "rows_outside" not in training:
         return None
     counted = training["rows_counted"]
@@ -95,8 +96,8 @@ def _outside(training):
     return words.share(training["rows_outside"], counted) + sample
 
 
-def _threshold(training):
-    """Which rate of false alarms the threshold is calibrated for, and on what."""
+def _threshold(training: dict[str, Any]) -> str | None:
+    """Return which rate of false alarms the threshold is calibrated for, and on what."""
     rate = training.get("target_fpr")
     if rate is None:
         return None
@@ -110,8 +111,8 @@ def _threshold(training):
     return f"{most}{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
 
 
-def _predicted(training):
-    """The classes that unlabelled rows are given."""
+def _predicted(training: dict[str, Any]) -> str | None:
+    """Return the classes that unlabelled rows are given."""
     found = training.get("unlabeled_predicted")
     if not found or not training["rows_unlabeled"]:
         return None
@@ -120,18 +121,18 @@ def _predicted(training):
     return f"{shares} of the unlabelled rows"
 
 
-def _predicted_positive(training):
+def _predicted_positive(training: dict[str, Any]) -> str | None:
     found = training.get("unlabeled_predicted_positive")
     if found is None:
         return None
     return f"{words.share(found, training['rows_unlabeled'])} of the unlabelled rows"
 
 
-def _prior(training):
-    """The class prior, whether it was given, and how certain it is."""
-    low, high = training.get("prior_low"), training.get("prior_high")
-    if training.get("prior") is None and low is None:
+def _prior(training: dict[str, Any]) -> str | None:
+    """Return the class prior, whether it was given, and how certain it is."""
+    if training.get("prior") is None and training.get("prior_low") is None:
         return None
+    low, high = training["prior_low"], training["prior_high"]
     level = training["prior_confidence"]
     if training["prior"] is None:
         return (
@@ -147,13 +148,13 @@ def _prior(training):
 
 
 def _counts(training: dict[str, Any]) -> str:
-    """Ends of the interval of the number of positive rows."""
+    """Return ends of the interval of the number of positive rows."""
     ends = (training[f"prior_{end}"] * training["rows_unlabeled"] for end in ("low", "high"))
     return "{:,.0f} to {:,.0f} rows".format(*ends)
 
 
-def _pooled(training):
-    """The prior among all rows; blank if only a sample of the table was used."""
+def _pooled(training: dict[str, Any]) -> str:
+    """Return the prior among all rows; blank if only a sample of the table was used."""
     if training["rows"] < training["rows_read"]:
         return ""
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
@@ -161,8 +162,8 @@ def _pooled(training):
     return f" ({share:.3g} of all rows)"
 
 
-def _expected(training):
-    """Error rates that the report estimated, by their usual names."""
+def _expected(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield error rates that the report estimated, by their usual names."""
     labels = training.get("labels_at_random") or {}
     is_high = labels.get("rejected") and labels.get("shift", 0.0) > 0.5
     doubted = ", probably too high" if is_high else ""
@@ -174,8 +175,8 @@ def _expected(training):
         yield name, value + doubted
 
 
-def _area(training):
-    """The ROC AUC of the test against chance, where no error rates are known."""
+def _area(training: dict[str, Any]) -> str | None:
+    """Return the ROC AUC of the test against chance, where no error rates are known."""
     signal = training.get("signal") or {}
     if training.get("expected") or not signal.get("found"):
         return None
@@ -188,8 +189,8 @@ def _area(training):
     return f"{signal['area']:.3g} ({about})"
 
 
-def _assumption(training):
-    """What the figures assume, and what to do if that is wrong."""
+def _assumption(training: dict[str, Any]) -> str | None:
+    """Return what the figures assume, and what to do if that is wrong."""
     assumed = assumption(training)
     if assumed is None:
         return None
@@ -205,12 +206,13 @@ def _assumption(training):
     if are_unlike(training):
         return f"{assumed}, which the columns contradict"
     option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(assumption(training))
-    is_open = outcome != REJECTED and option is not None
-    return f"{assumed} (if not, pass {ref(option)})" if is_open else assumed
+    if outcome == REJECTED or option is None:
+        return assumed
+    return f"{assumed} (if not, pass {ref(option)})"
 
 
-def _compared(facts):
-    """What a comparison with other methods has found, and on which rows."""
+def _compared(facts: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return what a comparison with other methods has found, and on which rows."""
     measure, verdict = facts.get("measure") or "", facts.get("verdict")
     is_scored = verdict and facts.get("table") and not measure.startswith("none")
     return [
@@ -224,14 +226,14 @@ def _compared(facts):
 # -- details --------------------------------------------------------------------------------------
 
 
-def _settings(text):
-    """A line for the settings, and one for each thing that follows from the labels."""
+def _settings(text: str | None) -> list[tuple[str, str | None]]:
+    """Return a line for the settings, and one for each thing that follows from the labels."""
     first, *others = [None] if text is None else text.split("; ")
     return [("settings", first), *(("", other) for other in others)]
 
 
-def _columns(schema):
-    """The columns of a schema (as a dict) in a few words."""
+def _columns(schema: dict[str, Any]) -> str:
+    """Describe the columns of a schema (as a dict) in a few words."""
     total = schema["n_columns"]
     if schema["layout"] != "table":
         return f"{total:,} ({schema['layout']} matrix)"
@@ -252,8 +254,8 @@ def _columns(schema):
     return f"{total:,} ({', '.join(parts)})"
 
 
-def _labels(training):
-    """Labelled and unlabelled rows."""
+def _labels(training: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return labelled and unlabelled rows."""
     if "rows_labeled" not in training:
         return []
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
@@ -264,8 +266,8 @@ def _labels(training):
     return [known, ("unlabelled", f"{unlabeled:,} rows, {words.mark(training['unlabeled'])}")]
 
 
-def _support_vectors(training):
-    """How many, and their share of the rows; None for methods that have none."""
+def _support_vectors(training: dict[str, Any]) -> str | None:
+    """Return how many there are, and their share of the rows; None without any."""
     found = training["support_vectors"]
     if found is None:
         return None
@@ -274,13 +276,13 @@ def _support_vectors(training):
     return shown if unlabeled is None else f"{shown}, {unlabeled:,} of them unlabelled rows"
 
 
-def _violation(training):
-    """How exact a local optimum is, which a model of classes is."""
+def _violation(training: dict[str, Any]) -> str | None:
+    """Return how exact the local optimum of a model of classes is."""
     return words.number(training["violation"]) if "classes" in training else None
 
 
-def _seconds(training):
-    seconds, choosing = words.number(training["seconds"]), _seconds_choosing(training)
+def _seconds(training: dict[str, Any]) -> str:
+    seconds, choosing = f"{words.number(training['seconds'])}", _seconds_choosing(training)
     if choosing is not None:
         seconds += f", choosing settings {words.number(choosing)}"
     if "seconds_in_all" in training:
@@ -288,19 +290,19 @@ def _seconds(training):
     return seconds
 
 
-def _seconds_choosing(training):
-    """How long the search took without the fit at its end; None without a search."""
+def _seconds_choosing(training: dict[str, Any]) -> float | None:
+    """Return how long the search took without the fit at its end; None without a search."""
     tuning = training.get("tuning")
     if not tuning:
         return None
     return tuning["seconds"] - tuning["fit_seconds"]
 
 
-def _over_budget(training):
-    """What took the time of a fit that took clearly longer than it should have."""
+def _over_budget(training: dict[str, Any]) -> str | None:
+    """Return what took the time of a fit that clearly exceeded its budget."""
     spent, total = training.get("budget") or {}, training.get("seconds_in_all", 0.0)
     budget = spent.get("seconds")
-    if not budget or total <= _OVER * budget:
+    if not budget or total <= _OVER_BUDGET_FACTOR * budget:
         return None
     parts = {
         "start and reading": spent.get("reading"),
@@ -315,13 +317,13 @@ def _over_budget(training):
     return f"{words.number(total)} of {budget:g} s: {listed}"
 
 
-def _held(training):
+def _held(training: dict[str, Any]) -> str | None:
     if not training.get("rows_held"):
         return None
     return f"{training['rows']:,}, so that 'fewlabels update' can add to them"
 
 
-def _updates(updates):
+def _updates(updates: dict[str, Any] | None) -> str | None:
     if not updates:
         return None
     return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"

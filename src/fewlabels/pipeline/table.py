@@ -1,12 +1,15 @@
 """The main job from Python: a table in, a model and its report out."""
 
+from __future__ import annotations
+
 import dataclasses
 import html
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from .._typing import PathLike, TableLike
 from .._util.messages import as_arguments
 from ..report import Contents, write_report
 from ..report.page.html import page
@@ -21,11 +24,22 @@ from .options.fit import FitOptions
 from .scoring import score
 from .summary import findings
 from .tasks import Choice
-from .training.choice import options_of
+from .training.choice import parse_options
 from .training.fitting import Run
-from .training.outputs import check_model_output, check_report_output, contents_of, expected_of
+from .training.outputs import (
+    check_model_output,
+    check_report_output,
+    collect_contents,
+    expected_rates,
+)
+from .training.result import Training
 from .training.train import learn
 from .updating import current_metadata
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from ..model_selection import BaselineComparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +48,16 @@ class Report:
 
     contents: Contents
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.contents.findings.headline
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         # A document of its own, whose styles stay inside, without scripts.
         text = html.escape(page(self.contents, inline=True))
         style = "width: 100%; height: 40rem; border: 0; resize: vertical"
         return f'<iframe srcdoc="{text}" sandbox title="Report" style="{style}"></iframe>'
 
-    def save(self, path, *, force=False):
+    def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the report as one HTML file, ``path``, that needs no network.
 
         ``force``: whether a file that is no report may be replaced.
@@ -75,20 +89,28 @@ class TableFit:
         The columns of the model.
     """
 
-    model: Any
+    model: Pipeline
     choice: Choice
     profile: pd.DataFrame
-    comparison: Any
+    comparison: BaselineComparison | None
     report: Report | None
     metadata: dict[str, Any]
     schema: Schema
 
     @property
-    def notes(self):
-        """What the user should know."""
+    def notes(self) -> list[str]:
+        """Return what the user should know."""
         return list(self.metadata["training"]["notes"])
 
-    def predict(self, data, *, skip_missing=False, fdr=None, empty_rows=None, **reading):
+    def predict(
+        self,
+        data: TableLike,
+        *,
+        skip_missing: bool = False,
+        fdr: float | None = None,
+        empty_rows: str | None = None,
+        **reading: Any,
+    ) -> pd.DataFrame:
         """Score rows.
 
         Parameters
@@ -115,10 +137,11 @@ class TableFit:
             ``discovery``; with the index of the data. ``data.join(found.predict(data))`` has
             everything side by side.
         """
-        how = {"skip_missing": skip_missing, "fdr": fdr, "empty_rows": empty_rows}
-        return score(self, data, **how, **reading)
+        return score(
+            self, data, skip_missing=skip_missing, fdr=fdr, empty_rows=empty_rows, **reading
+        )
 
-    def save(self, path, *, force=False):
+    def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.
 
         The file describes the model as it is now, updates included. ``force``: whether a file
@@ -127,19 +150,20 @@ class TableFit:
         check_model_output(path, force, inputs=[])
         save_model(path, self.model, current_metadata(self.metadata, self.model[-1]))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         training = self.metadata["training"]
         lines = [f"{sentence}." for sentence in cautions(training)]
-        found = [pair for pair in findings(self.metadata) if pair[1] is not None]
-        lines += [as_arguments(f"{name}: {value}" if name else value) for name, value in found]
+        for name, value in findings(self.metadata):
+            if value is not None:
+                lines.append(as_arguments(f"{name}: {value}" if name else value))
         lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str | None:
         return None if self.report is None else self.report._repr_html_()
 
 
-def load(path):
+def load(path: PathLike) -> TableFit:
     """Load a model file, which ``fewlabels fit`` or :meth:`TableFit.save` wrote.
 
     Use it to score tables in Python, or to change a deployed model: ``model[:-1]`` turns a table
@@ -187,7 +211,7 @@ def load(path):
 
 
 @takes(FitOptions)
-def fit_table(data: Any, **options: Any) -> TableFit:
+def fit_table(data: TableLike, **options: Any) -> TableFit:
     """Fit a table in one call: what ``fewlabels fit`` does, for a data frame.
 
     Use it first on new data. It encodes the columns, picks the method from the labels, chooses
@@ -228,7 +252,7 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     >>> list(found.predict(pd.DataFrame({"a": [0.0, 9.0], "b": [0.0, 9.0]}))["label"])
     ['inside', 'outside']
     """
-    asked = options_of(options)
+    asked = parse_options(options)
     observer = asked.observer or Observer()
     source = source_of(data, **asked.reading)
     training = learn(source, asked, Run(observer, reported=asked.report))
@@ -237,7 +261,7 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     choice = training.prepared.choice
     report = _report(training, observer) if asked.report else None
     if report is None:
-        training.metadata["training"]["expected"] = expected_of(training)
+        training.metadata["training"]["expected"] = expected_rates(training)
     return TableFit(
         model=training.pipeline,
         choice=choice._replace(why=observer.words(choice.why)),
@@ -249,11 +273,11 @@ def fit_table(data: Any, **options: Any) -> TableFit:
     )
 
 
-def _report(training, observer):
-    """The report of a training; None, with a note, where Ctrl-C ended it."""
+def _report(training: Training, observer: Observer) -> Report | None:
+    """Return the report of a training; None, with a note, where Ctrl-C ended it."""
     observer.step("writing the report")
     try:
-        return Report(contents_of(training, observer))
+        return Report(collect_contents(training, observer))
     except KeyboardInterrupt:
         training.metadata["training"]["notes"].append("there is no report, as Ctrl-C ended it")
         return None

@@ -1,14 +1,18 @@
 """From a model and more rows to an updated model."""
 
+from __future__ import annotations
+
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import BoolArray, IntArray, PathLike, RowMatrix, TableLike
 from .._util.messages import UserError, plural, quoted, ref
 from ..tables.columns.tally import Tally, Unseen, filled_words, learned_words, unseen_words
 from ..tables.encoding.fit import (
@@ -18,40 +22,39 @@ from ..tables.encoding.fit import (
     text_encoders,
 )
 from ..tables.given import source_of
-from ..tables.models.files import describe, read_model, save_model
+from ..tables.models.files import LoadedModel, describe, read_model, save_model
 from ..tables.names import check_class_names, value_key
-from ..tables.reading.chunks import iterate_chunks
+from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.reading.new_labels import NewLabels
-from ..tables.sources import input_format
+from ..tables.sources import InMemory, Source, input_format
 from ..tasks import MACHINES
-from .observer import interruptible, job, listening
-from .training.figures import figures_of, silenced
+from .observer import Observer, capture_warnings, interruptible
+from .training.figures import collect_figures, drop_meaningless_figures
 from .training.outputs import check_model_output
 
 # What says how a model was fitted, and is left as it is by rows that are added.
-_OF_THE_FIT = ("rounds", "iterations")
+_FIT_ONLY_KEYS = ("rounds", "iterations")
 # What a model's description of its training must hold for more rows to be counted.
 _NEEDED = {"rows", "rows_read", "target"}
 
 
-@job
 def update(
-    model,
-    data=None,
-    output=None,
+    model: PathLike,
+    data: TableLike | None = None,
+    output: PathLike | None = None,
     *,
-    target=None,
-    no_labels=False,
-    skip_missing=False,
-    block=1,
-    consolidate=False,
-    probability=True,
-    force=False,
-    new_classes=(),
-    chunk_rows=None,
-    observer=None,
-    **reading,
-):
+    target: str | None = None,
+    no_labels: bool = False,
+    skip_missing: bool = False,
+    block: int = 1,
+    consolidate: bool = False,
+    probability: bool = True,
+    force: bool = False,
+    new_classes: Sequence[str] = (),
+    chunk_rows: int | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
     """Add rows to a model that holds its own, and save it.
 
     Parameters
@@ -96,6 +99,7 @@ def update(
             "them."
         )
     started = time.perf_counter()
+    observer = observer or Observer()
     output = model if output is None else output
     with interruptible("no row was added", output):
         read = read_model(model)  # whether it is a model at all is said first
@@ -104,7 +108,7 @@ def update(
             input_format(data)
         check_model_output(output, force, inputs=[] if data is None else [data])
         loaded = read.load()
-        _check_machine(model, loaded, consolidate)
+        _check_updatable(model, loaded, consolidate)
         _check_new(new_classes, loaded.metadata)
         asked = NewRowsOptions(target, no_labels, skip_missing, chunk_rows, new_classes)
         changed = _Update(loaded, MoreRows(loaded, data, asked))
@@ -133,8 +137,8 @@ def update(
     }
 
 
-def without_rows(model, metadata):
-    """A sentence on a model file that doesn't store its rows, and what to do."""
+def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
+    """Return a sentence on a model file that doesn't store its rows, and what to do."""
     option = (
         f"without {ref('rows', False)}"
         if MACHINES[metadata["machine"]].keeps_rows
@@ -151,7 +155,7 @@ def without_rows(model, metadata):
     )
 
 
-def _check_machine(model, loaded, consolidate):
+def _check_updatable(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
     """Refuse a model that cannot be updated as asked."""
     metadata, machine = loaded.metadata, loaded.pipeline[-1]
     name = metadata["machine"]
@@ -161,7 +165,7 @@ def _check_machine(model, loaded, consolidate):
             "rows."
         )
     if not machine.holds_rows_:
-        raise UserError(without_rows(model, metadata))
+        raise UserError(no_rows_message(model, metadata))
     if not metadata["training"].keys() >= _NEEDED:
         raise UserError(
             f"{model} doesn't say which rows and labels it was fitted to, so it can't be updated; "
@@ -174,7 +178,7 @@ def _check_machine(model, loaded, consolidate):
         )
 
 
-def _check_new(new_classes, metadata):
+def _check_new(new_classes: Sequence[str], metadata: dict[str, Any]) -> None:
     """Refuse classes that a model cannot get."""
     known = metadata["training"].get("classes")
     for name in new_classes:
@@ -193,16 +197,16 @@ def _check_new(new_classes, metadata):
 class _Update:
     """A model that gets ``more`` rows: what that takes, and what the model says afterwards."""
 
-    def __init__(self, loaded, more):
+    def __init__(self, loaded: LoadedModel, more: MoreRows) -> None:
         self.schema, self.metadata, self.more = loaded.schema, loaded.metadata, more
         self.machine = loaded.pipeline[-1]
         self._has_curve = getattr(self.machine, "has_curve_", False)
 
-    def run(self, block, consolidate, observer):
+    def run(self, block: int, consolidate: bool, observer: Observer) -> dict[str, Any]:
         """Add the rows, so many at a time, and consolidate; gives what it took."""
         machine, replaced, consolidating = self.machine, None, None
         try:
-            with listening() as notes:
+            with capture_warnings() as notes:
                 if hasattr(machine, "resume"):
                     machine.resume()  # the path begins here and not with the first row
                 before = self._path()
@@ -222,7 +226,9 @@ class _Update:
             raise UserError(
                 "There is not enough memory to add the rows, so no row was added; add fewer rows."
             ) from error
-        steps, flips = (None if b is None else a - b for a, b in zip(after, before, strict=True))
+        steps, flips = (
+            None if a is None or b is None else a - b for a, b in zip(after, before, strict=True)
+        )
         return {
             "milliseconds_per_row": _milliseconds(times),
             "seconds_adding": sum(seconds for _, seconds in times),
@@ -233,11 +239,11 @@ class _Update:
             "notes": notes,
         }
 
-    def _path(self):
-        """Steps and sign changes so far, None for models that count none."""
+    def _path(self) -> tuple[int | None, int | None]:
+        """Return steps and sign changes so far, None for models that count none."""
         return getattr(self.machine, "n_steps_", None), getattr(self.machine, "n_flips_", None)
 
-    def _add(self, block, observer):
+    def _add(self, block: int, observer: Observer) -> list[tuple[int, float]]:
         """Add all rows; gives the rows and seconds of every call."""
         more, times, done = self.more, [], 0
         for X, y in more.blocks(block):
@@ -249,17 +255,17 @@ class _Update:
             observer.rows(done, done / more.n_rows, more.n_rows, "added")
         return times
 
-    def calibrate(self):
+    def calibrate(self) -> tuple[float | None, list[str]]:
         """Have the curve to probabilities fitted, which the model then keeps; seconds, notes."""
         if not self._has_curve:
             return None, []
         since = time.perf_counter()
-        with listening() as notes:
+        with capture_warnings() as notes:
             self.machine.predict_proba(self.machine.support_vectors_[:1])
         return time.perf_counter() - since, notes
 
-    def described(self):
-        """What the updated model says of itself."""
+    def described(self) -> dict[str, Any]:
+        """Return the metadata of the updated model."""
         metadata, training, more = self.metadata, self.metadata["training"], self.more
         if more.new_classes:
             training = {**training, "classes": [*training["classes"], *more.new_classes]}
@@ -268,7 +274,7 @@ class _Update:
             labeled = {training["positive"]: labeled}
         labeled = {**labeled, **dict.fromkeys(more.new_classes, 0)}
         labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
-        training = _updated(
+        training = _with_update(
             training,
             _changed_figures(self.machine, labeled),
             {"rows": more.n_rows, "rows_read": more.n_read},
@@ -277,8 +283,8 @@ class _Update:
         described = describe(metadata["machine"], metadata["parameters"], self.schema, training)
         return {**described, "created": metadata["created"]}
 
-    def counts(self, training):
-        """Rows and figures of the summary, the model's ``training`` being this now."""
+    def counts(self, training: dict[str, Any]) -> dict[str, Any]:
+        """Return rows and figures of the summary; ``training`` describes the updated model."""
         labels, counted = self.more.labels, "rows_labeled" in training
         return {
             "rows": self.more.n_rows,
@@ -291,16 +297,18 @@ class _Update:
         }
 
 
-def _changed_figures(machine, labeled):
-    """Figures of a model that holds its rows, without what rows that are added leave as it is."""
-    figures = figures_of(machine, machine.training_rows_.X, labeled)
-    return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
+def _changed_figures(machine: BaseEstimator, labeled: dict[str, int]) -> dict[str, Any]:
+    """Return the figures that change when rows are added."""
+    figures = collect_figures(machine, machine.training_rows_.X, labeled)
+    return {key: value for key, value in figures.items() if key not in _FIT_ONLY_KEYS}
 
 
-def _updated(training, figures, more, data):
-    """What a model says of its training after an update: new figures, and ``more`` rows."""
+def _with_update(
+    training: dict[str, Any], figures: dict[str, Any], more: dict[str, int], data: str | None
+) -> dict[str, Any]:
+    """Return the facts of a training after an update: new figures, and ``more`` rows."""
     updates = training.get("updates", {"count": 0, "rows": 0})
-    return silenced(
+    return drop_meaningless_figures(
         {
             **training,
             **figures,
@@ -315,8 +323,8 @@ def _updated(training, figures, more, data):
     )
 
 
-def current_metadata(metadata, machine):
-    """Metadata of a model whose rows may have changed in Python; the same if they haven't.
+def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[str, Any]:
+    """Return metadata of a model whose rows may have changed in Python.
 
     Only a model that holds its rows can change.
     """
@@ -325,7 +333,8 @@ def current_metadata(metadata, machine):
         return metadata
     held = machine.training_rows_
     # Labels of training rows: 1 and -1 for two classes, 1, 2, ... for several.
-    codes, names = (1,), [training.get("positive")]
+    codes: Sequence[int] = (1,)
+    names = [training.get("positive")]
     if "classes" in training:
         names = training["classes"]
         codes = (-1, 1) if len(names) == 2 else range(1, len(names) + 1)
@@ -342,11 +351,11 @@ def current_metadata(metadata, machine):
         return metadata
     more = n - training["rows"]
     more = {"rows": more, "rows_read": max(0, more)}
-    return {**metadata, "training": _updated(training, figures, more, None)}
+    return {**metadata, "training": _with_update(training, figures, more, None)}
 
 
-def _milliseconds(times):
-    """Milliseconds per row; None where none was added."""
+def _milliseconds(times: list[tuple[int, float]]) -> dict[str, float] | None:
+    """Return milliseconds per row; None where none was added."""
     if not times:
         return None
     rows, seconds = np.array(times).T
@@ -358,7 +367,7 @@ def _milliseconds(times):
 
 
 class NewRowsOptions(NamedTuple):
-    """How rows to add are read; as of :func:`update`."""
+    """Options of reading rows to add, as of :func:`update`."""
 
     target: str | None = None
     no_labels: bool = False
@@ -377,7 +386,9 @@ class MoreRows:
     does not know. ``learned`` are categories that the encoder knows from now on.
     """
 
-    def __init__(self, loaded, data, asked):
+    def __init__(
+        self, loaded: LoadedModel, data: Source | InMemory | None, asked: NewRowsOptions
+    ) -> None:
         pipeline, self.schema, self.metadata = loaded
         self.data, self._asked = data, asked
         training, schema = self.metadata["training"], self.schema
@@ -394,7 +405,8 @@ class MoreRows:
         self.target = None if asked.no_labels else asked.target or fitted_to
         texts = text_encoders(pipeline[0], schema)
         self.n_rows = self.n_read = 0
-        self.unseen, new_words = Unseen(), {name: set() for name in texts}
+        self.unseen = Unseen()
+        new_words: dict[str, set[str]] = {name: set() for name in texts}
         not_own, own = Unseen(), own_categories(pipeline[0], schema)
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
@@ -409,8 +421,8 @@ class MoreRows:
         self.learned = learn_categories(pipeline[0], schema, not_own.counts)
         self.notes = self._notes()
 
-    def _pieces(self):
-        """Pieces of the file with the rows kept and their labels; raises at the end."""
+    def _pieces(self) -> Iterator[tuple[Chunk, BoolArray, IntArray | None]]:
+        """Yield pieces of the file with the rows kept and their labels; raises at the end."""
         asked, tally = self._asked, Tally(self.data, self._asked.skip_missing)
         self.filled, self.tally = tally.filled, tally
         self.labels = NewLabels(self.metadata, self.data, self.target, self.new_classes)
@@ -425,14 +437,14 @@ class MoreRows:
             done += len(chunk.complete)
         tally.check()
 
-    def _check(self):
+    def _check(self) -> None:
         if not self.n_rows and self.data is not None:
             raise UserError(
                 f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
                 "missing numbers or of other classes; check the file."
             )
 
-    def _check_new(self):
+    def _check_new(self) -> None:
         for name in self.new_classes:
             if not self.labels.n_labeled[name]:
                 raise UserError(
@@ -440,7 +452,7 @@ class MoreRows:
                     f"{ref('new_class')}."
                 )
 
-    def _notes(self):
+    def _notes(self) -> list[str]:
         notes = [*self.tally.remarks]
         if learned := self.unseen.only(self.learned):
             notes.append(learned_words(learned))
@@ -463,8 +475,8 @@ class MoreRows:
             )
         return notes
 
-    def blocks(self, size):
-        """Encoded rows and their labels, at most ``size`` at a time."""
+    def blocks(self, size: int) -> Iterator[tuple[RowMatrix, IntArray | None]]:
+        """Yield encoded rows and their labels, at most ``size`` at a time."""
         for chunk, keep, y in self._pieces():
             kept = keep[chunk.complete]
             if not kept.any():

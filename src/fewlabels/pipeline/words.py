@@ -3,37 +3,37 @@
 from .._util.messages import quoted
 
 
-def number(value):
+def number(value: float | None) -> str | None:
     """Shorten a number to four digits; None stays None."""
     return None if value is None else f"{value:.4g}"
 
 
-def gap(value):
+def gap(value: float | None) -> str | None:
     """Shorten a duality gap; what rounding pushed below 0 is 0."""
     return number(None if value is None else max(0.0, value))
 
 
-def percent(share):
+def percent(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def interval(low, high):
+def interval(low: float, high: float) -> str:
     return f"{low:.3g} to {high:.3g}"
 
 
-def mark(value):
+def mark(value: str | None) -> str:
     return f"marked {quoted(value)}" if value else "blank"
 
 
-def counted(counts):
+def counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {quoted(name)}" for name, count in counts.items())
 
 
-def share(part, whole):
+def share(part: int, whole: int) -> str:
     return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
 
 
-def size(n_bytes):
+def size(n_bytes: float) -> str:
     units = ["bytes", "kB", "MB", "GB"]
     while n_bytes >= 1000 and len(units) > 1:
         n_bytes /= 1000

@@ -1,10 +1,14 @@
 """The files of a table that a cluster reads, and the cluster."""
 
+from __future__ import annotations
+
 import contextlib
 import glob
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
@@ -13,16 +17,19 @@ from ...tables.folders import files_of_pattern, parquet_files
 from ...tables.formats.registry import tables, usual_extensions
 from ...tables.paths import resolved
 from ...tables.reading.read import cut_into_parts
-from ...tables.sources import InMemory
+from ...tables.sources import InMemory, Source
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 # Seconds until a scheduler has to answer.
-_PATIENCE = 10
+_SCHEDULER_TIMEOUT = 10
 # Parts of files for each worker, about.
-_OF_WORKER = 2
+_PARTS_PER_WORKER = 2
 
 
-def files_of(data):
-    """The files that a name means: a pattern, a folder of Parquet files, or one file."""
+def list_files(data: Source | InMemory) -> list[Source]:
+    """Return the files that a name means: a pattern, a folder of Parquet files, or one file."""
     if isinstance(data, InMemory):
         raise UserError(f"A cluster reads files, not {data}; omit scheduler and workers.")
     for option in ("features", "labels"):
@@ -54,18 +61,18 @@ def files_of(data):
     return files
 
 
-def parts_of(files, client):
-    """The files, large ones in parts, so that all workers have some."""
+def split_files(files: list[Source], client: Client) -> list[Source]:
+    """Split large files into parts, so that all workers have some."""
     found = []
-    n_parts = _OF_WORKER * len(client.nthreads())
+    n_parts = _PARTS_PER_WORKER * len(client.nthreads())
     for _, some in groupby(files, attrgetter("format")):
         found += cut_into_parts(list(some), n_parts)
     return found
 
 
 @contextlib.contextmanager
-def cluster_of(scheduler, workers):
-    """A client of the cluster at an address, or of one on this computer for the time being."""
+def connect_cluster(scheduler: str | None, workers: int | None) -> Iterator[Client]:
+    """Connect to the cluster at an address, or start one on this computer meanwhile."""
     if scheduler is not None and workers is not None:
         raise UserError(
             f"{ref('scheduler')} uses an existing cluster and {ref('workers')} starts a local "
@@ -76,6 +83,7 @@ def cluster_of(scheduler, workers):
 
     with contextlib.ExitStack() as stack:
         if scheduler is None:
+            assert workers is not None  # one of the two was given
             threads = max(1, resolve_n_jobs(None) // workers)
             cluster = LocalCluster(
                 n_workers=workers,
@@ -85,7 +93,7 @@ def cluster_of(scheduler, workers):
             )
             scheduler = stack.enter_context(cluster)
         try:
-            client = stack.enter_context(Client(scheduler, timeout=_PATIENCE))
+            client = stack.enter_context(Client(scheduler, timeout=_SCHEDULER_TIMEOUT))
         except (OSError, ValueError, TimeoutError) as error:
             raise UserError(
                 f"No Dask scheduler answers at {scheduler}; give its address, such as "
@@ -97,8 +105,8 @@ def cluster_of(scheduler, workers):
 
 
 @contextlib.contextmanager
-def told_by_workers():
-    """What workers say, as sentences."""
+def translate_worker_errors() -> Iterator[None]:
+    """Raise what workers report as errors for users."""
     from distributed.scheduler import KilledWorker
 
     try:

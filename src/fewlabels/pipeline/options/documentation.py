@@ -1,15 +1,20 @@
 """Signatures and docstrings of functions that take the options of a schema."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import inspect
 import re
 import textwrap
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 from ..._util.messages import as_arguments
-from ..._util.option import declared, explained
+from ..._util.option import Option, explained, options_of_schema
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
@@ -26,29 +31,33 @@ def takes(
     For type checkers and editors, the options are the arguments of the schema. At run time they
     are in ``__signature__``, and the docstring's entry ``**options`` becomes an entry for each.
     """
+    options_schema = cast("type[DataclassInstance]", schema)
 
-    def decorate(function):
+    def decorate(
+        function: Callable[..., _Result],
+    ) -> Callable[Concatenate[Any, _Options], _Result]:
         first, *_ = inspect.signature(function).parameters.values()
-        others = parameters(schema)
+        others = parameters(options_schema)
         by_place = [one.name for one in others if one.kind is one.POSITIONAL_OR_KEYWORD]
 
         @functools.wraps(function)
-        def call(*given, **options):
+        def call(*given: Any, **options: Any) -> _Result:
             if len(given) > 1 + len(by_place):
                 most = 1 + len(by_place)
                 raise TypeError(f"{function.__name__}() takes at most {most} arguments by place.")
             return function(*given[:1], **dict(zip(by_place, given[1:], strict=False)), **options)
 
-        call.__signature__ = inspect.Signature([first, *others])
+        signature = inspect.Signature([first, *others])
+        call.__signature__ = signature  # type: ignore[attr-defined] # which inspect reads
         if function.__doc__:  # there is none under python -OO
-            call.__doc__ = with_entries(function.__doc__, entries(schema))
+            call.__doc__ = with_entries(function.__doc__, entries(options_schema))
         return call
 
     return decorate
 
 
-def with_entries(doc, text):
-    """A docstring without indentation, where ``text`` is in place of the entry ``**options``.
+def with_entries(doc: str, text: str) -> str:
+    """Replace the entry ``**options`` of a docstring by ``text``, without indentation.
 
     Python 3.13 and later remove the indentation when they compile, earlier versions keep it.
     """
@@ -58,8 +67,8 @@ def with_entries(doc, text):
     return _ENTRY.sub(lambda _: text, doc)
 
 
-def parameters(schema):
-    """The options of a schema as parameters of a function."""
+def parameters(schema: type[DataclassInstance]) -> list[inspect.Parameter]:
+    """Return the options of a schema as parameters of a function."""
     fields, kind = {field.name: field for field in dataclasses.fields(schema)}, inspect.Parameter
     return [
         kind(
@@ -68,15 +77,15 @@ def parameters(schema):
             default=fields[name].default,
             annotation=fields[name].type,
         )
-        for name in declared(schema)
+        for name in options_of_schema(schema)
     ]
 
 
-def entries(schema):
-    """The options of a schema as the entries of a docstring."""
+def entries(schema: type[DataclassInstance]) -> str:
+    """Return the options of a schema as the entries of a docstring."""
     fields = {field.name: field for field in dataclasses.fields(schema)}
     found = []
-    for name, option in declared(schema).items():
+    for name, option in options_of_schema(schema).items():
         default = fields[name].default
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         found.append(f"{name} : {accepted(option, fields[name].type)}, default={shown}")
@@ -85,8 +94,8 @@ def entries(schema):
     return "\n".join(found)
 
 
-def accepted(option, annotation):
-    """What an option accepts, in words."""
+def accepted(option: Option, annotation: object) -> str:
+    """Return what an option accepts, in words."""
     if option.accepts:
         return option.accepts
     if option.choices:
@@ -97,5 +106,5 @@ def accepted(option, annotation):
     return " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
 
 
-def _quoted(text):
+def _quoted(text: str) -> str:
     return f'"{text}"'

@@ -3,9 +3,9 @@
 To add one, declare a field here and read it from the ``FitOptions`` where it has an effect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from ..._util.messages import CLASS_SHARES, ref
 from ..._util.option import (
@@ -18,9 +18,9 @@ from ..._util.option import (
     ROWS,
     TIME,
     Range,
-    declared,
-    names_of,
+    as_names,
     option,
+    options_of_schema,
     parameter,
 )
 from ...tables.reading.options import ClusterOptions, ReadingOptions
@@ -46,13 +46,13 @@ _POSITIVE = Range("greater than 0", lambda value: 0 < value < _INF)
 _FINITE = Range("a finite number", lambda value: abs(value) < _INF)
 
 
-def _share(words):
+def _share(words: str) -> Range:
     return Range(words, lambda value: 0 < value < 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitOptions(ReadingOptions, ClusterOptions):
-    """Everything that can be asked of a fit; the values are what was given.
+    """The options of a fit; the values are what was given.
 
     None means that an option wasn't given. Parameters of estimators then have the estimator's
     own defaults.
@@ -420,31 +420,31 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     observer: Any = option(None, "Receives progress messages.", shown=PYTHON, accepts="Observer")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None:
                 value = field.default
             elif field.default == ():
-                value = names_of(value)
+                value = as_names(value)
             elif field.type == str | None and not field.metadata["option"].is_parameter:
                 value = str(value)
-            value = field.metadata["option"].checked(field.name, value)
+            value = field.metadata["option"].check_value(field.name, value)
             object.__setattr__(self, field.name, value)
 
     @property
-    def reading(self):
-        """How a file is read, as far as somebody said so, by the names of the options."""
-        return _given(self, declared(ReadingOptions))
+    def reading(self) -> dict[str, Any]:
+        """Return the options of reading that were given, by name."""
+        return _given(self, options_of_schema(ReadingOptions))
 
     @property
-    def parameters(self):
-        """Parameters of estimators that were given."""
+    def parameters(self) -> dict[str, Any]:
+        """Return parameters of estimators that were given."""
         return _given(self, [name for name, one in FIT.items() if one.is_parameter])
 
     @property
-    def columns(self):
-        """How the columns of a table are taken, as ``io.tables.training.read_training`` has it."""
+    def columns(self) -> dict[str, Any]:
+        """Return the options of columns, as ``read_training`` takes them."""
         names = (
             "target",
             "unlabeled",
@@ -459,33 +459,38 @@ class FitOptions(ReadingOptions, ClusterOptions):
         return {**{name: getattr(self, name) for name in names}, "aside": self.propensity}
 
     @property
-    def recorded(self):
-        """What the model file says was asked for, beside the estimator's parameters."""
+    def recorded(self) -> dict[str, Any]:
+        """Return what the model file records of the options, beside the estimator's parameters."""
         names = [name for name, one in FIT.items() if one.is_recorded]
         return {name: getattr(self, name) for name in names}
 
     @property
-    def weighing(self):
-        """The option that gives labelled rows a propensity; None if none does."""
+    def weighing(self) -> str | None:
+        """Return the option that gives labelled rows a propensity; None if none does."""
         if self.propensity is not None:
             return "propensity"
         return "selection_depends_on" if self.selection_depends_on else None
 
-    def in_memory(self):
-        """The same for rows that were read from the file already."""
-        of_files = [*declared(ReadingOptions), *declared(ClusterOptions), "memory"]
-        return replace(self, **dict.fromkeys(of_files))
+    def in_memory(self) -> Self:
+        """Return these options for rows that were read from the file already."""
+        of_files = [
+            *options_of_schema(ReadingOptions),
+            *options_of_schema(ClusterOptions),
+            "memory",
+        ]
+        unset: dict[str, Any] = dict.fromkeys(of_files)
+        return replace(self, **unset)
 
 
-def _given(options, names):
+def _given(options: FitOptions, names: Iterable[str]) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
-FIT = declared(FitOptions)
+FIT = options_of_schema(FitOptions)
 
 
-def check(**values):
+def check(**values: object) -> None:
     """Refuse values of some options that aren't allowed."""
     for name, value in values.items():
-        FIT[name].checked(name, value)
+        FIT[name].check_value(name, value)

@@ -1,27 +1,35 @@
 """Rows that are held out together and count once: copies, near-copies, one identifier's rows."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import plural, quoted, ref
+from ...base.task import Task
 from ...rows.near_copies import near_copies
 from ...rows.repeats import Groups, joined_groups, labels_agree, repeated_rows
 from ...tables.columns.column import blank, is_number, numbers, text
 from ...tables.columns.profile import MANY_CATEGORIES, is_identifier_name
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TableRows, TrainingFile
 
 # What becomes of groups, with labels and without.
-_ONCE, _ONE = "are held out together and count once", "only one of each is used"
-# Rows of an identifier, on average, beyond which it rather is a category of many rows, and values
-# that have to repeat.
-_MOST_ROWS, _FEWEST = 20.0, 4
-# How many of so many rows are nearer to one with the same identifier than to another.
-_CLOSE, _COMPARED = 0.8, 500
+_WITH_LABELS = "are held out together and count once"
+_WITHOUT_LABELS = "only one of each is used"
+# Rows of an identifier, on average, beyond which it rather is a category of many rows.
+_MAX_MEAN_GROUP_ROWS = 20.0
+# Values of an identifier that have to repeat.
+_MIN_REPEATED_VALUES = 4
+# Share of the rows compared that have to be nearer to a row with the same identifier.
+_MIN_CLOSE_SHARE = 0.8
+# Pairs of rows that are compared for that.
+_MAX_COMPARED_PAIRS = 500
 # Rows that near-copies are looked for among.
-_NEAR = 2000
+_MAX_ROWS_FOR_NEAR_COPIES = 2000
 
 
 class Grouping(NamedTuple):
@@ -31,7 +39,7 @@ class Grouping(NamedTuple):
     notes: list[str]
 
 
-def with_identifier(file: Any, roles: Any, task: Any) -> Any:
+def with_identifier(file: TrainingFile, roles: Roles, task: Task) -> TrainingFile:
     """Return the file with a repeated identifier as its groups, if its rows are alike."""
     if file.groups is not None or not isinstance(file.content, pa.Table):
         return file
@@ -44,19 +52,19 @@ def with_identifier(file: Any, roles: Any, task: Any) -> Any:
         groups = _groups_of_values(table, name)
         sizes = np.bincount(groups)
         sizes = sizes[sizes > 1]
-        if len(sizes) < _FEWEST or sizes.mean() > _MOST_ROWS:
+        if len(sizes) < _MIN_REPEATED_VALUES or sizes.mean() > _MAX_MEAN_GROUP_ROWS:
             continue
         if (codes is not None and labels_agree(groups, codes)) or _are_close(table, name, groups):
             return replace(file, groups=name)
     return file
 
 
-def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
+def find_groups(file: TrainingFile, found: TableRows, X: RowMatrix, task: Task) -> Grouping:
     """Find rows that belong together among those ``found`` in a ``file``, encoded as ``X``."""
     codes = None if found.y is None else _codes(found.y, task)
     parts: list[Groups] = []
     notes: list[str] = []
-    if file.groups is not None:
+    if file.groups is not None and isinstance(file.content, pa.Table):
         rows = file.content.take(pa.array(found.numbers - 1))
         of_column = _groups_of_values(rows, file.groups)
         parts.append(of_column)
@@ -75,22 +83,22 @@ def find_groups(file: Any, found: Any, X: Any, task: Any) -> Grouping:
     return Grouping(groups, notes)
 
 
-def one_of_each(groups: Groups) -> NDArray[np.intp]:
+def one_of_each(groups: Groups) -> IntArray:
     """Return a row of each group, drawn at random, in the order of the rows."""
     order = np.random.default_rng(0).permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 
 
-def _codes(y: Any, task: Any) -> NDArray[np.intp]:
-    """Numbers of classes, and -1 for rows without a label."""
+def _codes(y: IntArray, task: Task) -> NDArray[np.intp]:
+    """Return numbers of classes, and -1 for rows without a label."""
     return np.where(task.is_known(y), np.asarray(y), -1).astype(np.intp)
 
 
 # -- identifiers ---------------------------------------------------------------------------------
 
 
-def _may_identify(name: str, cells: Any) -> bool:
-    """Whether a column is an identifier by its name, or has too many texts for a category."""
+def _may_identify(name: str, cells: pa.ChunkedArray) -> bool:
+    """Return whether a column may identify rows, by its name or its many texts."""
     if is_identifier_name(name):
         return True
     if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
@@ -99,8 +107,8 @@ def _may_identify(name: str, cells: Any) -> bool:
     return n_values > MANY_CATEGORIES and 2 * n_values > len(cells)
 
 
-def _groups_of_values(table: Any, name: str) -> Groups:
-    """Numbers of the values of a column; each blank cell is its own."""
+def _groups_of_values(table: pa.Table, name: str) -> Groups:
+    """Return numbers of the values of a column; each blank cell is its own."""
     cells = text(table.column(name))
     groups = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)[1].ravel()
     gaps = np.flatnonzero(blank(cells))
@@ -108,8 +116,8 @@ def _groups_of_values(table: Any, name: str) -> Groups:
     return np.unique(groups, return_inverse=True)[1].ravel()
 
 
-def _are_close(table: Any, identifier: str, groups: Groups) -> bool:
-    """Whether most rows are nearer to one of their group than to one of another, by numbers."""
+def _are_close(table: pa.Table, identifier: str, groups: Groups) -> bool:
+    """Return whether most rows are nearer to one of their group than to another one."""
     columns = [
         numbers(cells)[0]
         for name, cells in zip(table.column_names, table.columns, strict=True)
@@ -124,23 +132,23 @@ def _are_close(table: Any, identifier: str, groups: Groups) -> bool:
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     first = np.flatnonzero(groups[order][1:] == groups[order][:-1])
-    first = rng.permutation(first)[:_COMPARED]
+    first = rng.permutation(first)[:_MAX_COMPARED_PAIRS]
     one, same = order[first], order[first + 1]
     other = rng.integers(len(groups), size=len(one))
     usable = groups[other] != groups[one]
     inside, across = (np.square(rows[one] - rows[b]).sum(axis=1) for b in (same, other))
-    return bool(usable.any() and np.mean((inside < across)[usable]) >= _CLOSE)
+    return bool(usable.any() and np.mean((inside < across)[usable]) >= _MIN_CLOSE_SHARE)
 
 
 # -- near-copies ---------------------------------------------------------------------------------
 
 
-def _near(X: Any, codes: NDArray[np.intp] | None) -> Groups | None:
-    """Groups of nearly equal rows, of many rows among labelled ones and some others."""
+def _near(X: RowMatrix, codes: NDArray[np.intp] | None) -> Groups | None:
+    """Return groups of nearly equal rows, among labelled ones and some others."""
     n = X.shape[0]
     known = np.ones(n, bool) if codes is None else codes >= 0
     order = np.random.default_rng(0).permutation(n)
-    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:_NEAR])
+    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:_MAX_ROWS_FOR_NEAR_COPIES])
     found = near_copies(X[rows], known[rows])
     if found is None:
         return None
@@ -153,18 +161,18 @@ def _near(X: Any, codes: NDArray[np.intp] | None) -> Groups | None:
 
 
 def _counted(groups: Groups, codes: NDArray[np.intp] | None) -> tuple[NDArray[np.intp], str, str]:
-    """Sizes of the groups of labelled rows, or of all if these don't repeat; what they are."""
+    """Count the rows of groups of labelled rows, or of all if these don't repeat."""
     rows, kind = groups, "row"
     if codes is not None:
         known = groups[codes >= 0]
         if len(np.unique(known)) < len(known):
             rows, kind = known, "labelled row"
-    return np.unique(rows, return_counts=True)[1], kind, _ONE if codes is None else ""
+    return np.unique(rows, return_counts=True)[1], kind, _WITHOUT_LABELS if codes is None else ""
 
 
 def _of_copies(groups: Groups, codes: NDArray[np.intp] | None) -> str:
     sizes, kind, what = _counted(groups, codes)
-    why = f"more often than chance allows: {what or f'copies {_ONCE}'}"
+    why = f"more often than chance allows: {what or f'copies {_WITH_LABELS}'}"
     if (sizes == sizes[0]).all():
         return f"{plural(len(sizes), kind)} occur {sizes[0]} times each, {why}"
     return f"{sizes.sum() - len(sizes)} of {plural(int(sizes.sum()), kind)} repeat others, {why}"
@@ -175,8 +183,8 @@ def _of_near_copies(groups: Groups, copies: Groups | None, codes: NDArray[np.int
     n = int(sizes[sizes > 1].sum())
     return (
         f"{n} of {plural(int(sizes.sum()), kind)} are nearly equal to others, such as visits of a "
-        f"patient: {what or f'these {_ONCE}'}; {ref('groups', some='COLUMN')} says which rows "
-        "belong together"
+        f"patient: {what or f'these {_WITH_LABELS}'}; {ref('groups', some='COLUMN')} says which "
+        "rows belong together"
     )
 
 
@@ -186,5 +194,5 @@ def _of_column(name: str, groups: Groups, codes: NDArray[np.intp] | None) -> str
         return f"{ref('groups', name)} has no effect, because its values are all different"
     return (
         f"{quoted(name)} has {plural(len(sizes), 'value')} in {plural(int(sizes.sum()), kind)}: "
-        f"{what or f'rows with the same value {_ONCE}'}"
+        f"{what or f'rows with the same value {_WITH_LABELS}'}"
     )

@@ -1,9 +1,9 @@
 """What a training does for each task: a module for each, with the same names.
 
 ==============  ==================================================================================
-roles           which rows of a file are learnt from, and as what
+roles           which rows of a file are learned from, and as what
 choose          the method, given why it is this task, the options, how many rows are of the class
-                that is learnt, of how many, and the seconds for all
+                that is learned, of how many, and the seconds for all
 for_rows        settings in the user's words as settings for these rows
 why_tuned       how settings were chosen, in words
 figures         what goes into the model file
@@ -12,21 +12,29 @@ ON_ALL_ROWS     what trains on all rows of a file that is larger than memory, in
 ==============  ==================================================================================
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
 
 # Why a search ended before its end.
 ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
 
 
 class Choice(NamedTuple):
-    """A machine and why it is this one."""
+    """A method and why it is this one."""
 
     machine: str
     why: str
 
 
-def finite(value):
+def finite(value: float | None) -> float | None:
     """Turn a NumPy number into a plain one; None for what JSON cannot say."""
     if value is None:
         return None
@@ -34,29 +42,29 @@ def finite(value):
     return value if math.isfinite(value) else None
 
 
-def transduced(estimator):
-    """How many training rows have or are given each class."""
+def count_transduced(estimator: BaseEstimator) -> list[int]:
+    """Return how many training rows have or are given each class."""
     return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
 
 
-def scored(tuning):
-    """The candidates that a search scored: one that ends early leaves others."""
+def scored_candidates(tuning: TuningResult) -> pd.DataFrame:
+    """Return the candidates that a search scored: one that ends early leaves others."""
     table = tuning.candidates
     return table[table["folds"] > 0] if "folds" in table else table
 
 
-def not_compared(tuning):
-    """Why fewer than two candidates were scored."""
+def explain_no_comparison(tuning: TuningResult) -> str:
+    """Return why fewer than two candidates were scored."""
     if len(tuning.candidates) < 2:
         return "too few labels to compare others"
     return f"no others were compared{ENDED.get(tuning.stopped, '')}"
 
 
-def why_trees(tuning, ended):
-    """How settings were chosen where trees come first, as they do for tables of features."""
-    table = scored(tuning)
+def explain_trees(tuning: TuningResult, ended: str) -> str:
+    """Return how settings were chosen where trees come first, as for tables of features."""
+    table = scored_candidates(tuning)
     if len(table) < 2:
-        return f"the default for tables of features; {not_compared(tuning)}"
+        return f"the default for tables of features; {explain_no_comparison(tuning)}"
     if table["chosen"].iloc[0]:
         return (
             f"the default for tables of features; none of {len(table) - 1} others was clearly "

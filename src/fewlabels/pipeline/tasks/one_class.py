@@ -1,55 +1,79 @@
 """Training on rows of one class."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._typing import RowMatrix
 from ..._util.messages import ref
 from ...one_class.task import ONE_CLASS
 from ...tables.columns import target as rows_of
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
 from ..answers import Answer
+from ..options.fit import FitOptions
 from . import Choice, finite
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
+
 # Settings that speak of one ball around all rows, and of bags.
-OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
-OF_BAGS = ("n_bags", "bag_size", "trim")
+SINGLE_MODEL_PARAMETERS = (
+    "C",
+    "nu",
+    "slack",
+    "kernel",
+    "gamma",
+    "degree",
+    "coef0",
+    "max_iter",
+    "cache_size",
+)
+BAG_PARAMETERS = ("n_bags", "bag_size", "trim")
 # Fewer rows are not split into bags.
 FEWEST = 40
 # What learns from all rows of a file.
 ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
 # Rows of training whose side is counted for the summary.
-_COUNTED_ROWS = 20_000
+_MAX_COUNTED_ROWS = 20_000
 
 
-def roles(file, machine, options):
-    """Every row, or only rows of the normal class."""
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
+    """Select every row, or only rows of the normal class."""
     if file.labels is None:
         return rows_of.every_row(file.n_rows)
     return rows_of.normal_rows(file.labels, options.normal)
 
 
-def for_rows(settings, roles, options):
-    """The settings; none of them depends on the rows."""
+def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+    """Return the settings; none of them depends on the rows."""
     return settings
 
 
-def choose(why, options, n_known, n_rows, seconds):
-    """One ball for rows known to be normal, where it does better, and bags for others."""
+def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
+    """Choose one ball for rows known to be normal, where it does better, else bags."""
     given = options.parameters
-    if n_known < FEWEST and not given.keys() & set(OF_BAGS):
+    if n_known < FEWEST and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; {n_known} rows are too few for an ensemble")
-    said = [ref(name) for name in OF_ONE_BALL if name in given]
+    said = [ref(name) for name in SINGLE_MODEL_PARAMETERS if name in given]
     if given.get("target_fpr") == "none":
         said.append(ref("target_fpr", "none"))
-    if said and not given.keys() & set(OF_BAGS):
+    if said and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
-    if options.clean and seconds > 0 and not given.keys() & set(OF_BAGS):
+    if options.clean and seconds > 0 and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
     return Choice(ONE_CLASS.usual, why)
 
 
-def why_tuned(tuning):
-    """How settings were chosen."""
+def explain_tuning(tuning: TuningResult) -> str:
+    """Return how settings were chosen."""
     table = tuning.candidates
     share = table["trim"].iloc[0]
     if "bag_size" in table:
-        return _of_bags(share)
+        return _describe_bags(share)
     share = float(share)
     if not share:
         return f"a rule based on distances between rows ({ref('clean', True)}: no anomalies)"
@@ -59,24 +83,26 @@ def why_tuned(tuning):
     )
 
 
-def _of_bags(share):
+def _describe_bags(share: float | str) -> str:
     if not share:
         return f"a rule: bags use all their rows ({ref('clean', True)}: no anomalies)"
-    return f"a rule: {of_every_bag(share)} ({ref('clean', True)} if there are no anomalies)"
+    return f"a rule: {describe_trimming(share)} ({ref('clean', True)} if there are no anomalies)"
 
 
-def of_every_bag(trim):
-    """What becomes of anomalies in bags, in words."""
+def describe_trimming(trim: float | str) -> str:
+    """Return what becomes of anomalies in bags, in words."""
     if trim == "auto":
         return "bags drop their most distant rows if the data suggest it"
     return f"each bag drops its most distant {100 * trim:g} %"
 
 
-def figures(estimator, X, labeled, counted):
-    """Figures of the threshold and the boundary."""
+def figures(
+    estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
+) -> dict[str, Any]:
+    """Return figures of the threshold and the boundary."""
     from ...one_class.left_out import count_outside  # slow to import, and prior needs none
 
-    step = -(-X.shape[0] // _COUNTED_ROWS)
+    step = -(-X.shape[0] // _MAX_COUNTED_ROWS)
     outside = count_outside(estimator, X[::step])
     target_fpr = estimator.target_fpr
     calibrated = {}
@@ -92,6 +118,6 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def answer(training, more):
-    """Inside or outside."""
+def answer(training: dict[str, Any], more: str | None) -> Answer:
+    """Return how scores are answered: inside or outside."""
     return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)

@@ -1,13 +1,35 @@
 """Training on positive and unlabelled rows."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, ref
 from ...class_prior import unlabeled_from_pooled
 from ...class_prior.uncertainty import is_determined
 from ...tables.columns import target as rows_of
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
 from ..answers import Answer
-from . import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
+from ..options.fit import FitOptions
+from . import (
+    ENDED,
+    Choice,
+    count_transduced,
+    explain_no_comparison,
+    explain_trees,
+    finite,
+    scored_candidates,
+)
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
 
 # Level of the interval that PUSVM gives with an estimated prior.
 PRIOR_CONFIDENCE = 0.9
@@ -15,16 +37,16 @@ _OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef
 # What learns from all rows of a file.
 ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
 # Share of the time budget that a fit of an ensemble may take.
-_A_FIT = 0.1
+_MAX_FIT_SHARE = 0.1
 
 
-def roles(file, machine, options):
-    """The rows of the positive class, and all others."""
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
+    """Select the rows of the positive class, and all others."""
     return rows_of.positive_rows(file.labels, options.positive)
 
 
-def for_rows(settings, roles, options):
-    """The settings with the prior among the unlabelled rows, which may be given among all rows."""
+def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+    """Return the settings with the prior as a share of the unlabelled rows."""
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:
         return settings
@@ -40,8 +62,8 @@ def for_rows(settings, roles, options):
     return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
 
 
-def choose(why, options, n_known, n_rows, seconds):
-    """The ensemble, where its fit takes a small part of the time."""
+def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
+    """Choose the ensemble, where its fit takes a small part of the time."""
     given = options.parameters.keys()
     if "n_bags" in given:
         return Choice("pu-ensemble", why)
@@ -53,7 +75,7 @@ def choose(why, options, n_known, n_rows, seconds):
         because = f"{ref(min(given & _OF_PUSVM))} selects it"
     elif not seconds:
         because = f"quicker than a pu-ensemble ({ref('time_budget', 0)})"
-    elif expected > _A_FIT * seconds:
+    elif expected > _MAX_FIT_SHARE * seconds:
         because = (
             f"a pu-ensemble, which is usually more accurate, would take {expected:.2g} s per fit; "
             f"raise {ref('time_budget')} or pass {ref('machine', 'pu-ensemble')} to use it"
@@ -67,23 +89,25 @@ def choose(why, options, n_known, n_rows, seconds):
     )
 
 
-def why_tuned(tuning):
-    """How settings were chosen."""
-    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+def explain_tuning(tuning: TuningResult) -> str:
+    """Return how settings were chosen."""
+    table, ended = scored_candidates(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
-        return why_trees(tuning, ended)
+        return explain_trees(tuning, ended)
     if len(table) < 2:
-        return f"defaults; {not_compared(tuning)}"
+        return f"defaults; {explain_no_comparison(tuning)}"
     rank = "best" if tuning.chosen else "tied for best"
     return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
 
 
-def figures(estimator, X, labeled, counted):
-    """Figures of the prior and of the rows that are predicted positive."""
+def figures(
+    estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
+) -> dict[str, Any]:
+    """Return figures of the prior and of the rows that are predicted positive."""
     (n_labeled,) = labeled.values()
     interval, prior = estimator.prior_interval_, finite(estimator.prior_)
     # The transduction gives labelled rows their own labels.
-    others, found = counted or transduced(estimator)
+    others, found = counted or count_transduced(estimator)
     return {
         "rows_labeled": n_labeled,
         "rows_unlabeled": others + found - n_labeled,
@@ -101,8 +125,8 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def answer(training, more):
-    """Positive or not."""
+def answer(training: dict[str, Any], more: str | None) -> Answer:
+    """Return how scores are answered: positive or not."""
     return Answer(
         ("positive", "not_positive"),
         (training["positive"], training["unlabeled"]),

@@ -1,32 +1,49 @@
 """Training on a few labelled rows of several classes."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
 from ...positive_unlabelled.task import POSITIVE_UNLABELLED
 from ...semi_supervised.task import SEMI_SUPERVISED
 from ...tables.columns import target as rows_of
 from ...tables.columns.column import number_text
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
 from ..answers import Answer, ClassAnswer
-from . import ENDED, Choice, not_compared, scored, transduced, why_trees
+from ..options.fit import FitOptions
+from . import (
+    ENDED,
+    Choice,
+    count_transduced,
+    explain_no_comparison,
+    explain_trees,
+    scored_candidates,
+)
+
+if TYPE_CHECKING:
+    from ...model_selection import TuningResult
 
 # Shares that people type may miss the sum of 1 by so much.
-_OFF_ONE = 1e-2
+_MAX_SUM_ERROR = 1e-2
 # What learns from all rows of a file.
 ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
 # The methods for positive and unlabelled rows that are most like those for classes.
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 
-def roles(file, machine, options):
-    """The rows of every class, and all others."""
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
+    """Select the rows of every class, and all others."""
     return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
 
 
-def for_rows(settings, roles, options):
-    """The settings with class shares in the order of the classes, which may be given by name."""
+def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+    """Return the settings with class shares in the order of the classes."""
     shares = settings.get("class_ratio")
     if not isinstance(shares, Mapping):
         return settings
@@ -41,28 +58,28 @@ def for_rows(settings, roles, options):
             f"{listing(classes)}."
         )
     total = sum(named.values())
-    if abs(total - 1.0) > _OFF_ONE:
+    if abs(total - 1.0) > _MAX_SUM_ERROR:
         raise UserError(
             f"The shares of {ref('class_ratio')} sum to {total:.4g}; they must sum to 1."
         )
     return {**settings, "class_ratio": [float(named[name]) / total for name in classes]}
 
 
-def _name(key):
-    """A class as the table's text has it."""
+def _name(key: object) -> str:
+    """Return a class as the table's text has it."""
     return number_text(key) if isinstance(key, float) else str(key)
 
 
-def choose(why, options, n_known, n_rows, seconds):
-    """The method for several classes."""
+def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
+    """Choose the method for several classes."""
     return Choice(SEMI_SUPERVISED.usual, why)
 
 
-def why_tuned(tuning):
-    """How settings were chosen."""
-    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+def explain_tuning(tuning: TuningResult) -> str:
+    """Return how settings were chosen."""
+    table, ended = scored_candidates(tuning), ENDED.get(tuning.stopped, "")
     if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
-        return why_trees(tuning, ended)
+        return explain_trees(tuning, ended)
     if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
         chosen = tuning.candidates["chosen"]
         sure = tuning.candidates.loc[chosen, "probability"].iloc[0]
@@ -74,7 +91,7 @@ def why_tuned(tuning):
             how = "with half the weight, because there are too few labels to test whether it helps"
         return f"defaults with the graph of the rows, {how}"
     if len(table) < 2:
-        return f"defaults; {not_compared(tuning)}"
+        return f"defaults; {explain_no_comparison(tuning)}"
     if not tuning.chosen:
         return (
             f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
@@ -86,10 +103,12 @@ def why_tuned(tuning):
     return f"{better} on held-out labels, best of {len(table)}{ended}"
 
 
-def figures(estimator, X, labeled, counted):
-    """Figures of the labels, and of the classes that unlabelled rows are given."""
+def figures(
+    estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
+) -> dict[str, Any]:
+    """Return figures of the labels, and of the classes that unlabelled rows are given."""
     due = getattr(estimator, "consolidation_due_", None)
-    counted = counted or transduced(estimator)
+    counted = counted or count_transduced(estimator)
     found = {
         name: count - n_labeled
         for count, (name, n_labeled) in zip(counted, labeled.items(), strict=True)
@@ -104,8 +123,8 @@ def figures(estimator, X, labeled, counted):
     }
 
 
-def answer(training, more):
-    """One of two classes, or of several."""
+def answer(training: dict[str, Any], more: str | None) -> Answer | ClassAnswer:
+    """Return how scores are answered: one of two classes, or of several."""
     if len(training["classes"]) > 2:
         return ClassAnswer(tuple(training["classes"]), more)
     first, second = training["classes"]

@@ -1,12 +1,54 @@
 """The module that says what a training does for a task."""
 
-from types import ModuleType
+from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..._typing import RowMatrix
 from ...base.task import Task
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile
+from ..answers import Answer, ClassAnswer
+from ..options.fit import FitOptions
+from . import Choice
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ...model_selection import TuningResult
 
 
-def steps_of(task: Task) -> ModuleType:
-    """The module of a task, imported when it is first needed."""
+class TaskSteps(Protocol):
+    """The functions of a module for a task, which say what a training does."""
+
+    ON_ALL_ROWS: str
+
+    def roles(self, file: TrainingFile, machine: str, options: FitOptions) -> Roles: ...
+
+    def choose(
+        self, why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float
+    ) -> Choice: ...
+
+    def adapt_settings(
+        self, settings: dict[str, Any], roles: Roles, options: FitOptions
+    ) -> dict[str, Any]: ...
+
+    def explain_tuning(self, tuning: TuningResult) -> str: ...
+
+    def figures(
+        self,
+        estimator: BaseEstimator,
+        X: RowMatrix,
+        labeled: dict[str, int],
+        counted: Sequence[int] | None,
+    ) -> dict[str, Any]: ...
+
+    def answer(self, training: dict[str, Any], more: str | None) -> Answer | ClassAnswer: ...
+
+
+def steps_of(task: Task) -> TaskSteps:
+    """Return the module of a task, imported when it is first needed."""
     if task.name == "one_class":
         from . import one_class
 

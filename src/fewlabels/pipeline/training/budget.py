@@ -5,29 +5,41 @@ import time
 from ..._util.deadline import Deadline
 from ..._util.messages import ref
 
-# Shares of what is left for the choice of settings, and until when the machine is fitted and has
-# probabilities: alone, and with a comparison to follow.
-_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
-# Share of the budget for the test of the model against chance, at most, and for the test whether
-# its labels are random, which usually ends after a few draws.
-_TEST, _LABELS = 0.15, 0.25
-# What is kept for the report: a share of the budget, and these seconds if that is no more than
-# another share.
-_REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
-# What comes late still has this share of the budget, and these seconds.
-_LATE, _LATE_SECONDS = 0.1, 0.5
-# Share of the late seconds for the test of the labels: it needs few, and its verdict says whether
-# figures can be trusted.
-_LATE_LABELS = 0.4
-# Share of the time for a comparison that is kept for the fit of a method that is better.
-_DELIVERY = 0.25
-# Seconds of a comparison that is asked for.
-_LEAST_COMPARISON = 10.0
-# Without a budget: seconds for what follows the fit and can be cut short, and the share of the
-# seconds of the fit that probabilities may take if that is more.
-_QUICK, _OF_FIT = 2.0, 0.2
-# Share of what is left that the fits may take which have to be made.
-_FITS = 0.6
+# Share of the time left until which settings are chosen, without a comparison to follow.
+_CHOICE_SHARE = 0.85
+# The same with a comparison.
+_CHOICE_SHARE_IF_COMPARED = 0.5
+# Share of the time left until which the model is fitted and has probabilities.
+_FIT_SHARE = 0.95
+# The same with a comparison.
+_FIT_SHARE_IF_COMPARED = 0.7
+# Share of the budget for the test of the model against chance, at most.
+_MAX_TEST_SHARE = 0.15
+# Share of the budget for the test whether labels are random, which usually ends early.
+_MAX_LABELS_TEST_SHARE = 0.25
+# Share of the budget that is kept for the report.
+_REPORT_SHARE = 0.15
+# Seconds that are kept for it at least, unless they are more than the next share.
+_MIN_REPORT_SECONDS = 2.0
+# Share of the budget that these seconds may take.
+_MAX_REPORT_SHARE = 0.3
+# Share of the budget that a step still gets when the budget is used up.
+_GRACE_SHARE = 0.1
+# Seconds that it gets in addition.
+_GRACE_SECONDS = 0.5
+# Share of the late seconds for the test of the labels, which says whether figures can be
+# trusted.
+_GRACE_SHARE_OF_LABELS_TEST = 0.4
+# Share of the time for a comparison that is kept for the fit of a better method.
+_SWITCH_SHARE = 0.25
+# Seconds of a comparison that the user requested, at least.
+_MIN_COMPARISON_SECONDS = 10.0
+# Without a budget: seconds for a step that follows the fit and can be cut short.
+_SECONDS_AFTER_FIT = 2.0
+# Without a budget: share of the fit's seconds that probabilities may take if that is more.
+_CALIBRATION_SHARE_OF_FIT = 0.2
+# Share of the time left for the fits that have to be made.
+_FITS_SHARE = 0.6
 
 
 class Budget:
@@ -39,94 +51,117 @@ class Budget:
     method is better (``ranked``).
     """
 
-    def __init__(self, seconds, *, started=None, baselines=None, reported=False, ranked=False):
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        started: float | None = None,
+        baselines: bool | None = None,
+        reported: bool = False,
+        ranked: bool = False,
+    ) -> None:
         self.seconds = seconds
         self.started = time.perf_counter() if started is None else started
         self.baselines, self.reported, self.ranked = baselines, reported, ranked
-        self.in_haste = False
+        self.is_expired = False
 
     @property
-    def used(self):
-        """Seconds since the start."""
+    def used(self) -> float:
+        """Return seconds since the start."""
         return time.perf_counter() - self.started
 
     @property
-    def is_compared(self):
-        """Whether other methods are compared with, if there is time."""
+    def is_compared(self) -> bool:
+        """Return whether other methods are compared with, if there is time."""
         return self.reported or self.ranked if self.baselines is None else self.baselines
 
     @property
-    def left(self):
-        """Seconds until the end, at least 0."""
-        return 0.0 if self.in_haste else max(0.0, self.seconds - self.used)
+    def left(self) -> float:
+        """Return seconds until the end, at least 0."""
+        return 0.0 if self.is_expired else max(0.0, self.seconds - self.used)
 
-    def hurry(self):
+    def expire(self) -> None:
         """Leave no more time than where the budget is spent: the user pressed Ctrl-C."""
-        self.in_haste = True
+        self.is_expired = True
 
     @property
-    def _late(self):
-        return (0.0 if self.in_haste else _LATE * self.seconds) + _LATE_SECONDS
+    def _grace_seconds(self) -> float:
+        return (0.0 if self.is_expired else _GRACE_SHARE * self.seconds) + _GRACE_SECONDS
 
     @property
-    def _before_report(self):
-        return self.left - (self._of_report if self.reported else 0.0)
+    def _seconds_before_report(self) -> float:
+        return self.left - (self._report_seconds if self.reported else 0.0)
 
     @property
-    def _of_report(self):
-        return max(_REPORT * self.seconds, min(_LEAST_REPORT, _MOST_REPORT * self.seconds))
+    def _report_seconds(self) -> float:
+        return max(
+            _REPORT_SHARE * self.seconds,
+            min(_MIN_REPORT_SECONDS, _MAX_REPORT_SHARE * self.seconds),
+        )
 
-    def for_fits(self):
-        """Seconds for the fits that have to be made; a little even where the budget is spent."""
-        return _FITS * max(self.left, self._late)
+    def for_fits(self) -> float:
+        """Return seconds for the fits that have to be made: some even if the budget is spent."""
+        return _FITS_SHARE * max(self.left, self._grace_seconds)
 
-    def to_choose(self):
-        """Seconds for the choice of settings."""
-        share = _CHOICE if self.is_compared else _CHOICE_ALONE
-        return max(share * self._before_report, 0.1 * self._late)
+    def to_choose(self) -> float:
+        """Return seconds for the choice of settings."""
+        share = _CHOICE_SHARE_IF_COMPARED if self.is_compared else _CHOICE_SHARE
+        return max(share * self._seconds_before_report, 0.1 * self._grace_seconds)
 
-    def to_fit(self):
-        """Seconds for the choice, the fit and probabilities."""
-        share = _FITTED if self.is_compared else _FITTED_ALONE
-        return max(share * self._before_report, self._late)
+    def to_fit(self) -> float:
+        """Return seconds for the choice, the fit and probabilities."""
+        share = _FIT_SHARE_IF_COMPARED if self.is_compared else _FIT_SHARE
+        return max(share * self._seconds_before_report, self._grace_seconds)
 
-    def calibration(self, fit_seconds):
-        """When probabilities have to be calibrated after a fit of so many seconds."""
-        return Deadline(self.to_fit() if self.seconds else max(_QUICK, _OF_FIT * fit_seconds))
+    def calibration(self, fit_seconds: float) -> Deadline:
+        """Return when probabilities have to be calibrated after a fit of so many seconds."""
+        return Deadline(
+            self.to_fit()
+            if self.seconds
+            else max(_SECONDS_AFTER_FIT, _CALIBRATION_SHARE_OF_FIT * fit_seconds)
+        )
 
-    def test(self):
-        """When the test of the model against chance should end."""
+    def test(self) -> Deadline:
+        """Return when the test of the model against chance should end."""
         if not self.seconds:
-            return Deadline(_QUICK)
-        return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
+            return Deadline(_SECONDS_AFTER_FIT)
+        return Deadline(
+            min(_MAX_TEST_SHARE * self.seconds, max(0.3 * self.left, 0.2 * self._grace_seconds))
+        )
 
-    def test_labels(self):
-        """When the test whether labels are random should end; it comes before the comparison."""
+    def test_labels(self) -> Deadline:
+        """Return when the test whether labels are random should end."""
         if not self.seconds:
-            return Deadline(_QUICK)
-        seconds = min(_LABELS * self.seconds, self._before_report)
-        return Deadline(max(seconds, _LATE_LABELS * self._late))
+            return Deadline(_SECONDS_AFTER_FIT)
+        seconds = min(_MAX_LABELS_TEST_SHARE * self.seconds, self._seconds_before_report)
+        return Deadline(max(seconds, _GRACE_SHARE_OF_LABELS_TEST * self._grace_seconds))
 
-    def to_compare(self):
-        """Seconds for the comparison with other methods; 0 for none."""
+    def to_compare(self) -> float:
+        """Return seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
             return 0.0
-        share = 1.0 - _DELIVERY * self.ranked
-        return max(_LEAST_COMPARISON if self.baselines else 0.0, share * self._before_report)
+        share = 1.0 - _SWITCH_SHARE * self.ranked
+        return max(
+            _MIN_COMPARISON_SECONDS if self.baselines else 0.0, share * self._seconds_before_report
+        )
 
-    def to_deliver(self):
-        """Seconds for the fit of a method that the comparison found to be better."""
-        return max(self._before_report, self._late, _LEAST_COMPARISON if self.baselines else 0.0)
+    def to_deliver(self) -> float:
+        """Return seconds for the fit of a method that the comparison found to be better."""
+        return max(
+            self._seconds_before_report,
+            self._grace_seconds,
+            _MIN_COMPARISON_SECONDS if self.baselines else 0.0,
+        )
 
-    def to_report(self):
-        """When what takes long in a report has to end."""
+    def to_report(self) -> Deadline:
+        """Return when what takes long in a report has to end."""
         if not self.seconds:
-            return Deadline(_QUICK)
-        return Deadline(max(self._late, self.left))
+            return Deadline(_SECONDS_AFTER_FIT)
+        return Deadline(max(self._grace_seconds, self.left))
 
 
-def short_of_time(cut, seconds):
-    """A note on what was cut short, in words, because a budget of so many seconds was used up.
+def describe_cut(cut: str, seconds: float) -> str:
+    """Return a note on what was cut short, because a budget of so many seconds was used up.
 
     Without a budget nobody expects it to be enough.
     """

@@ -3,16 +3,18 @@
 import dataclasses
 import math
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
 from ..._util.option import refuse_unknown
+from ...base.task import Task
 from ...kernels.operators import row_keys
 from ...tables.answers.file import read_answers
-from ...tables.columns.target import greater_value, refuse_misspelt
-from ...tasks import MACHINES, TASKS, machine_class, machines_for, machines_with, task_of
+from ...tables.columns.target import Labels, greater_value, refuse_misspelt
+from ...tasks import MACHINES, TASKS, list_methods_for, list_methods_with, machine_class, task_of
 from ..options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ..tasks import Choice
 from ..tasks.one_class import FEWEST
@@ -33,18 +35,19 @@ ONE_OF_MANY = (
 )
 # Where there are so many that they are hardly classes.
 TOO_MANY = f"{ONE_OF_MANY} (classes need at least two rows per value)"
-_COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
-# Rows that are looked at first to see whether enough of them differ.
-_AT_FIRST = 1000
+# Numbers that messages write as words.
+_NUMBER_WORDS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
+# Rows that are compared first to see whether enough of them differ.
+_FIRST_COMPARED_ROWS = 1000
 
 
-def options_of(given):
-    """The options that were given by name, as far as they don't contradict each other.
+def parse_options(given: dict[str, Any]) -> FitOptions:
+    """Return the options that were given by name, as far as they don't contradict each other.
 
     This is checked before anything is read.
     """
     refuse_unknown(FitOptions, given)
-    options = _of_label_file(FitOptions(**given))
+    options = _with_label_file(FitOptions(**given))
     _check_method(options)
     if options.prior_convention is not None and not isinstance(options.prior, Real):
         raise UserError(
@@ -61,7 +64,7 @@ def options_of(given):
     return options
 
 
-def check_for_pieces(options):
+def check_streamable(options: FitOptions) -> None:
     """Refuse options that need the rows in memory."""
     needs = {
         ref(options.weighing or "propensity"): options.weighing is not None,
@@ -77,8 +80,8 @@ def check_for_pieces(options):
             )
 
 
-def _of_label_file(options):
-    """The same, with the target of a file of labels, if there is one."""
+def _with_label_file(options: FitOptions) -> FitOptions:
+    """Return the same, with the target of a file of labels, if there is one."""
     if options.labels is None:
         return options
     labels = read_answers(options.labels)
@@ -91,7 +94,7 @@ def _of_label_file(options):
     return dataclasses.replace(options, target=target, labels=labels)  # all steps take these
 
 
-def _check_method(options):
+def _check_method(options: FitOptions) -> None:
     """Refuse a method, a target and classes that contradict each other."""
     machine, normal = options.machine, options.normal
     for name in ("normal", "positive", "unlabeled"):
@@ -105,7 +108,7 @@ def _check_method(options):
             )
         if machine is not None and name not in task_of(machine).options:
             takers = [task for task in TASKS if name in task.options]
-            machines = tuple(machines_for(*takers))
+            machines = tuple(list_methods_for(*takers))
             raise UserError(
                 f"{ref(name)} needs {ref('machine', machines)}, but the model is {machine}; omit "
                 "one of the options."
@@ -130,7 +133,9 @@ def _check_method(options):
         )
 
 
-def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
+def choose_method(
+    labels: Labels | None, options: FitOptions, *, n_rows: int = FEWEST, seconds: float = 0.0
+) -> Choice:
     """Choose a model: as the user said, else as the labels (None without a target) say.
 
     Which one for rows of one class: by what is known of them, and by the settings that were given.
@@ -141,7 +146,8 @@ def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
         return Choice(options.machine, f"set with {ref('machine')}")
     normal, positive = options.normal, options.positive
     n_known = n_rows if labels is None else labels.counts[0] if labels.counts else 0
-    if normal is not None or positive is not None:
+    task: Task | None
+    if labels is not None and (normal is not None or positive is not None):
         name, value = ("normal", normal) if positive is None else ("positive", positive)
         task = next(task for task in TASKS if task.key == name)
         why = f"{ref(name)} selects the class {quoted(value)}"
@@ -153,14 +159,14 @@ def choose_machine(labels, options, *, n_rows=FEWEST, seconds=0.0):
         refuse_misspelt(labels)
         task = next((task for task in TASKS if task.suits(labels.counts, labels.n_blank)), None)
         if task is None:
-            raise _no_task(labels)
-        why = _why(labels)
+            raise _no_task_error(labels)
+        why = _describe_labels(labels)
     n_rows = n_rows if labels is None else len(labels.index)
     return steps_of(task).choose(why, options, n_known, n_rows, seconds)
 
 
-def _no_task(labels):
-    """The error about labels that no task suits."""
+def _no_task_error(labels: Labels) -> UserError:
+    """Return the error about labels that no task suits."""
     if not labels.names:
         return UserError(
             f"{labels.where} is blank in every row; label some rows, or omit {ref('target')} to "
@@ -179,20 +185,20 @@ def _no_task(labels):
     )
 
 
-def _why(labels):
+def _describe_labels(labels: Labels) -> str:
     n = len(labels.names)
     names = " and ".join(quoted(name) for name in sorted(labels.names))
     if n > 2:
         names = listing(sorted(labels.names), 5)
-    classes = f"{_COUNTED.get(n, n)} class{'es' * (n > 1)}, {names},"
+    classes = f"{_NUMBER_WORDS.get(n, n)} class{'es' * (n > 1)}, {names},"
     if not labels.n_blank:
         return f"{quoted(labels.column)} holds {classes} in all rows"
     marked = f"{quoted(labels.mark)} in the others" if labels.mark else "blanks"
     return f"{quoted(labels.column)} holds {classes} and {marked}"
 
 
-def keeps_rows(choice, asked):
-    """Whether the model will hold its training rows."""
+def keeps_rows(choice: Choice, asked: bool | None) -> bool:
+    """Return whether the model will hold its training rows."""
     if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
         raise UserError(
             f"{ref('rows', True)} stores rows for 'fewlabels update', which can't update "
@@ -201,11 +207,11 @@ def keeps_rows(choice, asked):
     return MACHINES[choice.machine].keeps_rows if asked is None else asked
 
 
-def machine_parameters(choice, given):
-    """Parameters of the estimator from those given, and notes on them."""
+def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return parameters of the estimator from those given, and notes on them."""
     parameters, notes = dict(given), []
     for name in parameters:
-        if choice.machine not in (machines := machines_with(name)):
+        if choice.machine not in (machines := list_methods_with(name)):
             raise UserError(
                 f"{ref(name)} needs {ref('machine', tuple(machines))}, but the model is "
                 f"{choice.machine} ({choice.why}); omit the option or pass another "
@@ -239,24 +245,30 @@ def machine_parameters(choice, given):
     return parameters, notes
 
 
-def different_rows(X):
-    """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
+def count_different_rows(X: RowMatrix) -> int:
+    """Return how many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
     enough = math.ceil(1.0 / TARGET_FPR) - 1
-    for rows in (X[:_AT_FIRST], X):  # few tables need more than the first rows
+    for rows in (X[:_FIRST_COMPARED_ROWS], X):  # few tables need more than the first rows
         found = min(enough, len(np.unique(row_keys(rows))))
         if found == enough:
             break
     return found
 
 
-def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=None):
-    """Parameters with a rate of false alarms, for models that have a threshold for it.
+def with_target_fpr(
+    machine: str,
+    parameters: dict[str, Any],
+    n_rows: int,
+    searched: bool = False,
+    n_different: int | None = None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return parameters with a rate of false alarms, for models that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
     means the model's own threshold. Gives notes too.
     """
-    if machine not in machines_with("target_fpr"):
+    if machine not in list_methods_with("target_fpr"):
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
@@ -307,11 +319,11 @@ class SearchPlan(NamedTuple):
     why_not: str = ""
     seconds_in_all: float | None = None
     contaminated: bool = True
-    settings: dict = {}  # noqa: RUF012
+    settings: dict[str, Any] = {}  # noqa: RUF012
     expected: float = 0.0
 
 
-def plan_search(choice, options):
+def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
     """Decide whether settings are searched for; those given end the search."""
     machine, given, clean = choice.machine, options.parameters, options.clean
     if clean and "clean" not in task_of(machine).options:
@@ -333,7 +345,7 @@ def plan_search(choice, options):
         search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
         return SearchPlan(options.time_budget, contaminated=not clean)
-    if clean and machine in machines_with("trim") and "trim" not in given:
+    if clean and machine in list_methods_with("trim") and "trim" not in given:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(

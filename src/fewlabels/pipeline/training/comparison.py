@@ -1,21 +1,34 @@
 """After the fit: the comparison with other methods, and the one that is delivered."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
-from ...tables.reading.training import rows_for
-from ...tasks import MACHINES, machine_class, machines_with, task_of
-from ..observer import listening
+from ...tables.columns.schema import Schema
+from ...tables.columns.target import Roles
+from ...tables.reading.training import TrainingFile, rows_for
+from ...tasks import MACHINES, list_methods_with, machine_class, task_of
+from ..observer import Observer, capture_warnings
+from ..options.fit import FitOptions
 from ..tasks import Choice, finite
-from .choice import SearchPlan, machine_parameters, with_target_fpr
-from .fitting import Fitted, Run, fit_machine
+from .choice import SearchPlan, collect_parameters, with_target_fpr
+from .fitting import Fitted, Run, fit_estimator
+from .preparing import Prepared
+from .result import Training
+
+if TYPE_CHECKING:
+    from ...baselines.methods import ComparedMethod
+    from ...model_selection import BaselineComparison
 
 # Parameters that say how much effort is made, or what holds for every method.
-_OF_EVERY_METHOD = {
+_SHARED_PARAMETERS = {
     "n_jobs",
     "random_state",
     "prior",
@@ -27,8 +40,8 @@ _OF_EVERY_METHOD = {
 }
 
 
-def too_short(seconds, of_a_fit):
-    """A note on a comparison that there is no time for."""
+def no_time_note(seconds: float, of_a_fit: float) -> str:
+    """Return a note on a comparison that there is no time for."""
     return (
         f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
         f"s of the time budget are left; raise {ref('time_budget')}, or pass "
@@ -36,7 +49,9 @@ def too_short(seconds, of_a_fit):
     )
 
 
-def compare(training, others, seconds, observer):
+def compare(
+    training: Training, others: RowMatrix | None, seconds: float, observer: Observer
+) -> tuple[BaselineComparison | None, list[str]]:
     """Compare a model, with its settings, with other methods; and what the user should know.
 
     ``others`` are rows known to be of other classes, for models of one class.
@@ -46,7 +61,7 @@ def compare(training, others, seconds, observer):
     prepared, classes = training.prepared, training.prepared.roles.facts.get("classes")
     title = f"comparing with other methods, at most {seconds:.0f} s"
     try:
-        with listening() as messages, observer.handed_over(title) as bar:
+        with capture_warnings() as messages, observer.handed_over(title) as bar:
             comparison = compare_with_baselines(
                 training.fitted.estimator,
                 prepared.X,
@@ -65,15 +80,17 @@ def compare(training, others, seconds, observer):
     return comparison, messages
 
 
-def comparison_facts(comparison, training):
-    """What a model that says this of its ``training`` keeps of a comparison, plain values only."""
+def comparison_facts(
+    comparison: BaselineComparison | None, training: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return what a model with this ``training`` keeps of a comparison, plain values only."""
     if comparison is None:
         return None
     table = json.loads(comparison.table.to_json(orient="records"))
     return {
         "measure": comparison.measure,
         "verdict": comparison.verdict,
-        "caution": _on_doubtful_labels(comparison, training),
+        "caution": _caution_about_labels(comparison, training),
         "worse_than": list(comparison.worse_than),
         "offer": comparison.offer or None,
         "instead": None,
@@ -81,8 +98,8 @@ def comparison_facts(comparison, training):
     }
 
 
-def _on_doubtful_labels(comparison, training):
-    """What to remember of scores on labels that may be no random sample, or None."""
+def _caution_about_labels(comparison: BaselineComparison, training: dict[str, Any]) -> str | None:
+    """Return what to remember of scores on labels that may be no random sample, or None."""
     doubtful = (
         (training.get("labels_at_random") or {}).get("rejected")
         or training.get("prior_contradiction")
@@ -96,16 +113,18 @@ def _on_doubtful_labels(comparison, training):
     )
 
 
-def rows_of_others(file, roles):
-    """Positions of rows of classes that a model of one class does not learn from."""
+def find_other_rows(file: TrainingFile, roles: Roles) -> IntArray:
+    """Return positions of rows of classes that a model of one class does not learn from."""
     if roles.y is not None or file.labels is None:
         return np.empty(0, np.intp)
     return np.flatnonzero(~roles.keep & (file.labels.index >= 0))
 
 
-def encoded_rows_of_others(file, roles, encoder, schema):
-    """These rows, encoded, None where there are none, and remarks."""
-    others = rows_of_others(file, roles)
+def encode_other_rows(
+    file: TrainingFile, roles: Roles, encoder: TransformerMixin, schema: Schema
+) -> tuple[RowMatrix | None, list[str]]:
+    """Encode rows of other classes: None where there are none, and remarks."""
+    others = find_other_rows(file, roles)
     if not others.size:
         return None, []
     try:
@@ -116,28 +135,28 @@ def encoded_rows_of_others(file, roles, encoder, schema):
         ]
 
 
-def are_ranked(prepared):
-    """Whether labels can show which method is better."""
+def can_rank_methods(prepared: Prepared) -> bool:
+    """Return whether labels can show which method is better."""
     found = prepared.found.y is not None
-    return found or bool(rows_of_others(prepared.file, prepared.roles).size)
+    return found or bool(find_other_rows(prepared.file, prepared.roles).size)
 
 
-class Delivered(NamedTuple):
+class MethodSwitch(NamedTuple):
     """A method that takes the place of the model; ``facts`` are what the model file says of it."""
 
-    prepared: Any
+    prepared: Prepared
     fitted: Fitted
-    facts: dict
+    facts: dict[str, Any]
 
 
-def why_kept(options, machine, switch):
-    """Why the machine is delivered in any case, in words; empty where a better one may be.
+def explain_keeping(options: FitOptions, machine: str, switch: bool) -> str:
+    """Return why the model is kept in any case; empty where a better one may replace it.
 
     ``switch``: whether other models than ours can be delivered at all.
     """
     if options.machine is not None:
         return f"{machine} is kept because of {ref('machine')}"
-    fixed = [name for name in options.parameters if name not in _OF_EVERY_METHOD]
+    fixed = [name for name in options.parameters if name not in _SHARED_PARAMETERS]
     if options.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
     if fixed:
@@ -150,9 +169,9 @@ def why_kept(options, machine, switch):
     return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
 
 
-def instead_of(kept, method):
-    """How to have a method although the model was ``kept``."""
-    title = _title_of(method)
+def fallback_note(kept: str, method: ComparedMethod) -> str:
+    """Return how to get a method although the model was ``kept``."""
+    title = _method_title(method)
     settings = "".join(
         f" {ref(name, value)}"
         for name, value in method.settings.items()
@@ -162,15 +181,18 @@ def instead_of(kept, method):
     return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
-def _title_of(method: Any) -> str:
+def _method_title(method: ComparedMethod) -> str:
     """Return what a method that can be delivered is called."""
     return method.title or MACHINES[method.machine].title
 
 
-def deliver(method, training, options, seconds, run):
-    """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
+def switch_method(
+    method: ComparedMethod, training: Training, options: FitOptions, seconds: float, run: Run
+) -> tuple[MethodSwitch | None, str]:
+    """Fit the method to all rows; None, and why in words, where it can't be delivered."""
     prepared, name, comparison = training.prepared, method.machine, training.comparison
-    title, expected = _title_of(method), comparison.seconds_of(method, prepared.X.shape[0])
+    assert comparison is not None  # it found the method
+    title, expected = _method_title(method), comparison.seconds_of(method, prepared.X.shape[0])
     facts, why, is_clear = _facts(method, comparison, prepared.choice.machine)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
     better = f"{title} {is_better}, but"
@@ -184,15 +206,15 @@ def deliver(method, training, options, seconds, run):
     given |= {
         k: v if k == "target_fpr" else prepared.settings.get(k, v)
         for k, v in options.parameters.items()
-        if k in ("prior", "target_fpr") and name in machines_with(k)
+        if k in ("prior", "target_fpr") and name in list_methods_with(k)
     }
     run.observer.step(f"fitting {title}, which {is_better}")
     try:
-        settings, _ = machine_parameters(choice, {**method.settings, **given})
+        settings, _ = collect_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
         machine = machine_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
-        fitted = fit_machine(
+        fitted = fit_estimator(
             machine,
             prepared.X,
             prepared.found.y,
@@ -209,11 +231,13 @@ def deliver(method, training, options, seconds, run):
     prepared = replace(
         prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0
     )
-    return Delivered(prepared, fitted, facts), ""
+    return MethodSwitch(prepared, fitted, facts), ""
 
 
-def _facts(method, comparison, machine):
-    """Scores of both methods and the interval of their difference; why; and if that is clear."""
+def _facts(
+    method: ComparedMethod, comparison: BaselineComparison, machine: str
+) -> tuple[dict[str, Any], str, bool]:
+    """Return scores of both methods with the interval, why, and whether it is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
     beside = comparison.led_by(method)
     line = beside.differences.set_index("name").loc[ours]
@@ -231,7 +255,7 @@ def _facts(method, comparison, machine):
         f"its held-out {task.score} is {than} {machine}'s ({task.shown(score)} vs "
         f"{task.shown(of_other)}, {interval})"
     )
-    sentence = f"{_title_of(method)}, because {why}"
+    sentence = f"{_method_title(method)}, because {why}"
     if MACHINES[machine].keeps_rows:
         sentence += (
             f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"

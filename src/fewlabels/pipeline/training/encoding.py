@@ -1,10 +1,16 @@
 """From rows of a file to numbers: what texts count next to other columns, and what is left out."""
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sklearn.base import TransformerMixin
+
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref
 from ...tables.columns.schema import Schema
+from ...tables.columns.target import Roles
 from ...tables.encoding.fit import (
     fit_encoder,
     text_encoders,
@@ -13,6 +19,9 @@ from ...tables.encoding.fit import (
     weigh_texts,
 )
 from ...tables.reading.training import TableRows, TrainingFile
+
+if TYPE_CHECKING:
+    from ...model_selection.weighing import Weighing
 
 
 class Encoded(NamedTuple):
@@ -24,27 +33,27 @@ class Encoded(NamedTuple):
 
     file: TrainingFile
     found: TableRows
-    encoder: Any
-    X: Any
+    encoder: TransformerMixin
+    X: RowMatrix
     schema: Schema
-    weighing: Any
+    weighing: Weighing | None
     notes: list[str]
 
 
 def encode(
-    file,
-    roles,
-    missing,
-    scale,
+    file: TrainingFile,
+    roles: Roles,
+    missing: str,
+    scale: str | bool,
     *,
-    weight=None,
-    y=None,
-    by_labels=True,
-    weigh_rare=None,
-    spare=0,
-    empty_rows="blank",
-    known=None,
-):
+    weight: float | None = None,
+    y: IntArray | None = None,
+    by_labels: bool = True,
+    weigh_rare: bool | None = None,
+    spare: int = 0,
+    empty_rows: str = "blank",
+    known: IntArray | None = None,
+) -> Encoded:
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
@@ -82,11 +91,18 @@ def encode(
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
-    return Encoded(file, found, encoder, X, schema, weighing, [*notes, _told(weighing, schema)])
+    return Encoded(
+        file, found, encoder, X, schema, weighing, [*notes, _describe_weights(weighing, schema)]
+    )
 
 
-def text_facts(encoder, schema, weighing, weight=None):
-    """What a model keeps of its columns of texts, plain values only; None without any.
+def text_facts(
+    encoder: TransformerMixin,
+    schema: Schema,
+    weighing: Weighing | None,
+    weight: float | None = None,
+) -> dict[str, Any] | None:
+    """Return what a model keeps of its columns of texts, plain values only; None without any.
 
     The weight of texts next to no other columns is None.
     """
@@ -110,12 +126,12 @@ def text_facts(encoder, schema, weighing, weight=None):
     }
 
 
-def _told(weighing, schema):
+def _describe_weights(weighing: Weighing, schema: Schema) -> str:
     usual = weighing.areas[1.0]
     if schema.only_texts:
         weight_words = "only the texts are used"
     else:
-        weight_words = f"texts count {_times(weighing.ratio)} all other columns together"
+        weight_words = f"texts count {_ratio_words(weighing.ratio)} all other columns together"
     if weighing.area == usual:
         return f"{weight_words} (held-out ROC AUC {usual:.3f}; no other weight is clearly better)"
     same = "if they counted the same"
@@ -124,7 +140,7 @@ def _told(weighing, schema):
     return f"{weight_words} (held-out ROC AUC {weighing.area:.3f}, {usual:.3f} {same})"
 
 
-def _times(ratio):
+def _ratio_words(ratio: float) -> str:
     if ratio == 1.0:
         return "as much as"
     return f"{ratio:g} times as much as" if ratio > 1.0 else f"1/{1.0 / ratio:g} as much as"

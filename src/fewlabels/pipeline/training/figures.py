@@ -1,30 +1,48 @@
 """What came out of a fit: figures and facts for the model file."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.messages import ref, rendered
 from ...class_prior.uncertainty import is_determined
 from ...tables.models.contents import no_signal
 from ...tables.models.files import describe
 from ...tasks import task_of
-from ..tasks import finite, scored
-from ..tasks.one_class import of_every_bag
+from ..observer import Observer
+from ..options.fit import FitOptions
+from ..tasks import finite, scored_candidates
+from ..tasks.one_class import describe_trimming
 from ..tasks.steps import steps_of
-from .choice import CHOSEN
+from .choice import CHOSEN, SearchPlan
 from .encoding import text_facts
+from .fitting import Fitted
+from .preparing import Prepared
 from .testing import tests_facts, unlike_facts
 
+if TYPE_CHECKING:
+    from ...model_selection import TuningResult
+    from ...report.evidence.class_shares import ClassShares
+    from ...report.evidence.testing import Tests
 
-def described(prepared, fitted, options, observer, tests):
-    """What the model file says of a machine that has learnt."""
+
+def describe_training(
+    prepared: Prepared,
+    fitted: Fitted,
+    options: FitOptions,
+    observer: Observer,
+    tests: Tests | None,
+) -> dict[str, Any]:
+    """Return what the model file says of a fitted model."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
-    why = why_settings(estimator, fitted.tuning, prepared.search, names)
+    why = explain_settings(estimator, fitted.tuning, prepared.search, names)
     notes = prepared.notes + fitted.messages
     if tests is not None and (tests.silences or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
@@ -37,10 +55,10 @@ def described(prepared, fitted, options, observer, tests):
         "rows": X.shape[0],
         "features": X.shape[1],
         "rows_held": prepared.keeps_rows,
-        "odd_rows": odd_rows(estimator, options.clean),
+        "odd_rows": describe_anomalies(estimator, options.clean),
         **options.recorded,
         **facts,
-        **figures_of(estimator, X, count_labels(facts, prepared.found.y)),
+        **collect_figures(estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),
         "profile": [{**vars(column)} for column in prepared.found.profile],
         "texts": text_facts(
@@ -60,12 +78,17 @@ def described(prepared, fitted, options, observer, tests):
         for name, value in sorted(estimator.get_params().items())
         if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
     }
-    training = rendered(silenced(training), observer.words)
+    training = rendered(drop_meaningless_figures(training), observer.words)
     return describe(machine, parameters, prepared.schema, training)
 
 
-def figures_of(estimator, X, labeled, counted=None):
-    """Figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
+def collect_figures(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    labeled: dict[str, int],
+    counted: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Return figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
 
     ``counted`` are rows that have or are given a class, where the model holds none of them.
     """
@@ -85,13 +108,13 @@ def figures_of(estimator, X, labeled, counted=None):
     }
 
 
-def _total(value, of):
-    """Of the models of several classes one number."""
+def _total(value: float | FloatArray | None, of: Callable[[FloatArray], float]) -> float | None:
+    """Reduce the values of several classes to one number."""
     return of(value) if isinstance(value, np.ndarray) else value
 
 
-def silenced(training):
-    """The figures of a training, without those that mean nothing where there is no signal."""
+def drop_meaningless_figures(training: dict[str, Any]) -> dict[str, Any]:
+    """Drop the figures of a training that mean nothing where there is no signal."""
     if no_signal(training) is None:
         return training
     counted = {"unlabeled_predicted_positive", "unlabeled_predicted"} & training.keys()
@@ -100,7 +123,7 @@ def silenced(training):
     return {**training, **dict.fromkeys((*counted, *estimated, "class_shares"))}
 
 
-def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | None:
+def shares_facts(shares: ClassShares | None, names: Sequence[str] | None) -> dict[str, Any] | None:
     """Return what a model keeps of ``ClassShares``, plain values only; None for none.
 
     A share that the data don't determine is None, and its interval has its ends.
@@ -118,15 +141,17 @@ def shares_facts(shares: Any, names: Sequence[str] | None) -> dict[str, Any] | N
     }
 
 
-def count_labels(facts, y):
+def count_labels(facts: dict[str, Any], y: IntArray | None) -> dict[str, int]:
     """Training rows with a label, by class."""
+    if y is None:
+        return {}
     if "classes" in facts:
         return {name: int((y == k).sum()) for k, name in enumerate(facts["classes"])}
     return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}
 
 
-def count_answers(predicted, y, machine):
-    """Rows with a label, and rows that have or are given one, of every class by its number.
+def count_answers(predicted: IntArray, y: IntArray, machine: str) -> tuple[IntArray, IntArray]:
+    """Count rows with a label, and rows that have or are given one, by class number.
 
     ``predicted`` are the classes that the model gives, as numbers.
     """
@@ -137,8 +162,8 @@ def count_answers(predicted, y, machine):
     return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)
 
 
-def odd_rows(estimator, clean):
-    """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
+def describe_anomalies(estimator: BaseEstimator, clean: bool | None) -> str | None:
+    """Return what becomes of anomalies among rows of one class, or None."""
     if "clean" not in estimator.task.options:
         return None
     of_bags = hasattr(estimator, "trim")
@@ -149,22 +174,22 @@ def odd_rows(estimator, clean):
         known = f"none ({ref('clean', True)}); " if clean else ""
         return f"{known}all rows are used for training"
     if of_bags:
-        left_out = of_every_bag(trim)
+        left_out = describe_trimming(trim)
     else:
         left_out = f"the most distant {100 * trim:g} % are dropped from training"
     advice = "" if clean is False else f"; pass {ref('clean', True)} if all rows are normal"
     return f"possible: {left_out}{advice}"
 
 
-def tuning_facts(tuning):
-    """What a model keeps of the search, plain values only."""
+def tuning_facts(tuning: TuningResult | None) -> dict[str, Any] | None:
+    """Return what a model keeps of the search, plain values only."""
     if tuning is None:
         return None
     return {
         "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
         "reason": tuning.reason,
         "candidates": len(tuning.candidates),
-        "scored": len(scored(tuning)),
+        "scored": len(scored_candidates(tuning)),
         "fits": tuning.fits,
         "seconds": tuning.seconds,
         "fit_seconds": tuning.fit_seconds,
@@ -173,8 +198,13 @@ def tuning_facts(tuning):
     }
 
 
-def why_settings(estimator, tuning, search, names=None):
-    """One line: the settings and where they are from; ``names`` of classes."""
+def explain_settings(
+    estimator: BaseEstimator,
+    tuning: TuningResult | None,
+    search: SearchPlan,
+    names: Sequence[str] | None = None,
+) -> str:
+    """Return one line: the settings and where they are from; ``names`` of classes."""
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
     parameters |= {
@@ -193,7 +223,7 @@ def why_settings(estimator, tuning, search, names=None):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    source = search.why_not if tuning is None else steps_of(estimator.task).why_tuned(tuning)
+    source = search.why_not if tuning is None else steps_of(estimator.task).explain_tuning(tuning)
     if parameters.get("C_star") == 0 and "C_star" in parameters:
         shown = [one for one in shown if not one.startswith("C_star ")]
         shown.append("trained on the labelled rows only (C_star 0)")
@@ -201,8 +231,8 @@ def why_settings(estimator, tuning, search, names=None):
     return words + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
 
 
-def _class_ratio_words(estimator, names):
-    """The class ratio that a model of classes was given or has estimated."""
+def _class_ratio_words(estimator: BaseEstimator, names: Sequence[str] | None) -> str:
+    """Return the class ratio that a model of classes was given or has estimated."""
     shares = getattr(estimator, "class_ratio_", None)
     if shares is None:
         return ""
@@ -216,8 +246,8 @@ def _class_ratio_words(estimator, names):
     return f"; class ratio of unlabelled rows {how}: {each}"
 
 
-def _unlabeled_words(tuning):
-    """What unlabelled rows change, if that was compared."""
+def _unlabeled_words(tuning: TuningResult | None) -> str:
+    """Return what unlabelled rows change, if that was compared."""
     change = tuning and tuning.unlabeled_rows
     if not change:
         return ""
@@ -230,11 +260,11 @@ def _unlabeled_words(tuning):
     )
 
 
-def _number(value):
+def _number(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _plain(value):
+def _plain(value: str | float | BaseEstimator) -> str | float:
     if isinstance(value, BaseEstimator):  # a kernel with settings of its own
         return str(value)
     return value if isinstance(value, str | int | float | bool) else float(value)

@@ -1,24 +1,39 @@
 """Running a model: search for its settings, fit, probabilities; and what it warned of."""
 
+from __future__ import annotations
+
 import contextlib
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from ..._typing import FloatArray, IntArray, PathLike, RowMatrix
 from ..._util.deadline import Deadline
 from ..._util.messages import UserError, plural, ref, template
-from ..observer import Observer, interruptible, listening
-from .budget import short_of_time
-from .choice import CHOSEN
+from ..observer import Observer, capture_warnings, interruptible
+from .budget import Budget, describe_cut
+from .choice import CHOSEN, SearchPlan
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
+    from ...model_selection import TuningResult
+
+
+# Rows and labels of a fit; on a cluster, parts of them that workers make.
+FitRows: TypeAlias = "RowMatrix | list[Delayed]"
+FitLabels: TypeAlias = "IntArray | list[Delayed] | None"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a training has around it, which doesn't change what it learns.
+    """The surroundings of a training, which don't change what it learns.
 
     ``reported``: whether a report will follow, for which methods are compared. ``model`` is the
     file that will be written, if any, for messages. ``save`` gets the training when the model has
@@ -29,9 +44,9 @@ class Run:
 
     observer: Observer
     reported: bool = False
-    model: Any = None
+    model: PathLike | None = None
     save: Callable[[Any], None] | None = None
-    spread: Callable[[], Any] = contextlib.nullcontext
+    spread: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
     started: float | None = None
     switch: bool = True
 
@@ -43,14 +58,25 @@ class Fitted(NamedTuple):
     model reached its tolerance afterwards, when rows were left out of it.
     """
 
-    estimator: Any
-    tuning: Any
+    estimator: BaseEstimator
+    tuning: TuningResult | None
     seconds: float
     messages: list[str]
     stopped: bool = False
 
 
-def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=None, groups=None):
+def fit_estimator(
+    estimator: BaseEstimator,
+    X: FitRows,
+    y: FitLabels,
+    run: Run,
+    *,
+    given: Mapping[str, Any],
+    search: SearchPlan,
+    budget: Budget | None = None,
+    propensity: FloatArray | None = None,
+    groups: IntArray | None = None,
+) -> Fitted:
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
@@ -63,7 +89,7 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
             if run.model is not None:
                 hint = f" ({ref('max_time', some='SECONDS')} stops a fit and keeps its result.)"
                 stack.enter_context(interruptible("no model was written", run.model, hint))
-            messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
+            messages = stack.enter_context(capture_warnings({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
                 estimator, tuning, seconds = _tuned(
                     estimator, X, y, search, seed, observer, groups
@@ -78,7 +104,7 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
             "There is not enough memory to fit this model; use fewer rows or a smaller "
             f"{ref('cache_size')}."
         ) from error
-    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_only_noted(estimator, given):
+    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_default_rate(estimator, given):
         rows = plural(len(estimator.conformal_.scores), "different row")
         raise UserError(
             f"{ref('target_fpr', estimator.target_fpr)} is too small for {rows} of calibration "
@@ -88,19 +114,27 @@ def fit_machine(estimator, X, y, run, *, given, search, budget=None, propensity=
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; using the best settings so far, not compared")
         if budget is not None:
-            budget.hurry()
+            budget.expire()
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
     messages += _calibrate(estimator, X, observer, end, budget, groups)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
-def _is_only_noted(estimator, given):
-    """Whether a threshold that no row misses is only noted: nobody requested its rate."""
+def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:
+    """Return whether the rate of a threshold that no row misses is a default one."""
     return "target_fpr" not in given and estimator.has_own_threshold
 
 
-def _tuned(estimator, X, y, search, seed, observer, groups):
+def _tuned(
+    estimator: BaseEstimator,
+    X: FitRows,
+    y: FitLabels,
+    search: SearchPlan,
+    seed: int | None,
+    observer: Observer,
+    groups: IntArray | None,
+) -> tuple[BaseEstimator, TuningResult, float]:
     from ...model_selection.tune import tune_within  # slow to import
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
@@ -120,9 +154,15 @@ def _tuned(estimator, X, y, search, seed, observer, groups):
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 
-def _fit(estimator, X, y, observer, propensity):
+def _fit(
+    estimator: BaseEstimator,
+    X: FitRows,
+    y: FitLabels,
+    observer: Observer,
+    propensity: FloatArray | None,
+) -> float:
     started = time.perf_counter()
-    arguments = {}
+    arguments: dict[str, Any] = {}
     if "callback" in inspect.signature(estimator.fit).parameters:
         arguments["callback"] = observer.round
     if propensity is not None:
@@ -131,17 +171,25 @@ def _fit(estimator, X, y, observer, propensity):
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, observer, end, budget, groups):
+def _calibrate(
+    estimator: BaseEstimator,
+    X: FitRows,
+    observer: Observer,
+    end: Deadline,
+    budget: Budget | None,
+    groups: IntArray | None,
+) -> list[str]:
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
     observer.step("calibrating probabilities")
     try:
-        with listening() as messages:
+        with capture_warnings() as messages:
             within = hasattr(estimator, "curve_within")
             if within and (end.is_near or groups is not None):
                 _, cut = estimator.curve_within(end.left(), groups)
-                messages.extend(short_of_time(what, budget.seconds) for what in cut)
+                seconds = 0.0 if budget is None else budget.seconds
+                messages.extend(describe_cut(what, seconds) for what in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]

@@ -1,16 +1,22 @@
 """Tables that do not fit in memory: settings from a sample, the model from all rows on disk."""
 
+from __future__ import annotations
+
 import contextlib
 import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import ref
 from ...rows.files import heard_by
 from ...rows.shards import sampled
@@ -18,7 +24,7 @@ from ...rows.validation import what_is_missing
 from ...tables.arrays import ArrayData, read_arrays, release, taken
 from ...tables.columns.column import blank, text
 from ...tables.columns.tally import Tally
-from ...tables.columns.target import target_text
+from ...tables.columns.target import Roles, target_text
 from ...tables.folders import parquet_files
 from ...tables.formats.registry import is_compressed
 from ...tables.limits import free_memory, size_of, writing
@@ -26,31 +32,77 @@ from ...tables.names import value_key
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
 from ...tables.scratch import temporary_folder
-from ...tables.sources import InMemory
+from ...tables.sources import InMemory, Source
 from ...tables.stored import ArrayWriter, SparseWriter
 from ...tasks import MACHINES, machine_class, task_of
 from ..observer import interruptible
+from ..options.fit import FitOptions
 from ..tasks.steps import steps_of
 from .choice import SearchPlan
-from .cost import expected_cost
-from .figures import count_answers, count_labels, figures_of, odd_rows
-from .fitting import fit_machine
+from .cost import predict_cost
+from .figures import collect_figures, count_answers, count_labels, describe_anomalies
+from .fitting import Run, fit_estimator
+from .preparing import Prepared
+from .result import Training
 
-# Bytes that reading and learning take for every cell, and what a byte of a compressed file may
-# hold.
-_PER_CELL, _PACKED = 40, 100
-# Rows of a sample that have no label, and of each label; more labels than this are no classes.
-_SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
-_ROWS, _COUNTED = 1 << 16, 1 << 20
-# Seconds of a fit of all rows from which on it is long; the time budget may be less.
-_LONG = 3600.0
-# Rows are kept in single precision if what that loses is less than this share of how far they
-# differ.
-_LOST = 1e-6
+# Bytes that reading and learning take for every cell.
+_BYTES_PER_CELL = 40
+# Bytes that a byte of a compressed file may hold.
+_MAX_COMPRESSION = 100
+# Rows of a sample that have no label.
+_MAX_UNLABELLED_ROWS = 20_000
+# Rows of a sample that have the same label.
+_MAX_ROWS_PER_LABEL = 10_000
+# Labels that are sampled; more values than this are no classes.
+_MAX_LABELS = 20
+# Rows that are read or copied at a time.
+_ROWS_PER_PIECE = 1 << 16
+# Rows that are predicted at a time.
+_ROWS_PER_PREDICTION = 1 << 20
+# Seconds from which on a fit of all rows is long; the time budget may be less.
+_LONG_FIT_SECONDS = 3600.0
+# Rows are stored in single precision if its rounding is less than this share of their spread.
+_MAX_ROUNDING_SHARE = 1e-6
 
 
-def does_not_fit(data, options):
-    """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
+class RowSample(Protocol):
+    """A random sample of ``size`` of the ``n_rows`` of a table."""
+
+    n_rows: int
+
+    @property
+    def size(self) -> int: ...
+
+    def rows(self) -> InMemory: ...
+
+
+class AllRows(Protocol):
+    """All rows of a table that doesn't fit in memory, to which a model can be fitted.
+
+    ``why`` says why a sample is drawn, and ``where`` all rows are.
+    """
+
+    file: Source | InMemory
+    options: FitOptions
+    run: Run
+    why: str
+    where: str
+
+    def fit(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]: ...
+
+
+class LearnSample(Protocol):
+    """A function that learns from a sample; ``spread`` makes the context of search and fit."""
+
+    def __call__(
+        self, rows: InMemory, spread: Callable[[], AbstractContextManager[object]] = ...
+    ) -> Training: ...
+
+
+def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
+    """Return whether rows need more than ``options.memory``, or half of the free memory."""
     beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
     factor = data.format.memory_factor
     if beside or (data.format.is_table and factor is None):
@@ -58,40 +110,43 @@ def does_not_fit(data, options):
     allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
     if not data.format.is_table:
         return data.format.load().memory(data) > allowed
+    assert isinstance(data, Source)  # rows in memory have no factor
     path = data.path
     files = parquet_files(path) if path.is_dir() else [path]
-    factor *= _PACKED if is_compressed(path) else 1
+    factor *= _MAX_COMPRESSION if is_compressed(path) else 1
     if factor * sum(file.stat().st_size for file in files) <= allowed:
         return False
-    with contextlib.closing(iterate_tables(data, _ROWS)) as pieces:
+    with contextlib.closing(iterate_tables(data, _ROWS_PER_PIECE)) as pieces:
         table, _, share = next(pieces)
     n_rows = table.num_rows / max(share, 1e-12)
-    return _PER_CELL * n_rows * table.num_columns > allowed
+    return _BYTES_PER_CELL * n_rows * table.num_columns > allowed
 
 
-class Drawn:
+class TableSample:
     """Rows drawn at random from pieces of a table: of each label, and of those without one."""
 
-    def __init__(self, target, mark, seed):
+    def __init__(
+        self, target: str | None, mark: str | None, seed: int | Sequence[int] | None
+    ) -> None:
         self.target, self.mark = target, mark
         self._rng = np.random.default_rng(seed)
-        self.kept = {}  # by label: keys, and rows
+        self.kept: dict[str, tuple[FloatArray, pa.Table]] = {}  # by label: keys, and rows
         self.n_rows = 0
 
-    def add(self, table):
+    def add(self, table: pa.Table) -> None:
         """Look at the next piece."""
         labels = np.full(table.num_rows, "", object)
         if self.target is not None and self.target in table.column_names:
             labels = text(table.column(self.target)).astype(object)
-            labels[_unlabelled(labels, self.mark)] = ""
+            labels[_find_unlabelled(labels, self.mark)] = ""
         self.n_rows += table.num_rows
         for label in np.unique(labels.astype(str)):
             rows = np.flatnonzero(labels == label)
-            few = label == "" or (label not in self.kept and len(self.kept) > _LABELS)
+            few = label == "" or (label not in self.kept and len(self.kept) > _MAX_LABELS)
             self._draw("" if few else label, table, rows)
 
-    def _draw(self, label, table, rows):
-        size = _LABELLED if label else _SAMPLE
+    def _draw(self, label: str, table: pa.Table, rows: IntArray) -> None:
+        size = _MAX_ROWS_PER_LABEL if label else _MAX_UNLABELLED_ROWS
         keys = self.kept.get(label, (np.empty(0), None))[0]
         new = self._rng.random(len(rows))
         limit = np.inf if len(keys) < size else keys.max()
@@ -100,8 +155,8 @@ class Drawn:
             return
         self._keep(label, new, table.take(rows))
 
-    def _keep(self, label, new, part):
-        size = _LABELLED if label else _SAMPLE
+    def _keep(self, label: str, new: FloatArray, part: pa.Table) -> None:
+        size = _MAX_ROWS_PER_LABEL if label else _MAX_UNLABELLED_ROWS
         keys, kept = self.kept.get(label, (np.empty(0), None))
         kept = part if kept is None else pa.concat_tables([kept, part])
         keys = np.concatenate([keys, new])
@@ -110,36 +165,40 @@ class Drawn:
             keys, kept = keys[best], kept.take(best).combine_chunks()
         self.kept[label] = keys, kept
 
-    def join(self, other):
+    def join(self, other: TableSample) -> None:
         """Take over what was drawn from other pieces."""
         self.n_rows += other.n_rows
         for label, (keys, kept) in other.kept.items():
-            few = label not in self.kept and len(self.kept) > _LABELS
+            few = label not in self.kept and len(self.kept) > _MAX_LABELS
             self._keep("" if few else label, keys, kept)
 
     @property
-    def size(self):
-        """How many rows were drawn."""
+    def size(self) -> int:
+        """Return how many rows were drawn."""
         return sum(kept.num_rows for _, kept in self.kept.values())
 
-    def rows(self):
-        """The rows that were drawn."""
+    def rows(self) -> InMemory:
+        """Return the rows that were drawn."""
         kept = [kept for _, kept in self.kept.values()]
         return InMemory("frame", pa.concat_tables(kept).combine_chunks())
 
 
-class DrawnFromArrays:
-    """The same of ``ArrayData``."""
+class ArraySample:
+    """Rows drawn at random from ``ArrayData``."""
 
-    def __init__(self, source, target, mark, seed):
+    def __init__(
+        self, source: InMemory, target: str | None, mark: str | None, seed: int | None
+    ) -> None:
         rng, data = np.random.default_rng(seed), source.content
         self._source, self._data, self.n_rows = source, data, data.X.shape[0]
         if target not in data.labels:
-            self._places = sampled(self.n_rows, _SAMPLE, rng)
+            self._places = sampled(self.n_rows, _MAX_UNLABELLED_ROWS, rng)
             return
         where, values = pd.factorize(np.asarray(data.labels[target]))
-        named = np.flatnonzero(~_unlabelled(target_text(values), mark))[:_LABELS]
-        groups = [(where == k, _LABELLED) for k in named] + [(~np.isin(where, named), _SAMPLE)]
+        named = np.flatnonzero(~_find_unlabelled(target_text(values), mark))[:_MAX_LABELS]
+        groups = [(where == k, _MAX_ROWS_PER_LABEL) for k in named] + [
+            (~np.isin(where, named), _MAX_UNLABELLED_ROWS)
+        ]
         parts = []
         for among, size in groups:
             places = np.flatnonzero(among)
@@ -147,10 +206,10 @@ class DrawnFromArrays:
         self._places = np.sort(np.concatenate(parts))
 
     @property
-    def size(self):
+    def size(self) -> int:
         return len(self._places)
 
-    def rows(self):
+    def rows(self) -> InMemory:
         data, places = self._data, self._places
         labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
         X = taken(data.X, places)
@@ -158,7 +217,7 @@ class DrawnFromArrays:
         return InMemory("matrix", ArrayData(X, labels, data.zero_based))
 
 
-def _unlabelled(texts, mark):
+def _find_unlabelled(texts: ObjectArray, mark: str | None) -> BoolArray:
     """Find texts of a target that are blank, or the mark of unlabelled rows."""
     codes, found = pd.factorize(np.asarray(texts, dtype=object))
     marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
@@ -168,40 +227,43 @@ def _unlabelled(texts, mark):
 class StoredLabels:
     """Texts of a target, piece by piece: the ``values`` that occur, and where."""
 
-    def __init__(self):
-        self.values, self._where = {}, []
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self._where: list[IntArray] = []
 
-    def add(self, texts):
+    def add(self, texts: ObjectArray) -> None:
         """Take the next ones."""
         codes, found = pd.factorize(texts)
         known = [self.values.setdefault(value, len(self.values)) for value in found]
         self._where.append(np.array(known, np.int32)[codes])
 
-    def roles(self, prepared, options):
-        """Which rows are learnt from, and their labels, None where the machine takes none."""
-        roles = roles_of(prepared, options, list(self.values))
+    def roles(self, prepared: Prepared, options: FitOptions) -> tuple[BoolArray, IntArray | None]:
+        """Return which rows to learn from, and their labels; None if the model takes none."""
+        roles = select_rows_by_value(prepared, options, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
-def roles_of(prepared, options, values):
-    """The roles of rows that have these values of the target."""
+def select_rows_by_value(prepared: Prepared, options: FitOptions, values: list[str]) -> Roles:
+    """Select the rows to learn from by their values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
     machine = prepared.choice.machine
     return steps_of(task_of(machine)).roles(file, machine, options)
 
 
-def train_large(data, options, learn, run):
-    """Learn from rows on disk: ``learn`` from a sample, then the machine from all rows."""
+def train_large(
+    data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
+) -> Training:
+    """Learn from rows on disk: ``learn`` from a sample, then the model from all rows."""
     with temporary_folder() as place:
         with interruptible("no model was written", run.model):
             rows = _OnDisk(data, options, run, place)
-            sample = rows.draw()
+            sample = rows.draw_sample()
         return train_on_all(rows, sample, learn(sample.rows()))
 
 
-def train_on_all(rows, sample, training):
-    """The training of a ``sample``, with its model fitted to all ``rows`` if the model can.
+def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Training:
+    """Fit the model of a sample's training to all ``rows``, if the model can.
 
     ``rows`` have ``options``, the ``run``, a ``file``, the words ``why`` a sample was drawn and
     ``where`` all rows are, and ``fit`` a model to them.
@@ -222,14 +284,14 @@ def train_on_all(rows, sample, training):
             f"{why}: {machine} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
             f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
         )
-        return _described(training, sample.n_rows, words(note))
+        return _describe_all_rows(training, sample.n_rows, words(note))
     with interruptible("no model was written", rows.run.model):
         training, n_used, counts = rows.fit(training, estimator, sample.n_rows)
     note = (
         f"{why}: settings, columns and the report are based on {sample.size:,} random rows, and "
         f"the model was trained on all rows{rows.where}"
     )
-    return _described(training, sample.n_rows, words(note), n_used, counts)
+    return _describe_all_rows(training, sample.n_rows, words(note), n_used, counts)
 
 
 class _OnDisk:
@@ -237,7 +299,9 @@ class _OnDisk:
 
     where = ", on disk"
 
-    def __init__(self, data, options, run, place):
+    def __init__(
+        self, data: Source | InMemory, options: FitOptions, run: Run, place: Path
+    ) -> None:
         self.file, self.options, self.run, self._place = data, options, run, place
         self.why = f"the {'table does' if data.format.is_table else 'rows do'} not fit in memory"
         if options.memory is not None:
@@ -249,37 +313,41 @@ class _OnDisk:
             self._source.check_unchanged()  # from here on
             data.check_unchanged()
 
-    def draw(self):
-        """Rows drawn at random."""
+    def draw_sample(self) -> RowSample:
+        """Draw rows at random."""
         options, observer = self.options, self.run.observer
         asked = options.target, options.unlabeled, options.parameters.get("random_state")
-        if not self._source.format.is_table:
-            return DrawnFromArrays(self._source, *asked)
-        drawn = Drawn(*asked)
-        with contextlib.closing(iterate_tables(self._source, _ROWS)) as pieces:
+        if isinstance(self._source, InMemory) and not self._source.format.is_table:
+            return ArraySample(self._source, *asked)
+        drawn = TableSample(*asked)
+        with contextlib.closing(iterate_tables(self._source, _ROWS_PER_PIECE)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share, what="looked at")
         return drawn
 
-    def fit(self, training, estimator, n_rows):
-        """The training with a model fitted to all rows, how many it used, and their counts."""
+    def fit(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
+        """Fit a model to all rows; also returns how many it used, and their counts."""
         observer, options = self.run.observer, self.options
-        training, estimator, cost = self._affordable(training, estimator, n_rows)
-        X, y = self._encoded(training.prepared, n_rows)
+        training, estimator, cost = self._limit_cost(training, estimator, n_rows)
+        X, y = self._encode_all_rows(training.prepared, n_rows)
         observer.step(f"training on all rows, on disk{cost}")
         with heard_by(observer.passes):
             given, search = options.parameters, SearchPlan(0.0)
-            fitted = fit_machine(estimator, X, y, self.run, given=given, search=search)
+            fitted = fit_estimator(estimator, X, y, self.run, given=given, search=search)
         training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
         counts = None
         if y is not None:
             observer.step("counting the classes of all rows")
-            counts = _counted(estimator, X, y, training.prepared.choice.machine)
+            counts = _count_all_answers(estimator, X, y, training.prepared.choice.machine)
         return training, X.shape[0], counts
 
-    def _affordable(self, training, estimator, n_rows):
-        """The model that learns from all rows, and what that costs in words.
+    def _limit_cost(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, BaseEstimator, str]:
+        """Return the model that learns from all rows, and what that costs in words.
 
         Settings that were chosen on a sample, and not by the user, give way to the defaults if
         they would take very long, and the defaults a tenth of that.
@@ -288,12 +356,12 @@ class _OnDisk:
         if task_of(prepared.choice.machine).takes_labels:
             return training, estimator, ""
         self.run.observer.step("estimating the cost of a fit to all rows")
-        most = min(_LONG, self.options.time_budget or _LONG)
-        cost = expected_cost(estimator, prepared.X, n_rows)
+        most = min(_LONG_FIT_SECONDS, self.options.time_budget or _LONG_FIT_SECONDS)
+        cost = predict_cost(estimator, prepared.X, n_rows)
         if cost.seconds > most and training.fitted.tuning is not None:
             plain = machine_class(prepared.choice.machine)(**prepared.settings)
             plain.set_params(target_fpr=estimator.target_fpr)
-            other = expected_cost(plain, prepared.X, n_rows)
+            other = predict_cost(plain, prepared.X, n_rows)
             if other.seconds < 0.1 * cost.seconds:
                 instead = (
                     f"settings are defaults, because the chosen ones would take {cost.words()}"
@@ -309,20 +377,24 @@ class _OnDisk:
             facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
         return training, estimator, f": {cost.words()}"
 
-    def _encoded(self, prepared, n_rows):
-        """All rows to learn from in a file, encoded, and their labels."""
+    def _encode_all_rows(
+        self, prepared: Prepared, n_rows: int
+    ) -> tuple[RowMatrix, IntArray | None]:
+        """Encode all rows to learn from in a file; also returns their labels."""
         options, observer, place = self.options, self.run.observer, self._place
         labels = StoredLabels()
         tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
         observer.step("encoding all rows into a temporary file")
         done, target, sample = 0, options.target, prepared.X
         is_sparse = sp.issparse(sample)  # as rows to predict will be
-        dtype, width = _dtype(sample), sample.shape[1]
-        per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
+        dtype, width = _choose_dtype(sample), sample.shape[1]
+        per_row: float = dtype.itemsize * width
+        if not isinstance(sample, np.ndarray):
+            per_row = 8 + 8 * sample.nnz / sample.shape[0]
         chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
         with (
             writing(place, n_rows * per_row),
-            _writer(place / "all", width, dtype, is_sparse) as written,
+            _open_writer(place / "all", width, dtype, is_sparse) as written,
             contextlib.closing(chunks),
         ):
             for chunk in chunks:
@@ -340,20 +412,22 @@ class _OnDisk:
         keep, y = labels.roles(prepared, options)
         if keep.all():
             return X, y
-        with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:
-            for start in range(0, X.shape[0], _ROWS):
-                part = slice(start, start + _ROWS)
+        with writing(place), _open_writer(place / "kept", width, dtype, is_sparse) as kept:
+            for start in range(0, X.shape[0], _ROWS_PER_PIECE):
+                part = slice(start, start + _ROWS_PER_PIECE)
                 kept.write(X[part][keep[part]])
                 release(X)
         shutil.rmtree(place / "all")
         return kept.mapped(), None if y is None else y[keep]
 
 
-def _counted(estimator, X, y, machine):
+def _count_all_answers(
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray, machine: str
+) -> IntArray:
     """``count_answers`` of all rows, predicted in pieces."""
     total = np.zeros((2, 2), np.intp)
-    for start in range(0, X.shape[0], _COUNTED):
-        part = slice(start, start + _COUNTED)
+    for start in range(0, X.shape[0], _ROWS_PER_PREDICTION):
+        part = slice(start, start + _ROWS_PER_PREDICTION)
         found = np.array(count_answers(estimator.predict(X[part]), y[part], machine))
         release(X)
         width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
@@ -361,23 +435,31 @@ def _counted(estimator, X, y, machine):
     return total
 
 
-def _dtype(sample):
+def _choose_dtype(sample: RowMatrix) -> np.dtype[np.floating[Any]]:
     """Single precision, if it makes no difference between rows that counts."""
-    values = sample.data if sp.issparse(sample) else sample
+    values: AnyArray = sample if isinstance(sample, np.ndarray) else sample.data
     spread = np.std(values, axis=0).max() if values.ndim == 2 else np.abs(values).max(initial=0.0)
     lost = np.abs(values - values.astype(np.float32)).max(initial=0.0)
-    return np.dtype(np.float32 if lost <= _LOST * spread else np.float64)
+    return np.dtype(np.float32 if lost <= _MAX_ROUNDING_SHARE * spread else np.float64)
 
 
-def _writer(place, width, dtype, is_sparse):
+def _open_writer(
+    place: Path, width: int, dtype: np.dtype[np.floating[Any]], is_sparse: bool
+) -> ArrayWriter | SparseWriter:
     place.mkdir()
     if is_sparse:
         return SparseWriter(place, width, dtype)
     return ArrayWriter(place / "rows.npy", width, dtype)
 
 
-def _described(training, n_rows, note, n_used=None, counts=None):
-    """The training with what its model says of the table it came from.
+def _describe_all_rows(
+    training: Training,
+    n_rows: int,
+    note: str,
+    n_used: int | None = None,
+    counts: Sequence[IntArray] | IntArray | None = None,
+) -> Training:
+    """Return the training with what its model says of the table it came from.
 
     ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
     """
@@ -393,7 +475,7 @@ def _described(training, n_rows, note, n_used=None, counts=None):
         if counts is not None:
             of_class, counted = (each.tolist() for each in counts)
             labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
-        facts |= figures_of(estimator, training.prepared.X, labeled, counted)
+        facts |= collect_figures(estimator, training.prepared.X, labeled, counted)
         facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
-        facts["odd_rows"] = odd_rows(estimator, facts.get("clean"))
+        facts["odd_rows"] = describe_anomalies(estimator, facts.get("clean"))
     return replace(training, metadata=metadata | {"training": facts})

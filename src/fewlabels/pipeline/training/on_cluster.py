@@ -1,42 +1,58 @@
 """Learning from files on a cluster: settings from a sample, the model from all rows."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import plural, ref
 from ...tables.columns.column import text
+from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
-from ..cluster.files import cluster_of, files_of, parts_of, told_by_workers
+from ...tables.sources import InMemory, Source
+from ..cluster.files import connect_cluster, list_files, split_files, translate_worker_errors
 from ..observer import interruptible
+from ..options.fit import FitOptions
 from .choice import SearchPlan
 from .figures import count_answers
-from .fitting import fit_machine
-from .large import Drawn, roles_of, train_on_all
+from .fitting import Run, fit_estimator
+from .large import LearnSample, TableSample, select_rows_by_value, train_on_all
+from .result import Training
 
-_ROWS = 1 << 16
+if TYPE_CHECKING:
+    from distributed import Client
+
+# Rows that are read at a time.
+_ROWS_PER_PIECE = 1 << 16
 
 
-def train_on_cluster(data, options, learn, run):
+def train_on_cluster(
+    data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
+) -> Training:
     """Learn from files that the workers of a cluster read."""
     from joblib import parallel_config  # which takes its time
 
-    files = files_of(data)
+    files = list_files(data)
     with (
-        cluster_of(options.scheduler, options.workers) as client,
+        connect_cluster(options.scheduler, options.workers) as client,
         interruptible("no model was written", run.model),
-        told_by_workers(),
+        translate_worker_errors(),
     ):
         rows = _OnCluster(files, client, options, run)
-        sample = rows.draw()
+        sample = rows.draw_sample()
         spread = partial(parallel_config, "dask", client=client)
         training = train_on_all(rows, sample, learn(sample.rows(), spread))
     training.metadata["training"]["data"] = Path(str(data)).name
@@ -48,31 +64,35 @@ class _OnCluster:
 
     where = ""
 
-    def __init__(self, files, client, options, run):
+    def __init__(self, files: list[Source], client: Client, options: FitOptions, run: Run) -> None:
         self.file, self.options, self.run = files[0].whole, options, run
-        self._client, self._parts = client, parts_of(files, client)
+        self._client, self._parts = client, split_files(files, client)
         on = plural(len(files), "file")
         run.observer.step(f"drawing a sample of the rows {on}")
         if len(self._parts) > len(files):
             on += f" in {len(self._parts)} parts"
         self.why = f"the table is {on} on {plural(len(client.nthreads()), 'worker')}"
-        self._values = Counter()  # how often each value of the target occurs
+        self._values: Counter[str] = Counter()  # how often each value of the target occurs
 
-    def draw(self):
-        """Rows drawn at random from all files; values of the target are counted."""
+    def draw_sample(self) -> TableSample:
+        """Return rows drawn at random from all files; values of the target are counted."""
         seed, parts = self.options.parameters.get("random_state"), self._parts
         seeds = [None if seed is None else [seed, k] for k in range(len(parts))]
-        asked = dict(target=self.options.target, mark=self.options.unlabeled)
-        found = self._client.map(draw, parts, seeds, **asked, pure=False, key="fewlabels-draw")
-        drawn = Drawn(**asked, seed=seed)
+        asked: dict[str, Any] = dict(target=self.options.target, mark=self.options.unlabeled)
+        found = self._client.map(
+            draw_sample, parts, seeds, **asked, pure=False, key="fewlabels-draw"
+        )
+        drawn = TableSample(**asked, seed=seed)
         for future in found:
             some, counts = future.result()
             drawn.join(some)
             self._values.update(counts)
         return drawn
 
-    def fit(self, training, estimator, n_rows):
-        """The training with a model fitted to all rows, how many it used, and their counts."""
+    def fit(
+        self, training: Training, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
+        """Fit a model to all rows; also returns how many it used, and their counts."""
         from dask import delayed
 
         import fewlabels.dask as machines
@@ -81,17 +101,17 @@ class _OnCluster:
         meaning = None
         if options.target is not None:  # roles follow from values, the most frequent first
             distinct = [value for value, _ in self._values.most_common()]
-            roles = roles_of(prepared, options, distinct)
+            roles = select_rows_by_value(prepared, options, distinct)
             meaning = pd.DataFrame({"keep": roles.keep}, index=np.array(distinct, dtype=object))
             meaning["y"] = 0 if roles.y is None else roles.y
         with_labels = meaning is not None and roles.y is not None
-        encode = delayed(encoded, nout=2, pure=False)
+        encode = delayed(encode_file, nout=2, pure=False)
         how = delayed(prepared.schema), delayed(prepared.encoder), options.target, options.missing
         parts = [encode(file, *how, meaning) for file in self._parts]
         kind = getattr(machines, f"Dask{type(estimator).__name__}")
         machine = kind(**estimator.get_params(deep=False), client=self._client)
         self.run.observer.step("training on all rows on the cluster")
-        fitted = fit_machine(
+        fitted = fit_estimator(
             machine,
             [X for X, _ in parts],
             [y for _, y in parts] if with_labels else None,
@@ -107,15 +127,18 @@ class _OnCluster:
                 for answer, (_, y) in zip(answers, parts, strict=True)
             ]
             each = self._client.gather(self._client.compute(each))
-            counts = [_summed(some) for some in zip(*each, strict=True)]
+            counts = [_sum_counts(some) for some in zip(*each, strict=True)]
         fitted = fitted._replace(estimator=machine.to_local(), tuning=training.fitted.tuning)
         return replace(training, fitted=fitted), machine.shape_fit_[0], counts
 
 
-def draw(file, seed, target, mark):
-    """What is drawn from a file, and how often each value of the target occurs in it."""
-    drawn, values = Drawn(target, mark, seed), Counter()
-    with contextlib.closing(iterate_tables(file, _ROWS)) as pieces:
+def draw_sample(
+    file: Source, seed: Sequence[int] | None, target: str | None, mark: str | None
+) -> tuple[TableSample, Counter[str]]:
+    """Return what is drawn from a file, and how often each value of the target occurs in it."""
+    drawn = TableSample(target, mark, seed)
+    values: Counter[str] = Counter()
+    with contextlib.closing(iterate_tables(file, _ROWS_PER_PIECE)) as pieces:
         for table, _, _ in pieces:
             drawn.add(table)
             if target in table.column_names:
@@ -123,13 +146,23 @@ def draw(file, seed, target, mark):
     return drawn, values
 
 
-def _summed(counts):
-    """Counts by class of several files, the last of which some may lack."""
-    return sum(np.pad(one, (0, max(map(len, counts)) - len(one))) for one in counts)
+def _sum_counts(counts: Sequence[IntArray]) -> IntArray:
+    """Add counts by class of several files, some of which may lack the last classes."""
+    total = np.zeros(max(map(len, counts)), np.intp)
+    for one in counts:
+        total[: len(one)] += one
+    return total
 
 
-def encoded(file, schema, encoder, target, missing, meaning):
-    """The rows of a file to learn from, encoded, and their labels.
+def encode_file(
+    file: Source,
+    schema: Schema,
+    encoder: TransformerMixin,
+    target: str | None,
+    missing: str,
+    meaning: pd.DataFrame | None,
+) -> tuple[RowMatrix, IntArray | None]:
+    """Encode the rows of a file to learn from; also returns their labels.
 
     ``meaning`` has ``keep`` and ``y`` of every value of the target; None without one.
     """

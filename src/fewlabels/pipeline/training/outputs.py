@@ -1,57 +1,71 @@
 """The files that a training leaves: the model and its report."""
 
-from pathlib import Path
+from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..._typing import PathLike
 from ..._util.messages import Interrupted, UserError, ref
 from ...tables.models.files import is_model
 from ...tables.paths import check_output
-from ..observer import listening
+from ...tables.sources import InMemory, Source
+from ..observer import Observer, capture_warnings
+from .result import Training
+
+if TYPE_CHECKING:
+    from ...report import Contents
+    from ...report.contents import Rate
 
 
-def contents_of(training, observer, **about):
-    """The contents of a training's report; what it found goes into the training's facts, too.
+def collect_contents(training: Training, observer: Observer, **about: Any) -> Contents:
+    """Collect the contents of a training's report, and add its facts to the training's.
 
     ``about`` are the path of the model and the command that fitted it, if there are any.
     """
     from ...report import collect  # slow to import
 
     facts = training.metadata["training"]
-    with listening() as messages:
+    with capture_warnings() as messages:
         contents = collect(words=observer.words, **about, **training.parts_of_report())
     facts["notes"] += [observer.words(note) for note in messages]
-    facts["expected"] = by_term(contents.findings.rates)
+    facts["expected"] = rates_by_term(contents.findings.rates)
     return contents
 
 
-def write_report_of(training, path, observer, *, model_path, command):
+def write_training_report(
+    training: Training, path: PathLike, observer: Observer, *, model_path: PathLike, command: str
+) -> None:
     """Write the report of a model that is saved already."""
     from ...report import write_report  # slow to import
 
     try:
         about = dict(model_path=model_path, command=command)
-        write_report(path, contents_of(training, observer, **about))
+        write_report(path, collect_contents(training, observer, **about))
     except KeyboardInterrupt:
         raise Interrupted(f"The model {model_path} is written, but not its report.") from None
 
 
-def expected_of(training):
-    """The error rates of a training without a report, as ``by_term`` has them.
+def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
+    """Return the error rates of a training without a report, as ``rates_by_term`` has them.
 
     These are rates that its tests have measured anyway: for positive and unlabelled rows, whose
     rates take more fits, there are none.
     """
-    held = training.tests and training.tests.held
+    tests = training.tests
+    held = tests and tests.held
     classes = training.metadata["training"].get("classes")
-    if not held or not classes or training.tests.silences:
+    if tests is None or not held or not classes or tests.silences:
         return {}
     from ...report.semi_supervised import rates_of  # slow to import
 
-    shares, y = training.tests.shares, training.prepared.found.y
+    shares, y = tests.shares, training.prepared.found.y
     found, _ = rates_of(held, y, classes, training.comparison, shares)
-    return by_term(found)
+    return rates_by_term(found)
 
 
-def by_term(rates):
+def rates_by_term(rates: Iterable[Rate]) -> dict[str, dict[str, float | None]]:
     """Rates by their usual names, such as "precision", with the ends of their intervals.
 
     A rate that the data don't determine has ends only.
@@ -67,7 +81,7 @@ def by_term(rates):
     }
 
 
-def check_model_output(model, force, inputs):
+def check_model_output(model: PathLike, force: bool, inputs: Sequence[Source | InMemory]) -> None:
     """Refuse a model file that cannot be written, or that would replace another file."""
     check_output(model, inputs=inputs)
     if Path(model).exists() and not (force or is_model(model)):
@@ -77,7 +91,9 @@ def check_model_output(model, force, inputs):
         )
 
 
-def check_report_output(path, force, inputs):
+def check_report_output(
+    path: PathLike, force: bool, inputs: Sequence[Source | InMemory | PathLike]
+) -> None:
     """Refuse a report that cannot be written, or that would replace another file."""
     from ...report import is_report  # slow to import
 

@@ -1,36 +1,53 @@
 """Before the fit: the rows of a table, encoded, and the model with its settings."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
+from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, ref
+from ...rows.repeats import Groups
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import Roles
 from ...tables.reading.training import TableRows, TrainingFile, read_training
+from ...tables.sources import InMemory, Source
 from ...tasks import added_columns, machine_class, task_of
-from ..options.fit import TARGET_FPR
+from ..options.fit import TARGET_FPR, FitOptions
 from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice
-from ..tasks.one_class import OF_BAGS
+from ..tasks.one_class import BAG_PARAMETERS
 from ..tasks.steps import steps_of
+from .budget import Budget
 from .choice import (
     SearchPlan,
-    choose_machine,
-    different_rows,
+    choose_method,
+    collect_parameters,
+    count_different_rows,
     keeps_rows,
-    machine_parameters,
     plan_search,
     with_target_fpr,
 )
-from .cost import affordable_rows, drawn, encodable_rows, pace_of, subset
-from .encoding import encode
+from .cost import (
+    CostModel,
+    choose_sample,
+    count_affordable_rows,
+    count_encodable_rows,
+    estimate_cost,
+    take_subset,
+)
+from .encoding import Encoded, encode
 from .propensities import check_takes_propensities
 
+if TYPE_CHECKING:
+    from ...model_selection.weighing import Weighing
+
 # Encoded columns for categories that a model of one class gets in updates.
-_SPARE = 16
+_SPARE_COLUMNS = 16
 # Why an ensemble has no trees.
 _FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
 
@@ -51,25 +68,25 @@ class Prepared:
     choice: Choice
     roles: Roles
     found: TableRows
-    encoder: Any
-    X: Any
+    encoder: TransformerMixin
+    X: RowMatrix
     schema: Schema
     settings: dict[str, Any]
     search: SearchPlan
     keeps_rows: bool
     notes: list[str]
-    weighing: Any = None
+    weighing: Weighing | None = None
     expected: float = 0.0
-    groups: Any = None
+    groups: Groups | None = None
 
 
-def prepare(data, options, budget):
-    """Read a table, and choose the machine and the rows it learns from."""
+def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Prepared:
+    """Read a table, and choose the method and the rows it learns from."""
     since = time.perf_counter()
     file = read_training(data, **options.columns)
     read = time.perf_counter() - since
-    planned = _planned(file, options, budget.seconds)
-    file, roles = _fewer_rows(file, planned, read, budget)
+    planned = _make_plan(file, options, budget.seconds)
+    file, roles = _limit_rows(file, planned, read, budget)
     file = with_identifier(file, roles, task_of(planned.choice.machine))
     encoded = encode(
         file,
@@ -78,7 +95,7 @@ def prepare(data, options, budget):
         options.scale,
         weight=options.text_weight,
         by_labels=planned.search.seconds > 0,
-        spare=_SPARE if planned.keeps_rows else 0,
+        spare=_SPARE_COLUMNS if planned.keeps_rows else 0,
         empty_rows=options.empty_rows,
     )
     if options.text_weight is not None and not encoded.schema.names("text"):
@@ -86,21 +103,23 @@ def prepare(data, options, budget):
             f"{ref('text_weight')} needs a text column, and {data} has none; omit the option, or "
             f"declare one with {ref('text', some=['COLUMN'])}."
         )
-    n_rows, pace = encoded.X.shape[0], None
+    n_rows, cost = encoded.X.shape[0], None
     if budget.seconds:
-        planned, pace = _paced(planned, file, encoded, options, budget)
-        n_rows = affordable_rows(pace, n_rows, budget.for_fits(), planned.choice.machine)
+        planned, cost = _with_cost(planned, file, encoded, options, budget)
+        n_rows = count_affordable_rows(cost, n_rows, budget.for_fits(), planned.choice.machine)
     if n_rows < encoded.X.shape[0]:
         task = task_of(planned.choice.machine)
-        encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
+        encoded = take_subset(
+            encoded, choose_sample(encoded.found.y, encoded.X.shape[0], n_rows, task)
+        )
     n_rows, task = encoded.X.shape[0], task_of(planned.choice.machine)
     takes_labels = task.takes_labels
     grouping = find_groups(encoded.file, encoded.found, encoded.X, task)
     if not takes_labels and grouping.groups is not None:
-        encoded = subset(encoded, one_of_each(grouping.groups))
+        encoded = take_subset(encoded, one_of_each(grouping.groups))
         grouping = grouping._replace(groups=None)
     file, found, encoder, X, schema, weighing, text_notes = encoded
-    n_different = None if takes_labels else different_rows(X)
+    n_different = None if takes_labels else count_different_rows(X)
     planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
         planned.choice.machine,
@@ -109,9 +128,11 @@ def prepare(data, options, budget):
         searched=planned.search.seconds > 0,
         n_different=n_different,
     )
-    notes = _on_fewer_rows(n_rows, int(planned.roles.keep.sum()), budget)
-    notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
-    expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
+    notes = _fewer_rows_note(n_rows, int(planned.roles.keep.sum()), budget)
+    notes += (
+        planned.notes + found.notes + more + _name_clash_note(file, planned.choice) + text_notes
+    )
+    expected = 0.0 if cost is None else cost.predict_seconds(X.shape[0])
     notes += grouping.notes
     return Prepared(
         file,
@@ -131,7 +152,7 @@ def prepare(data, options, budget):
     )
 
 
-class _Planned(NamedTuple):
+class _Plan(NamedTuple):
     """A model, its settings, and the rows it learns from."""
 
     choice: Choice
@@ -142,10 +163,10 @@ class _Planned(NamedTuple):
     notes: list[str]
 
 
-def _planned(file, options, seconds):
-    """The plan for a file, with so many seconds for all."""
-    choice = choose_machine(file.labels, options, n_rows=file.n_rows, seconds=seconds)
-    settings, notes = machine_parameters(choice, options.parameters)
+def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan:
+    """Plan the fit of a file, with so many seconds for all."""
+    choice = choose_method(file.labels, options, n_rows=file.n_rows, seconds=seconds)
+    settings, notes = collect_parameters(choice, options.parameters)
     search = plan_search(choice, options)
     if options.weighing:
         check_takes_propensities(options, choice)
@@ -154,70 +175,78 @@ def _planned(file, options, seconds):
     held = keeps_rows(choice, options.rows)
     steps = steps_of(task_of(choice.machine))
     roles = steps.roles(file, choice.machine, options)
-    settings = steps.for_rows(settings | search.settings, roles, options)
-    return _Planned(choice, settings, search, held, roles, notes)
+    settings = steps.adapt_settings(settings | search.settings, roles, options)
+    return _Plan(choice, settings, search, held, roles, notes)
 
 
-def _fewer_rows(file, planned, read, budget):
-    """The file and the roles of its rows, of no more than can be encoded in time."""
+def _limit_rows(
+    file: TrainingFile, planned: _Plan, read: float, budget: Budget
+) -> tuple[TrainingFile, Roles]:
+    """Limit the rows of a file to as many as can be encoded in time."""
     roles, content = planned.roles, file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows
     if budget.seconds:
-        size = encodable_rows(file.n_rows, width, read, budget.left)
+        size = count_encodable_rows(file.n_rows, width, read, budget.left)
     places = np.flatnonzero(roles.keep)
     if size >= len(places):
         return file, roles
     y = None if roles.y is None else roles.y[places]
     task = task_of(planned.choice.machine)
     keep = np.zeros(len(roles.keep), bool)
-    keep[places[drawn(y, len(places), size, task)]] = True
+    keep[places[choose_sample(y, len(places), size, task)]] = True
     return replace(file, sample=keep), roles._replace(keep=keep)
 
 
-def _paced(planned, file, encoded, options, budget):
-    """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
+def _with_cost(
+    planned: _Plan, file: TrainingFile, encoded: Encoded, options: FitOptions, budget: Budget
+) -> tuple[_Plan, CostModel | None]:
+    """Return the plan and what it costs: a quicker plan where an ensemble takes long."""
 
-    def pace(plan):
+    def measure(plan: _Plan) -> CostModel | None:
         machine = machine_class(plan.choice.machine)(**plan.settings)
-        return pace_of(machine, encoded.X, encoded.found.y, budget.for_fits())
+        return estimate_cost(machine, encoded.X, encoded.found.y, budget.for_fits())
 
-    found, n_rows = pace(planned), encoded.X.shape[0]
+    found, n_rows = measure(planned), encoded.X.shape[0]
     chosen = options.machine is None and planned.choice.machine == "pu-ensemble"
     if found is None or not chosen or "n_bags" in options.parameters:
         return planned, found
-    if affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
+    if count_affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
         return planned, found
     if "kernel" not in planned.settings:  # Gaussian kernels alone are several times as fast
         choice = planned.choice._replace(why=f"{planned.choice.why}; {_FASTER}")
         settings = {**planned.settings, "kernel": "rbf"}
         gaussian = planned._replace(settings=settings, choice=choice)
-        other = pace(gaussian)
-        if affordable_rows(other, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
+        other = measure(gaussian)
+        if count_affordable_rows(other, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
             return gaussian, other
-    planned = _planned(file, options, 0.0)
-    return planned, pace(planned)
+    planned = _make_plan(file, options, 0.0)
+    return planned, measure(planned)
 
 
-def _without_bags(planned, file, options, n_different):
-    """The plan with one ball, where so few rows differ that bags of them have no threshold.
+def _without_bags(
+    planned: _Plan, file: TrainingFile, options: FitOptions, n_different: int | None
+) -> _Plan:
+    """Plan a single ball, if too few rows differ for bags of them to have a threshold.
 
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
     """
-    asked = options.parameters.keys() & {"target_fpr", *OF_BAGS}
+    asked = options.parameters.keys() & {"target_fpr", *BAG_PARAMETERS}
     if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
         return planned
-    if n_different + 1 >= 1 / TARGET_FPR:
+    if n_different is None or n_different + 1 >= 1 / TARGET_FPR:
         return planned
     clean = options.clean if planned.search.seconds else None
-    planned = _planned(file, replace(options, machine="svdd", clean=clean), planned.search.seconds)
+    planned = _make_plan(
+        file, replace(options, machine="svdd", clean=clean), planned.search.seconds
+    )
     rows = "row is" if n_different == 1 else "rows are"
     why = f"{n_different} different {rows} too few for an ensemble"
     return planned._replace(choice=Choice("svdd", why))
 
 
-def _on_fewer_rows(n_rows, all_rows, budget):
-    """A note where time allows for some of the rows only."""
+def _fewer_rows_note(n_rows: int, all_rows: int, budget: Budget) -> list[str]:
+    """Return a note where time allows for some of the rows only."""
     if n_rows >= all_rows or not budget.seconds:
         return []
     return [
@@ -226,8 +255,8 @@ def _on_fewer_rows(n_rows, all_rows, budget):
     ]
 
 
-def _taken_names(file, choice):
-    """A note on columns with the names of those that 'predict' adds."""
+def _name_clash_note(file: TrainingFile, choice: Choice) -> list[str]:
+    """Return a note on columns with the names of those that 'predict' adds."""
     names = [] if file.target is None else [file.target]
     names += getattr(file.content, "column_names", [])
     taken = set(added_columns(choice.machine)) & {*names}

@@ -1,39 +1,55 @@
 """Propensities of the labelled rows of a table: given in a column, or estimated from some."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._typing import FloatArray, RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
-from ...tasks import TASKS, machines_for
+from ...tables.reading.training import TableRows
+from ...tasks import TASKS, list_methods_for
+from ..options.fit import FitOptions
+from ..tasks import Choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
 
 
-def check_takes_propensities(options, choice):
+def check_takes_propensities(options: FitOptions, choice: Choice) -> None:
     """Refuse propensities for a method that takes none."""
-    takers = machines_for(*(task for task in TASKS if task.has_prior))
-    if choice.machine not in takers:
+    takers = list_methods_for(*(task for task in TASKS if task.has_prior))
+    if options.weighing is not None and choice.machine not in takers:
         raise UserError(
             f"{ref(options.weighing)} is for {' and '.join(takers)}, but the model is "
             f"{choice.machine}, {choice.why}; omit the option."
         )
 
 
-def propensities_of(options, prepared):
-    """Propensities of the rows of a fit, and notes for the user."""
-    found = prepared.found
+def find_propensities(
+    options: FitOptions, found: TableRows, X: RowMatrix, prior: float | str | None
+) -> tuple[FloatArray, list[str]]:
+    """Return propensities of the rows ``found``, encoded as ``X``, and notes for the user.
+
+    ``prior`` is the share of positives among the unlabelled rows, None where it isn't known.
+    """
     if options.weighing == "propensity":
+        assert found.aside is not None
         return found.aside, []
     from ...model_selection import estimate_propensity  # slow to import
 
     columns = selection_columns(found.rows, options.selection_depends_on)
-    given = prepared.settings.get("prior")  # among the unlabelled rows, however it was given
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimate = estimate_propensity(
-            prepared.X,
+            X,
             found.y == 1,
             columns,
-            prior="estimate" if given is None else given,
+            prior="estimate" if prior is None else prior,
             random_state=options.parameters.get("random_state") or 0,
         )
     names = listing(options.selection_depends_on)
@@ -45,8 +61,8 @@ def propensities_of(options, prepared):
     return estimate.propensity, notes + [str(one.message).rstrip(".") for one in caught]
 
 
-def selection_columns(rows, names):
-    """Numbers of some columns; categories become a column each."""
+def selection_columns(rows: pd.DataFrame, names: Sequence[str]) -> FloatArray:
+    """Return numbers of some columns; categories become a column each."""
     known = list(getattr(rows, "columns", ()))
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -67,8 +83,8 @@ def selection_columns(rows, names):
     return np.hstack(parts)
 
 
-def weight_notes(estimator):
-    """What the user should know of the weights of a fitted model."""
+def weight_notes(estimator: BaseEstimator) -> list[str]:
+    """Return what the user should know of the weights of a fitted model."""
     weights = getattr(estimator, "propensity_weights_", None)
     if weights is None:
         return []

@@ -3,33 +3,60 @@
 And whether a model of one class is better if rows of other values are its confirmed anomalies.
 """
 
+from __future__ import annotations
+
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from ..._typing import RowMatrix
 from ..._util.messages import quoted, ref
+from ...rows.repeats import Groups
 from ...tables.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
+from ..observer import Observer
+from ..options.fit import FitOptions
 from ..tasks import Choice
-from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
-from .budget import short_of_time
-from .comparison import encoded_rows_of_others, rows_of_others
+from ..tasks.one_class import BAG_PARAMETERS, SINGLE_MODEL_PARAMETERS
+from .budget import Budget, describe_cut
+from .comparison import encode_other_rows, find_other_rows
+from .fitting import Fitted
+from .preparing import Prepared
+from .result import Training
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...model_selection.one_class.anomalies import Trial
+    from ...model_selection.permutation import PermutationTest
+    from ...model_selection.positive_unlabelled.random_labels import LabelledAtRandomTest
+    from ...report.evidence.testing import Tests
 
 # Share of the time left that may be spent on anomalies.
-_SHARE = 0.3
-# Machines whose kernel width may be another one, unless settings were given.
-_OPEN = (None, "svdd")
+_MAX_ANOMALY_SHARE = 0.3
+# Methods whose kernel width may be another one, unless settings were given.
+_REPLACEABLE_METHODS = (None, "svdd")
 
 # Missed labelled rows, as a share of all, that a message gives as its reason.
-_MANY = 0.45
+_MANY_MISSED_SHARE = 0.45
 
 
 def test_model(
-    fitted, X, y, budget, *, rows=None, groups=None, before=None
-) -> tuple[Any, list[Any]]:
-    """The ``Tests`` of a model that was fitted to labels, and notes for the user.
+    fitted: Fitted,
+    X: RowMatrix,
+    y: NDArray[np.intp],
+    budget: Budget,
+    *,
+    rows: pd.DataFrame | RowMatrix | None = None,
+    groups: Groups | None = None,
+    before: Tests | None = None,
+) -> tuple[Tests, list[str]]:
+    """Return the ``Tests`` of a model that was fitted to labels, and notes for the user.
 
     ``rows`` of the table are what ``X`` was made of, and ``groups`` of them are held out together.
     ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
@@ -56,35 +83,37 @@ def test_model(
         deadline = budget.test_labels()
         tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
         cut = cut + deadline.cut
-    notes = [short_of_time(what, budget.seconds) for what in cut]
+    notes = [describe_cut(what, budget.seconds) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
 
 
-def compare_labelled(tests, estimator, prepared, budget) -> tuple[Any, list[Any]]:
-    """Tests that say whether labelled rows are unlike the unlabelled ones, and notes.
+def compare_labelled(
+    tests: Tests, estimator: BaseEstimator, prepared: Prepared, budget: Budget
+) -> tuple[Tests, list[str]]:
+    """Return tests that say whether labelled rows are unlike the unlabelled ones, and notes.
 
     Propensities allow for that, so a model with these isn't tested.
     """
     from ...report.evidence.unlike import unlike_positives, unlike_rest  # slow to import
 
-    found, deadline = prepared.found, budget.test_labels()
-    if tests.silences or getattr(estimator, "propensity_weights_", None) is not None:
+    found, y, deadline = prepared.found, prepared.found.y, budget.test_labels()
+    if y is None or tests.silences or getattr(estimator, "propensity_weights_", None) is not None:
         return tests, []
     if tests.shares is None:
         dates = found.schema.names("date")
-        return tests._replace(unlike=unlike_positives(found.rows, found.y, dates)), []
+        return tests._replace(unlike=unlike_positives(found.rows, y, dates)), []
     draws = tests.shares.draws
-    unlike = unlike_rest(found.rows, prepared.X, found.y, draws, deadline)
+    unlike = unlike_rest(found.rows, prepared.X, y, draws, deadline)
     shares = tests.shares
     if unlike is not None and unlike.is_unlike:  # and then the rows don't show the ratio
         shares = shares._replace(at_random=1.0)
-    notes = [short_of_time(what, budget.seconds) for what in deadline.cut]
+    notes = [describe_cut(what, budget.seconds) for what in deadline.cut]
     return tests._replace(unlike=unlike, shares=shares), notes
 
 
-def unlike_facts(tests, facts) -> dict[str, Any] | None:
+def unlike_facts(tests: Tests | None, facts: dict[str, Any]) -> dict[str, Any] | None:
     """Return what a model keeps of ``Unlike``, with a caution if labelled rows are so.
 
     Columns that contradict the prior have a caution already.
@@ -111,8 +140,10 @@ def unlike_facts(tests, facts) -> dict[str, Any] | None:
     return kept
 
 
-def tests_facts(tests, estimator, facts):
-    """What a model keeps of its ``Tests``."""
+def tests_facts(
+    tests: Tests | None, estimator: BaseEstimator, facts: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a model keeps of its ``Tests``."""
     if tests is None:
         return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
     prior = getattr(estimator, "prior_", None)
@@ -127,7 +158,7 @@ def tests_facts(tests, estimator, facts):
             advice = f"Pass {ref('drop', tests.apart)} to learn from what was known before"
         contradiction += f". {advice}. The report omits everything that depends on the prior"
     labels, at_random = tests.labels, _labels_facts(tests)
-    if labels is not None and labels.rejected:
+    if at_random is not None and labels is not None and labels.rejected:
         at_random["caution"] = _selection_words(labels, facts)
         if not labels.prior_is_known:
             contradiction = contradiction or at_random.pop("caution")
@@ -138,7 +169,7 @@ def tests_facts(tests, estimator, facts):
     }
 
 
-def _labels_facts(tests: Any) -> dict[str, Any] | None:
+def _labels_facts(tests: Tests) -> dict[str, Any] | None:
     """Return what a model keeps of the test whether labels are random; None where none is due."""
     if tests.labels is None:
         why = tests.labels_untested
@@ -149,8 +180,8 @@ def _labels_facts(tests: Any) -> dict[str, Any] | None:
     return {**tests.labels._asdict(), "outcome": outcome}
 
 
-def _selection_words(labels, facts):
-    """The sentence on labelled rows that aren't a random sample."""
+def _selection_words(labels: LabelledAtRandomTest, facts: dict[str, Any]) -> str:
+    """Return the sentence on labelled rows that aren't a random sample."""
     name = quoted(facts["positive"])
     which = "obvious" if labels.shift > 0.5 else "unusual"
     found = (
@@ -171,8 +202,8 @@ def _selection_words(labels, facts):
     )
 
 
-def _signal_facts(tests, facts):
-    """What a model keeps of a ``PermutationTest``, with a headline or caution if it needs one."""
+def _signal_facts(tests: Tests, facts: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what a model keeps of a ``PermutationTest``, with a headline or caution."""
     signal = tests.signal
     if signal is None:
         return None
@@ -207,8 +238,8 @@ def _signal_facts(tests, facts):
     return kept
 
 
-def _area_words(signal, names) -> str:
-    """The ROC AUC with its interval, and what chance and a perfect model reach."""
+def _area_words(signal: PermutationTest, names: Sequence[str | None]) -> str:
+    """Return the ROC AUC with its interval, and what chance and a perfect model reach."""
     of_what = "ROC AUC" if len(names) == 2 else "mean ROC AUC"
     area = f"{signal.area:.2f}, 99 % interval {signal.low:.2f} to {signal.high:.2f}"
     if names[1] is not None:
@@ -224,8 +255,13 @@ def _area_words(signal, names) -> str:
     )
 
 
-def contradiction_words(contradiction, prior, facts, apart=()) -> str | None:
-    """The sentences on a prior that contradicts the labelled rows; None where it doesn't.
+def contradiction_words(
+    contradiction: tuple[int, int] | None,
+    prior: float | None,
+    facts: dict[str, Any],
+    apart: Sequence[str] = (),
+) -> str | None:
+    """Return the sentences on a prior that contradicts the labelled rows; None where it doesn't.
 
     ``apart`` are columns that separate these from unlabelled rows, if there are any.
     """
@@ -233,14 +269,14 @@ def contradiction_words(contradiction, prior, facts, apart=()) -> str | None:
         return None
     hits, n = contradiction
     name = quoted(facts["positive"])
-    prior = f"{prior:.2g} of the unlabelled rows"
-    if n - hits >= _MANY * n:
+    share = f"{prior:.2g} of the unlabelled rows"
+    if n - hits >= _MANY_MISSED_SHARE * n:
         why = (
-            f"if {prior} were {name}, the model would miss {n - hits} of {n} held-out labelled "
+            f"if {share} were {name}, the model would miss {n - hits} of {n} held-out labelled "
             "rows, although it ranks them high"
         )
     else:
-        why = f"{prior} is less than one row"
+        why = f"{share} is less than one row"
     cause = f"The labelled rows may not be a random sample of {name}"
     if apart:
         alone, probably = "alone separates", "it probably came with the labels"
@@ -251,22 +287,24 @@ def contradiction_words(contradiction, prior, facts, apart=()) -> str | None:
     return f"The estimated prior contradicts the labels: {why}. {cause}"
 
 
-def use_anomalies(prepared, fitted, options, budget, observer):
-    """What was prepared and fitted, with rows of other values as anomalies if they help.
+def use_anomalies(
+    prepared: Prepared, fitted: Fitted, options: FitOptions, budget: Budget, observer: Observer
+) -> tuple[Prepared, Fitted, dict[str, Any] | None]:
+    """Fit with rows of other values as confirmed anomalies, if they help.
 
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
-    settings = options.parameters.keys() & {*OF_ONE_BALL, *OF_BAGS}
-    fixed = bool(settings) or options.machine not in _OPEN
+    settings = options.parameters.keys() & {*SINGLE_MODEL_PARAMETERS, *BAG_PARAMETERS}
+    fixed = bool(settings) or options.machine not in _REPLACEABLE_METHODS
     none = prepared, fitted, None
-    if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
+    if not budget.seconds or not find_other_rows(prepared.file, prepared.roles).size:
         return none
     from ...model_selection.one_class.anomalies import Trial, fit_with, try_anomalies
 
     if fixed and not fitted.estimator.takes_anomalies:
         return none
     parts = prepared.file, prepared.roles, prepared.encoder, prepared.schema
-    known, _ = encoded_rows_of_others(*parts)
+    known, _ = encode_other_rows(*parts)
     if known is None:
         return none
     observer.step("testing whether rows of other values help as confirmed anomalies")
@@ -276,7 +314,7 @@ def use_anomalies(prepared, fitted, options, budget, observer):
             prepared.X,
             known,
             fixed=fixed,
-            seconds=_SHARE * budget.left,
+            seconds=_MAX_ANOMALY_SHARE * budget.left,
             seed=options.parameters.get("random_state") or 0,
         )
         if trial.is_used:
@@ -286,7 +324,7 @@ def use_anomalies(prepared, fitted, options, budget, observer):
     except KeyboardInterrupt:
         trial = Trial(why_not="Ctrl-C ended the test whether they help")
     fitted.messages.append(_trial_words(trial, known.shape[0]))
-    facts = _facts_of(trial, known.shape[0])
+    facts = _trial_facts(trial, known.shape[0])
     if not trial.is_used:
         return prepared, fitted, facts
     if not isinstance(estimator, type(fitted.estimator)):
@@ -297,15 +335,15 @@ def use_anomalies(prepared, fitted, options, budget, observer):
     return replace(prepared, search=search), fitted, facts
 
 
-def kept_for_anomalies(training):
-    """Why a model that has learned from confirmed anomalies is delivered; empty for others."""
+def explain_anomalies_used(training: Training) -> str:
+    """Return why a model with confirmed anomalies is kept; empty for others."""
     used = (training.metadata["training"].get("anomalies") or {}).get("used")
     name = training.prepared.choice.machine
     return f"{name} is kept because it uses confirmed anomalies" if used else ""
 
 
-def _trial_words(trial, n_known):
-    """What the user should know of a trial, in one sentence."""
+def _trial_words(trial: Trial, n_known: int) -> str:
+    """Return what the user should know of a trial, in one sentence."""
     rows = f"{n_known} rows of other values are"
     if trial.estimator is None:
         return f"{rows} left out: {trial.why_not}"
@@ -330,8 +368,8 @@ def _trial_words(trial, n_known):
     )
 
 
-def _facts_of(trial, n_known):
-    """What a model file keeps of a trial, plain values only."""
+def _trial_facts(trial: Trial, n_known: int) -> dict[str, Any]:
+    """Return what a model file keeps of a trial, plain values only."""
     numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
     numbers["classifier"] = trial.of_classifier
     plain = {name: float(v) if math.isfinite(v) else None for name, v in numbers.items()}

@@ -1,99 +1,63 @@
 """From a table to a model that has learned from it: the main job."""
 
+from __future__ import annotations
+
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from sklearn.pipeline import Pipeline
-
+from ..._typing import PathLike, TableLike
 from ...tables.given import source_of
 from ...tables.models.contents import no_signal
 from ...tables.models.files import save_model
-from ...tables.sources import input_format
+from ...tables.sources import InMemory, Source, input_format
 from ...tasks import machine_class
-from ..cluster.files import files_of
-from ..observer import interruptible, job
+from ..cluster.files import list_files
+from ..observer import Observer, interruptible
+from ..options.fit import FitOptions
 from .budget import Budget
 from .choice import (
-    check_for_pieces,
-    options_of,
+    check_streamable,
+    parse_options,
 )
 from .comparison import (
-    are_ranked,
+    can_rank_methods,
     compare,
     comparison_facts,
-    deliver,
-    encoded_rows_of_others,
-    instead_of,
-    too_short,
-    why_kept,
+    encode_other_rows,
+    explain_keeping,
+    fallback_note,
+    no_time_note,
+    switch_method,
 )
-from .figures import described
-from .fitting import Fitted, Run, fit_machine
-from .large import does_not_fit, train_large
+from .figures import describe_training
+from .fitting import Fitted, Run, fit_estimator
+from .large import exceeds_memory, train_large
 from .on_cluster import train_on_cluster
-from .outputs import check_model_output, check_report_output, expected_of, write_report_of
+from .outputs import check_model_output, check_report_output, expected_rates, write_training_report
 from .preparing import Prepared, prepare
-from .propensities import propensities_of, weight_notes
-from .testing import compare_labelled, kept_for_anomalies, test_model, use_anomalies
+from .propensities import find_propensities, weight_notes
+from .result import Training
+from .testing import compare_labelled, explain_anomalies_used, test_model, use_anomalies
+
+if TYPE_CHECKING:
+    from ...report.evidence.testing import Tests
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """A model that has learned from a table, and what its model file says of it.
-
-    ``tests`` say whether the model beats chance and whether its prior agrees with its labels.
-    The ``budget`` is for the whole job.
-    """
-
-    prepared: Prepared
-    fitted: Fitted
-    metadata: dict[str, Any]
-    comparison: Any = None
-    tests: Any = None
-    budget: Budget = field(default_factory=lambda: Budget(0.0))
-
-    @property
-    def pipeline(self):
-        """Encoder and model."""
-        steps = [("columns", self.prepared.encoder), ("machine", self.fitted.estimator)]
-        return Pipeline(steps)
-
-    def parts_of_report(self):
-        """What :func:`fewlabels.report.collect` asks for of a training."""
-        prepared, found = self.prepared, self.prepared.found
-        return dict(
-            file=prepared.file,
-            found=found,
-            encoder=prepared.encoder,
-            X=prepared.X,
-            y=found.y,
-            estimator=self.fitted.estimator,
-            metadata=self.metadata,
-            profile=found.profile,
-            tuning=self.fitted.tuning,
-            comparison=self.comparison,
-            held=self.tests and self.tests.held,
-            shares=self.tests and self.tests.shares,
-            deadline=self.budget.to_report(),
-            groups=prepared.groups,
-        )
-
-
-@job
 def train(
-    data,
-    target=None,
+    data: TableLike,
+    target: str | None = None,
     *,
-    reported=False,
-    model=None,
-    save=None,
-    started=None,
-    switch=True,
-    observer=None,
-    **options,
-):
+    reported: bool = False,
+    model: PathLike | None = None,
+    save: Callable[[Training], None] | None = None,
+    started: float | None = None,
+    switch: bool = True,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Training:
     """Learn from a table and return the training, without writing files.
 
     ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
@@ -118,12 +82,19 @@ def train(
     Training
         With ``pipeline``, ``metadata`` and ``comparison``.
     """
-    run = Run(observer, reported=reported, model=model, save=save, started=started, switch=switch)
-    asked = options_of({"target": target, **options})
+    run = Run(
+        observer or Observer(),
+        reported=reported,
+        model=model,
+        save=save,
+        started=started,
+        switch=switch,
+    )
+    asked = parse_options({"target": target, **options})
     return learn(source_of(data, **asked.reading), asked, run)
 
 
-def learn(source, options, run):
+def learn(source: Source | InMemory, options: FitOptions, run: Run) -> Training:
     """Learn from a table what its options ask for.
 
     Parameters
@@ -131,7 +102,7 @@ def learn(source, options, run):
     source : Source or InMemory
         The table.
     options : FitOptions
-        What was asked for, free of contradictions (:func:`options_of`).
+        What was asked for, free of contradictions (:func:`parse_options`).
     run : Run
         The observer of progress, the file that will be written, and the time.
 
@@ -146,16 +117,20 @@ def learn(source, options, run):
         baselines=options.baselines,
         reported=run.reported,
     )
-    if options.on_cluster or does_not_fit(source, options):
+    if options.on_cluster or exceeds_memory(source, options):
         return _learn_in_pieces(source, options, run, budget)
     return _learn_in_memory(source, options, run, budget)
 
 
-def _learn_in_pieces(source, options, run, budget):
+def _learn_in_pieces(
+    source: Source | InMemory, options: FitOptions, run: Run, budget: Budget
+) -> Training:
     """Learn from a sample of a table in memory, and from all of its rows in pieces."""
-    check_for_pieces(options)
+    check_streamable(options)
 
-    def learn_sample(rows, spread=nullcontext):
+    def learn_sample(
+        rows: InMemory, spread: Callable[[], AbstractContextManager[object]] = nullcontext
+    ) -> Training:
         of_sample = replace(run, save=None, started=budget.started, switch=False)
         return learn(rows, options.in_memory(), replace(of_sample, spread=spread))
 
@@ -166,35 +141,39 @@ def _learn_in_pieces(source, options, run, budget):
     return training
 
 
-def _learn_in_memory(source, options, run, budget):
+def _learn_in_memory(
+    source: Source | InMemory, options: FitOptions, run: Run, budget: Budget
+) -> Training:
     """Learn from a table in memory: prepare, fit and test, then compare with other methods."""
     run.observer.step("reading")
     prepared = prepare(source, options, budget)
     spent = {"seconds": budget.seconds, "reading": budget.used}
-    kept = why_kept(options, prepared.choice.machine, run.switch)
-    budget.ranked = not kept and are_ranked(prepared)
+    kept = explain_keeping(options, prepared.choice.machine, run.switch)
+    budget.ranked = not kept and can_rank_methods(prepared)
     fitted = _fitted(prepared, options, run, budget)
     spent["choosing"] = budget.used - spent["reading"]
-    training = _trained(prepared, fitted, options, budget, run.observer)
-    kept = kept or kept_for_anomalies(training)
+    training = _make_training(prepared, fitted, options, budget, run.observer)
+    kept = kept or explain_anomalies_used(training)
     if run.save:
         run.save(training)
     training.metadata["training"]["budget"] = {**spent, "fitting": budget.used}
     return _with_comparison(training, options, kept, run)
 
 
-def _fitted(prepared, options, run, budget):
-    """The model that was prepared, fitted with the settings that are found in time."""
+def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -> Fitted:
+    """Fit the prepared model with the settings that are found in time."""
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
         search = search._replace(
             seconds=budget.to_choose(), seconds_in_all=budget.to_fit(), expected=prepared.expected
         )
-    propensity, notes = None, []
+    propensity = None
+    notes: list[str] = []
     if options.weighing:
-        propensity, notes = propensities_of(options, prepared)
+        prior = prepared.settings.get("prior")  # among the unlabelled rows, however it was given
+        propensity, notes = find_propensities(options, prepared.found, prepared.X, prior)
     with run.spread():
-        fitted = fit_machine(
+        fitted = fit_estimator(
             machine,
             prepared.X,
             prepared.found.y,
@@ -210,27 +189,34 @@ def _fitted(prepared, options, run, budget):
     return fitted
 
 
-def _with_comparison(training, options, kept, run):
-    """The training compared with other methods, or of the one that the comparison prefers."""
+def _with_comparison(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
+    """Compare the model with other methods, and switch to a better one."""
     facts, budget, fitted = training.metadata["training"], training.budget, training.fitted
     since, seconds = budget.used, budget.to_compare()
     if seconds < fitted.seconds and options.baselines is None and budget.seconds:
-        if budget.is_compared and not budget.in_haste:
-            note = too_short(seconds, fitted.seconds)
+        if budget.is_compared and not budget.is_expired:
+            note = no_time_note(seconds, fitted.seconds)
             facts["notes"].append(run.observer.words(note))
     elif seconds and (options.baselines or no_signal(facts) is None):
-        training = _compared(training, seconds, run.observer)
-        training = _delivered(training, options, kept, run)
+        training = _compare(training, seconds, run.observer)
+        training = _switch_if_better(training, options, kept, run)
         training.metadata["training"]["budget"] |= {"comparing": budget.used - since}
         if run.save:
             run.save(training)
     return training
 
 
-@job
 def train_file(
-    data, model, *, report=None, command="", force=False, started=None, observer=None, **options
-):
+    data: TableLike,
+    model: PathLike,
+    *,
+    report: PathLike | None = None,
+    command: str = "",
+    force: bool = False,
+    started: float | None = None,
+    observer: Observer | None = None,
+    **options: Any,
+) -> dict[str, Any]:
     """Learn from a table, and write the model and its report.
 
     ``data`` and ``options`` as in :func:`fewlabels.fit_table`.
@@ -254,7 +240,8 @@ def train_file(
         What the model file says about itself.
     """
     started = time.perf_counter() if started is None else started
-    asked = options_of(options)  # what is wrong with these is said first
+    observer = observer or Observer()
+    asked = parse_options(options)  # what is wrong with these is said first
     source = source_of(data, **asked.reading)
     _check_readable(source, asked)
     check_model_output(model, force, inputs=[source])
@@ -262,7 +249,7 @@ def train_file(
         check_report_output(report, force, inputs=[source, model])
     saved = []
 
-    def save(training):
+    def save(training: Training) -> None:
         save_model(model, training.pipeline, training.metadata)
         saved.append(model)
 
@@ -273,24 +260,31 @@ def train_file(
     if report is not None:
         since = time.perf_counter()
         observer.step("writing the report")
-        write_report_of(training, report, observer, model_path=model, command=command)
+        write_training_report(training, report, observer, model_path=model, command=command)
         facts["budget"]["reporting"] = time.perf_counter() - since
     else:
-        facts["expected"] = expected_of(training)
+        facts["expected"] = expected_rates(training)
     facts["seconds_in_all"] = time.perf_counter() - started
     return training.metadata
 
 
-def _check_readable(source, options):
+def _check_readable(source: Source | InMemory, options: FitOptions) -> None:
     """Refuse what can be read by nobody."""
     if options.on_cluster:
-        files_of(source)
+        list_files(source)
     else:
         input_format(source)
 
 
-def _trained(prepared, fitted, options, budget, observer, before=None):
-    """The training of a fitted machine, tested against chance; ``before`` are another's tests."""
+def _make_training(
+    prepared: Prepared,
+    fitted: Fitted,
+    options: FitOptions,
+    budget: Budget,
+    observer: Observer,
+    before: Tests | None = None,
+) -> Training:
+    """Test a fitted model against chance; ``before`` are another model's tests."""
     y, tests, known = prepared.found.y, None, None
     if y is None:
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
@@ -300,15 +294,15 @@ def _trained(prepared, fitted, options, budget, observer, before=None):
         tests, messages = test_model(fitted, prepared.X, y, budget, **about)
         tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
         fitted.messages.extend(messages + more)
-    metadata = described(prepared, fitted, options, observer, tests)
+    metadata = describe_training(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
 
 
-def _compared(training, seconds, observer):
-    """The training with other methods next to it."""
+def _compare(training: Training, seconds: float, observer: Observer) -> Training:
+    """Compare the model with other methods."""
     prepared = training.prepared
-    others, unusable = encoded_rows_of_others(
+    others, unusable = encode_other_rows(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
     )
     comparison, said = compare(training, others, seconds, observer)
@@ -318,25 +312,25 @@ def _compared(training, seconds, observer):
     return replace(training, comparison=comparison)
 
 
-def _delivered(training, options, kept, run):
-    """The training of the method that the comparison prefers, unless the machine is ``kept``."""
+def _switch_if_better(training: Training, options: FitOptions, kept: str, run: Run) -> Training:
+    """Switch to the method that the comparison prefers, unless the model is ``kept``."""
     comparison, observer = training.comparison, run.observer
     method = None
     if comparison is not None:
         method = comparison.clearly_better if kept else comparison.preferred
-    if method is None or not method.machine:
+    if comparison is None or method is None or not method.machine:
         return training
     found, instead = None, kept
     if not kept:
         seconds = training.budget.to_deliver()
-        found, instead = deliver(method, training, options, seconds, run)
+        found, instead = switch_method(method, training, options, seconds, run)
     facts = training.metadata["training"]
     if found is None:
-        instead = instead_of(kept, method) if kept else instead
+        instead = fallback_note(kept, method) if kept else instead
         facts["baselines"]["instead"] = observer.words(instead)
         return training
     comparison = comparison.led_by(method)
-    delivered = _trained(
+    delivered = _make_training(
         found.prepared, found.fitted, options, training.budget, observer, training.tests
     )
     delivered.metadata["training"] |= {

@@ -8,33 +8,53 @@ Rows that score below one in a hundred calibration rows of their epoch are suspi
 learned. After an alarm nothing is learned until the change is accepted.
 """
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from ..._typing import PathLike
 from ..._util.messages import UserError, ref
+from ...monitoring import Monitor
 from ...monitoring.ranks import uniform_numbers
 from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Unseen
 from ...tables.encoding.fit import learn_categories, own_categories
 from ...tables.models.files import model_bytes, model_of
-from ..updating import without_rows
+from ..updating import no_rows_message
 
-_HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
-LEAST = 100
+# Share of the rows of an epoch that calibrate the next one.
+_CALIBRATION_SHARE = 0.25
+# Quantile of the calibration scores below which a row is suspicious.
+_SUSPICIOUS_QUANTILE = 0.01
+# Which stream of random numbers chooses calibration rows; others belong to the monitor.
+_RANDOM_STREAM = 6
+# Rows of a window, at least.
+_MIN_WINDOW = 100
 
 
 class Follower:
     """The training window of a model: which rows it learns, and when."""
 
-    def __init__(self, pipeline, metadata, window, seed, began=0, epoch=1):
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        metadata: dict[str, Any],
+        window: int,
+        seed: int,
+        began: int = 0,
+        epoch: int = 1,
+    ) -> None:
         self.pipeline, self.metadata = pipeline, metadata
         self.schema = Schema.from_dict(metadata["schema"])
         self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
 
-    def left(self, n_rows):
-        """Rows until the epoch ends."""
+    def left(self, n_rows: int) -> int:
+        """Return rows until the epoch ends."""
         return self.began + self.window - n_rows
 
-    def learn(self, monitor, since=None):
+    def learn(self, monitor: Monitor, since: int | None = None) -> tuple[int, int]:
         """End the epoch: learn its rows, or those ``since`` a change that was accepted.
 
         Gives how many rows were learned and how many were left out as suspicious.
@@ -42,13 +62,13 @@ class Follower:
         recent, _, _, _ = monitor.kept_rows.contents
         first = self.began if since is None else since
         rows = [row for row in recent if row.number >= first]
-        draws = uniform_numbers(self.seed, _STREAM, first, len(rows))
-        is_held_out = draws < _HELD_OUT
+        draws = uniform_numbers(self.seed, _RANDOM_STREAM, first, len(rows))
+        is_held_out = draws < _CALIBRATION_SHARE
         scores = np.array([row.score for row in rows])
         is_suspicious = np.zeros(len(rows), bool)
         reference = monitor.reference_scores
         if since is None and len(reference):
-            is_suspicious = scores < np.quantile(reference, _SUSPICIOUS)
+            is_suspicious = scores < np.quantile(reference, _SUSPICIOUS_QUANTILE)
         new = np.flatnonzero(~is_held_out & ~is_suspicious)
         held = np.flatnonzero(is_held_out)
         machine = self.pipeline[-1]
@@ -69,29 +89,29 @@ class Follower:
         return len(new), int((is_suspicious & ~is_held_out).sum())
 
     @property
-    def content(self):
-        """The model as the bytes of a model file."""
+    def content(self) -> bytes:
+        """Return the model as the bytes of a model file."""
         return model_bytes(self.pipeline, self.metadata)
 
 
-def loaded(content):
-    """The pipeline and metadata of a model file's bytes."""
+def load_adapted(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
+    """Load the pipeline and metadata from a model file's bytes."""
     pipeline, _, metadata = model_of(content, "The adapted model")
     return pipeline, metadata
 
 
-def read_window(text):
-    """The number of rows in ``window=N``."""
+def read_window(text: str) -> int:
+    """Parse the number of rows in ``window=N``."""
     name, _, value = str(text).partition("=")
-    if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
+    if name.strip() != "window" or not value.strip().isdigit() or int(value) < _MIN_WINDOW:
         raise UserError(
             f"{ref('adapt', text=text)} is not valid; it must be window=N with N of at least "
-            f"{LEAST}."
+            f"{_MIN_WINDOW}."
         )
     return int(value)
 
 
-def check_follows(model, metadata, machine):
+def check_can_adapt(model: PathLike, metadata: dict[str, Any], machine: BaseEstimator) -> None:
     """Refuse a model that can't follow its rows."""
     if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
         raise UserError(
@@ -99,4 +119,6 @@ def check_follows(model, metadata, machine):
             f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
         )
     if not machine.holds_rows_:
-        raise UserError(f"{ref('adapt')} updates the model, but {without_rows(model, metadata)}")
+        raise UserError(
+            f"{ref('adapt')} updates the model, but {no_rows_message(model, metadata)}"
+        )

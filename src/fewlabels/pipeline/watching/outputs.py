@@ -1,33 +1,41 @@
-"""What a watch writes: JSON JsonLines, and figures for Prometheus."""
+"""What a watch writes: JSON lines, and figures for Prometheus."""
+
+from __future__ import annotations
 
 import contextlib
 import json
 import math
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError
+from ...monitoring.monitor import Update
 from ...tables.atomic import replacing
 from ...tables.paths import resolved
+from .state import State
 
 
 class JsonLines:
-    """JSON JsonLines for standard output, or for a file that holds each row exactly once.
+    """JSON lines for standard output, or for a file that holds each row exactly once.
 
-    The state knows how long the file was at the last commit: what a killed process wrote after
-    it is cut off.
+    The state has the length of the file at the last commit. What a killed process wrote after it
+    is cut off.
     """
 
-    def __init__(self, path, state):
+    def __init__(self, path: PathLike | None, state: State) -> None:
         self.path = path
         if path is None:
-            self._file = getattr(sys.stdout, "buffer", sys.stdout)
+            stdout: Any = sys.stdout  # which may be replaced, without a buffer
+            self._file: BinaryIO = getattr(stdout, "buffer", stdout)
             return
         self._name = str(resolved(path))
-        known, length = state.fact("output", [None, None])
+        known, length = state.read_value("output", [None, None])
         try:
             self._file = open(path, "ab")
             size = self._file.seek(0, os.SEEK_END)
@@ -42,9 +50,9 @@ class JsonLines:
             raise UserError(f"{path} can't be written: {error.strerror}.") from error
         if known != self._name:
             with state:
-                state.keep("output", [self._name, size])
+                state.store("output", [self._name, size])
 
-    def keep(self, records, state):
+    def store(self, records: list[dict[str, Any]], state: State) -> None:
         """Write records as a part of the state's transaction."""
         text = "".join(f"{json.dumps(r, ensure_ascii=False, allow_nan=False)}\n" for r in records)
         self._file.write(text.encode())
@@ -52,22 +60,25 @@ class JsonLines:
         if self.path is not None:
             if Path(self.path).is_file():  # a device or a pipe can't be synchronised
                 os.fsync(self._file.fileno())
-            state.keep("output", [self._name, self._file.seek(0, os.SEEK_END)])
+            state.store("output", [self._name, self._file.seek(0, os.SEEK_END)])
 
-    def close(self):
+    def close(self) -> None:
         if self.path is not None:
             self._file.close()
 
 
-def records(update, complete, flagged, first, only_alerts):
-    """A record for every row of a batch; rows that are not ``complete`` have no score.
+def records(
+    update: Update, complete: BoolArray, flagged: BoolArray, first: int, only_alerts: bool
+) -> list[dict[str, Any]]:
+    """Return a record for every row of a batch; rows that are not ``complete`` have no score.
 
     Of these, rows that are ``flagged`` are alerts. ``first`` is the number of the first row, from
     1, among all rows read.
     """
-    found, k = [], -1
+    found: list[dict[str, Any]] = []
+    k = -1
     for place, is_complete in enumerate(complete):
-        row = {"row": first + place}
+        row: dict[str, Any] = {"row": first + place}
         if not is_complete:
             alert = bool(flagged[place])
             row |= {"score": None, "p_value": None, "alert": alert, "alarm": False}
@@ -85,8 +96,8 @@ def records(update, complete, flagged, first, only_alerts):
     return found
 
 
-def finite(value):
-    """A number for JSON, None for one that is infinite."""
+def finite(value: float) -> float | None:
+    """Return a number for JSON, None for one that is infinite."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
@@ -106,7 +117,7 @@ _FIGURES = (
 )
 
 
-def write_prometheus(path, figures):
+def write_prometheus(path: PathLike, figures: dict[str, Any]) -> None:
     """Write figures in Prometheus' text format; readers see an old file or a new one."""
     lines = []
     for name, kind, about, key in _FIGURES:
@@ -117,7 +128,7 @@ def write_prometheus(path, figures):
 
 
 @contextlib.contextmanager
-def closing(lines):
+def closing(lines: JsonLines) -> Iterator[JsonLines]:
     try:
         yield lines
     finally:

@@ -1,25 +1,37 @@
 """Rows to watch in batches: of files, and of standard input as lines arrive."""
 
+from __future__ import annotations
+
 import os
 import select
 from collections import deque
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError, ref
-from ...tables.columns.schema import IMPUTE
+from ...tables.columns.schema import IMPUTE, Schema
 from ...tables.columns.tally import Tally
 from ...tables.given import source_of
-from ...tables.reading.chunks import iterate_chunks
+from ...tables.reading.chunks import Chunk, iterate_chunks
 from ...tables.scratch import temporary_folder
 from .state import WatchProgress
 
-# What is read from standard input at once, and the seconds to wait for more.
-_BYTES, _WAIT = 1 << 16, 0.2
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Bytes that are read from standard input at once.
+_BYTES_PER_READ = 1 << 16
+# Seconds to wait for more.
+_WAIT_SECONDS = 0.2
 
 
-def unread_rows(path, schema, counted, size, reading):
-    """Where the rows of a file that aren't ``counted`` yet begin, and their chunks.
+def unread_rows(
+    path: PathLike, schema: Schema, counted: WatchProgress, size: int, reading: dict[str, Any]
+) -> tuple[WatchProgress, Iterator[Chunk]]:
+    """Find the rows of a file that aren't ``counted`` yet; returns progress and chunks.
 
     Chunks have at most ``size`` rows. A file that begins with other rows than those counted is
     another file of the same name, and is read from its beginning.
@@ -28,11 +40,11 @@ def unread_rows(path, schema, counted, size, reading):
     reached = WatchProgress()
     for chunk in chunks:
         n, skip = len(chunk.complete), max(0, counted.rows - reached.rows)
-        reached = reached.after(*_first(chunk, min(n, skip)))
-        if _is_another(reached, counted):
+        reached = reached.after(*_first_rows(chunk, min(n, skip)))
+        if _is_other_file(reached, counted):
             return WatchProgress(), _chunks(path, schema, size, reading)
         if skip < n:
-            return reached, chain([_behind(chunk, skip)], chunks)
+            return reached, chain([_without_first(chunk, skip)], chunks)
     if reached.rows < counted.rows:
         raise UserError(
             f"{path} has {reached.rows} rows, but {counted.rows} rows of it were counted earlier, "
@@ -41,7 +53,7 @@ def unread_rows(path, schema, counted, size, reading):
     return reached, iter(())
 
 
-def _chunks(path, schema, size, reading):
+def _chunks(path: PathLike, schema: Schema, size: int, reading: dict[str, Any]) -> Iterator[Chunk]:
     source = source_of(path, **reading)
     source.look.grows = True  # rows are added to files that are watched
     tally = Tally(source, skip_missing=schema.missing != IMPUTE)
@@ -50,16 +62,23 @@ def _chunks(path, schema, size, reading):
         yield chunk
 
 
-def _is_another(reached, counted):
-    """Whether the rows read so far aren't those counted: the first one, or all of them."""
+def _is_other_file(reached: WatchProgress, counted: WatchProgress) -> bool:
+    """Return whether the rows read so far aren't those counted: the first one, or all of them."""
     if not reached.rows:
         return False
     whole = reached.rows == counted.rows
     return reached.first != counted.first or (whole and reached.digest != counted.digest)
 
 
-def batches_of_stream(stream, schema, done, size, reading, form):
-    """Chunks of lines as they arrive, behind the first ``done`` rows."""
+def batches_of_stream(
+    stream: BinaryIO,
+    schema: Schema,
+    done: int,
+    size: int,
+    reading: dict[str, Any],
+    form: str | None,
+) -> Iterator[Chunk]:
+    """Yield chunks of lines as they arrive, behind the first ``done`` rows."""
     lines, header = _Lines(stream, size), None
     with temporary_folder() as folder:
         while (block := lines.next()) is not None:
@@ -80,17 +99,17 @@ def batches_of_stream(stream, schema, done, size, reading, form):
                 n, skip = len(chunk.complete), min(done, len(chunk.complete))
                 done -= skip
                 if skip < n:
-                    yield _behind(chunk, skip)
+                    yield _without_first(chunk, skip)
 
 
-def _first(chunk, n):
-    """The first rows of a chunk: cells of the complete ones, and which ones are complete."""
+def _first_rows(chunk: Chunk, n: int) -> tuple[pd.DataFrame, BoolArray]:
+    """Return the first rows of a chunk: cells of the complete ones, and which are complete."""
     complete = chunk.complete[:n]
     return chunk.rows.iloc[: int(complete.sum())], complete
 
 
-def _behind(chunk, skip):
-    """A chunk without its first rows."""
+def _without_first(chunk: Chunk, skip: int) -> Chunk:
+    """Return a chunk without its first rows."""
     if not skip:
         return chunk
     before = int(chunk.complete[:skip].sum())
@@ -106,13 +125,14 @@ def _behind(chunk, skip):
 class _Lines:
     """Whole rows of text from a stream: as many as there are, at most ``size`` at a time."""
 
-    def __init__(self, stream, size):
+    def __init__(self, stream: BinaryIO, size: int) -> None:
         self._descriptor, self._size = stream.fileno(), size
-        self._rest, self._rows, self._open = b"", deque(), b""
+        self._rest, self._open = b"", b""
+        self._rows: deque[bytes] = deque()
         self._ended = False
 
-    def next(self):
-        """The next rows; None at the end."""
+    def next(self) -> list[bytes] | None:
+        """Return the next rows; None at the end."""
         while True:
             waiting = bool(self._rows)
             if len(self._rows) >= self._size or (waiting and not self._has_more()):
@@ -124,16 +144,16 @@ class _Lines:
             return None
         return [self._rows.popleft() for _ in range(min(self._size, len(self._rows)))]
 
-    def _has_more(self):
+    def _has_more(self) -> bool:
         if self._ended:
             return False
         try:
-            return bool(select.select([self._descriptor], [], [], _WAIT)[0])
+            return bool(select.select([self._descriptor], [], [], _WAIT_SECONDS)[0])
         except (OSError, ValueError):  # no descriptor that can be waited for
             return True
 
-    def _read(self):
-        read = os.read(self._descriptor, _BYTES)
+    def _read(self) -> None:
+        read = os.read(self._descriptor, _BYTES_PER_READ)
         if not read:
             self._ended = True
             read = b"\n" if self._rest or self._open else b""

@@ -1,27 +1,37 @@
 """Watch rows of files or standard input: score, rank, bet, alarm, and remember."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_outlier_detector
+from sklearn.pipeline import Pipeline
 
+from ..._typing import AnyArray, BoolArray, PathLike
 from ..._util.messages import UserError, ref
 from ...monitoring import LORD, Monitor
+from ...monitoring.monitor import Update
 from ...monitoring.scores import why_uncalibrated
+from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
 from ...tables.given import source_of
-from ...tables.models.files import read_model
+from ...tables.models.files import ModelFile, read_model
 from ...tables.paths import resolved
-from ...tables.reading.chunks import iterate_chunks
-from ..observer import job
+from ...tables.reading.chunks import Chunk, iterate_chunks
+from ..observer import Observer
 from ..options.fit import check
-from .adapting import Follower, check_follows, loaded, read_window
+from .adapting import Follower, check_can_adapt, load_adapted, read_window
 from .outputs import JsonLines, closing, records, write_prometheus
 from .sources import batches_of_stream, unread_rows
-from .state import State, check_file
+from .state import State, WatchProgress, check_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _STDIN = "-"
 # What rows are compared with where nothing is known from before them.
@@ -29,7 +39,7 @@ _STREAM = "the first rows of the stream"
 
 
 class WatchSettings(NamedTuple):
-    """What decides about alarms; a state keeps to it."""
+    """Settings that decide about alarms; a state belongs to them."""
 
     model: str
     alpha: float
@@ -44,12 +54,12 @@ class WatchSettings(NamedTuple):
 class Calibration(NamedTuple):
     """A table with rows from before the stream, and the column with their classes, if any."""
 
-    path: str
+    path: PathLike
     target: str | None
     reading: dict[str, Any]
 
-    def rows(self, schema):
-        """Complete rows, and their classes; None without a column of them."""
+    def rows(self, schema: Schema) -> tuple[pd.DataFrame, AnyArray | None]:
+        """Return complete rows, and their classes; None without a column of them."""
         import pandas as pd
 
         target = self.target
@@ -70,9 +80,15 @@ class Calibration(NamedTuple):
 class Watch:
     """A model, its monitor, the state and what was counted."""
 
-    def __init__(self, model, settings, state, calibration=None):
+    def __init__(
+        self,
+        model: ModelFile,
+        settings: WatchSettings,
+        state: State,
+        calibration: Calibration | None = None,
+    ) -> None:
         self.path, self.settings, self.state = model.path, settings, state
-        known = state.fact("settings")
+        known = state.read_value("settings")
         if known is not None and known != list(settings):
             raise UserError(
                 f"{state.path} belongs to a watch with another model or other settings "
@@ -87,27 +103,27 @@ class Watch:
         self._flags_empty = (settings.empty_rows or self.schema.empty_rows) == "alarm"
         window = None if settings.adapt is None else read_window(settings.adapt)
         if window is not None:
-            check_follows(self.path, metadata, pipeline[-1])
+            check_can_adapt(self.path, metadata, pipeline[-1])
             if known is not None and (content := state.model()) is not None:
-                pipeline, metadata = loaded(content)
+                pipeline, metadata = load_adapted(content)
         self.figures = {"rows": 0, "skipped": 0, "alerts": 0, "alarms": 0, "learned": 0}
-        self.figures |= state.fact("figures", {})
+        self.figures |= state.read_value("figures", {})
         self.rows_before = self.figures["rows"]
         self.follower, self.is_new = None, known is None
         self._why_not = why_uncalibrated(pipeline) if known is None else None
         self.monitor = self._monitor(pipeline, calibration, window)
         if window is not None:
-            began, epoch = state.fact("epoch", [0, 1])
+            began, epoch = state.read_value("epoch", [0, 1])
             self.follower = Follower(pipeline, metadata, window, settings.seed, began, epoch)
         if not state.resume(self.monitor):
             with state:
-                state.keep("settings", list(settings))
-                state.keep("calibration", self._reference(pipeline, calibration))
+                state.store("settings", list(settings))
+                state.store("calibration", self._reference(pipeline, calibration))
                 state.begin(self.monitor)
         self.raised = 0
 
-    def _reference(self, pipeline, calibration):
-        """What rows of the stream are compared with, in words."""
+    def _reference(self, pipeline: Pipeline, calibration: Calibration | None) -> str:
+        """Return what rows of the stream are compared with, in words."""
         if calibration is not None:
             return f"the rows of {calibration.path}"
         if self._why_not is not None:
@@ -117,9 +133,9 @@ class Watch:
         return "unlabelled training rows, scored by models fitted without them"
 
     @property
-    def blind_spot(self):
+    def blind_spot(self) -> str | None:
         """Return the changes that can't be seen without rows from before the stream, or None."""
-        if self.state.fact("calibration") != _STREAM:
+        if self.state.read_value("calibration") != _STREAM:
             return None
         reason = "" if self._why_not is None else f", because {self._why_not}"
         return (
@@ -127,7 +143,9 @@ class Watch:
             f"all rows share can't be seen. Pass {ref('calibration')} with rows from before."
         )
 
-    def _monitor(self, pipeline, calibration, window):
+    def _monitor(
+        self, pipeline: Pipeline, calibration: Calibration | None, window: int | None
+    ) -> Monitor:
         rows = labels = None
         if calibration is not None:
             rows, labels = calibration.rows(self.schema)
@@ -140,7 +158,7 @@ class Watch:
             score="decision_function",
             alpha=self.settings.alpha,
             run_length=self.settings.run_length,
-            alerts=_rule(self.settings),
+            alerts=_alert_rule(self.settings),
             window=max(2000, 2 * (window or 0)),
             refits=window is not None,
             random_state=self.settings.seed,
@@ -148,12 +166,19 @@ class Watch:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def take(self, source, chunk, progress, lines, only_alerts):
-        """Count a chunk of a source behind ``progress``; the progress then, and the alarms."""
+    def process_chunk(
+        self,
+        source: str,
+        chunk: Chunk,
+        progress: WatchProgress,
+        lines: JsonLines,
+        only_alerts: bool,
+    ) -> tuple[WatchProgress, list[dict[str, Any]]]:
+        """Process a chunk of a source; returns the progress behind it, and the alarms."""
         frame, complete = chunk.rows, chunk.complete
         alarms, start = [], 0
         while start < len(complete):
-            stop = self._until(complete, start)
+            stop = self._part_end(complete, start)
             part = complete[start:stop]
             before = int(complete[:start].sum())
             rows = frame.iloc[before : before + int(part.sum())]
@@ -169,22 +194,22 @@ class Watch:
                 self.raised += int(update.alarms.sum())
                 if self.monitor.run_length is not None and update.alarms.any():
                     state.begin(self.monitor)
-                elif self._learns():
+                elif self.follower is not None and self._end_epoch():
                     state.begin(self.monitor)
-                    state.keep_model(self.follower.epoch, self.follower.content)
-                    state.keep("epoch", [self.follower.began, self.follower.epoch])
+                    state.store_model(self.follower.epoch, self.follower.content)
+                    state.store("epoch", [self.follower.began, self.follower.epoch])
                 else:
                     state.advance(self.monitor, [update])
-                state.keep("figures", self.figures)
+                state.store("figures", self.figures)
                 progress = progress.after(rows, part)
                 state.count(source, progress, _points(update, part, first))
-                lines.keep(found, state)
+                lines.store(found, state)
             alarms += [row for row in found if row["alarm"]]
             start = stop
         return progress, alarms
 
-    def _until(self, complete, start):
-        """Where a part of a chunk ends: with an epoch, if there are epochs."""
+    def _part_end(self, complete: BoolArray, start: int) -> int:
+        """Return where a part of a chunk ends: with an epoch, if there are epochs."""
         if self.follower is None:
             return len(complete)
         left = self.follower.left(self.monitor.n_rows_)
@@ -193,14 +218,14 @@ class Watch:
         ends = np.flatnonzero(np.cumsum(complete[start:]) == left)
         return start + int(ends[0]) + 1 if len(ends) else len(complete)
 
-    def _update(self, rows):
+    def _update(self, rows: pd.DataFrame) -> Update:
         try:
-            return self.monitor.update(rows) if len(rows) else _nothing(self.monitor)
+            return self.monitor.update(rows) if len(rows) else _empty_update(self.monitor)
         except ValueError as error:
             raise UserError(str(error)) from error
 
-    def _learns(self):
-        """Whether an epoch ended without an alarm, after which its rows are learned."""
+    def _end_epoch(self) -> bool:
+        """Learn the rows of an epoch that ended without an alarm; returns whether one ended."""
         if self.follower is None or self.monitor.alarm_ is not None:
             return False
         if self.follower.left(self.monitor.n_rows_) > 0:
@@ -208,7 +233,7 @@ class Watch:
         self.figures["learned"] += self.follower.learn(self.monitor)[0]
         return True
 
-    def accept(self):
+    def accept(self) -> None:
         """Declare the change the new normal."""
         if self.monitor.alarm_ is None:
             raise UserError(f"There is no alarm to accept; omit {ref('accept', True)}.")
@@ -218,20 +243,20 @@ class Watch:
             else:
                 began = self.monitor.change().began
                 self.figures["learned"] += self.follower.learn(self.monitor, since=began)[0]
-                state.keep_model(self.follower.epoch, self.follower.content)
-                state.keep("epoch", [self.follower.began, self.follower.epoch])
+                state.store_model(self.follower.epoch, self.follower.content)
+                state.store("epoch", [self.follower.began, self.follower.epoch])
             state.begin(self.monitor)
-            state.keep("figures", self.figures)
+            state.store("figures", self.figures)
 
     # -- results ---------------------------------------------------------------------------------
 
     @property
-    def threshold(self):
-        """The base-10 logarithm of the evidence that raises an alarm."""
+    def threshold(self) -> float:
+        """Return the base-10 logarithm of the evidence that raises an alarm."""
         return self.monitor.threshold_ / math.log(10.0)
 
-    def summary(self):
-        """Counts and the state of the alarm, as plain values."""
+    def summary(self) -> dict[str, Any]:
+        """Return counts and the state of the alarm, as plain values."""
         monitor = self.monitor
         has_change = monitor.alarm_ is not None and monitor.explains_
         return {
@@ -243,39 +268,38 @@ class Watch:
             "alarm": monitor.alarm_ is not None and monitor.run_length is None,
             "evidence": max(-300.0, monitor.log_evidence_ / math.log(10.0)),
             "threshold": self.threshold,
-            "calibration": self.state.fact("calibration"),
+            "calibration": self.state.read_value("calibration"),
             "change": monitor.change() if has_change else None,
         }
 
 
-@job
 def watch(
-    model,
-    files,
+    model: PathLike,
+    files: Sequence[PathLike],
     *,
-    alpha=0.01,
-    run_length=None,
-    alerts=None,
-    fdr=None,
-    every=1000,
-    state=None,
-    calibration=None,
-    target=None,
-    output=None,
-    only_alerts=False,
-    report=None,
-    prometheus=None,
-    adapt=None,
-    accept=False,
-    replay=False,
-    seed=0,
-    empty_rows=None,
-    form=None,
-    on_start=None,
-    on_alarm=None,
-    observer=None,
-    **reading,
-):
+    alpha: float = 0.01,
+    run_length: int | None = None,
+    alerts: float | None = None,
+    fdr: float | None = None,
+    every: int = 1000,
+    state: PathLike | None = None,
+    calibration: PathLike | None = None,
+    target: str | None = None,
+    output: PathLike | None = None,
+    only_alerts: bool = False,
+    report: PathLike | None = None,
+    prometheus: PathLike | None = None,
+    adapt: str | None = None,
+    accept: bool = False,
+    replay: bool = False,
+    seed: int = 0,
+    empty_rows: str | None = None,
+    form: str | None = None,
+    on_start: Callable[[str], None] | None = None,
+    on_alarm: Callable[[dict[str, Any]], None] | None = None,
+    observer: Observer | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
     """Watch the rows of files or standard input with a model.
 
     Parameters
@@ -297,7 +321,7 @@ def watch(
     target : str, optional
         Column of ``calibration`` with two classes.
     output : path-like, optional
-        The file for JSON JsonLines; standard output otherwise.
+        The file for JSON lines; standard output otherwise.
     only_alerts : bool
         Write rows with alerts and alarms only.
     report, prometheus : path-like, optional
@@ -335,6 +359,7 @@ def watch(
         raise UserError(
             f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
         )
+    observer = observer or Observer()
     check_file(state)
     check(empty_rows=empty_rows)
     read = read_model(model)
@@ -364,16 +389,19 @@ def watch(
                 else:
                     progress, chunks = unread_rows(file, watching.schema, counted, every, reading)
                 for chunk in chunks:
-                    progress, found = watching.take(source, chunk, progress, lines, only_alerts)
-                    for record in found if on_alarm else ():
-                        on_alarm(record)
+                    progress, found = watching.process_chunk(
+                        source, chunk, progress, lines, only_alerts
+                    )
+                    if on_alarm is not None:
+                        for record in found:
+                            on_alarm(record)
                     observer.rows(watching.figures["rows"], chunk.share, what="watched")
                     _publish(watching, report, prometheus)
         _publish(watching, report, prometheus)
         return watching.summary()
 
 
-def _publish(watching, report, prometheus):
+def _publish(watching: Watch, report: PathLike | None, prometheus: PathLike | None) -> None:
     """Write the page and the figures again."""
     if prometheus is not None:
         write_prometheus(prometheus, watching.summary())
@@ -383,19 +411,21 @@ def _publish(watching, report, prometheus):
         write_watch_report(report, watching.summary(), watching.state.points(), watching.monitor)
 
 
-def _points(update, complete, first):
-    """Up to 20 points of the evidence, for the picture: numbers of rows and logarithms."""
+def _points(update: Update, complete: BoolArray, first: int) -> list[tuple[int, float]]:
+    """Return up to 20 points of the evidence, for the picture: numbers of rows and logarithms."""
     places = np.flatnonzero(complete)
-    chosen = np.unique(np.linspace(0, len(places) - 1, 20).astype(int)) if len(places) else []
+    if not len(places):
+        return []
+    chosen = np.unique(np.linspace(0, len(places) - 1, 20).astype(int))
     finite = [k for k in chosen if np.isfinite(update.log_evidence[k])]
     return [(first + int(places[k]), float(update.log_evidence[k])) for k in finite]
 
 
-def _nothing(monitor):
+def _empty_update(monitor: Monitor) -> Update:
     return monitor.update_scores(np.zeros(0))
 
 
-def _rule(settings):
+def _alert_rule(settings: WatchSettings) -> float | LORD | None:
     if settings.alerts is not None and settings.fdr is not None:
         raise UserError(
             f"{ref('alerts')} and {ref('fdr')} both choose the alerts; pass one of them."
@@ -403,6 +433,6 @@ def _rule(settings):
     return settings.alerts if settings.fdr is None else LORD(settings.fdr)
 
 
-def _differences(known, settings):
+def _differences(known: list[object], settings: WatchSettings) -> str:
     names = zip(WatchSettings._fields, known, settings, strict=True)
     return ", ".join(f"{name.replace('_', '-')}" for name, old, new in names if old != new)
