@@ -1,17 +1,20 @@
 """What a fit has left, how it changes and is saved: values of one moment, and perhaps the rows."""
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.available import available_if
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import resolve_n_jobs
@@ -19,16 +22,21 @@ from .._util.warn import warn
 from ..kernels import kind_of
 from ..rows.row_store import read_indices
 from .locking import consistent, lock_of, one_at_a_time
+from .solution import Solution
 from .status import warn_of_rounding
+from .training_rows import RowStream, TrainingRows
 from .versioned_cache import Late
 
+T = TypeVar("T")
+P = ParamSpec("P")
 
-def shown(name):
+
+def shown(name: str) -> property:
     """An attribute that shows one of the values in the model's ``Solution``."""
     return property(lambda model: getattr(model._found, name))
 
 
-def shown_there(name):
+def shown_there(name: str) -> property:
     """The same of an array, which is one of the library that the rows of the fit were of."""
     return property(lambda model: model._there(getattr(model._found, name)))
 
@@ -58,27 +66,33 @@ class FittedEstimator(BaseEstimator):
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict = {}  # noqa: RUF012
     # The rows and their path; None when they are not held.
-    _stream: Any = None
+    _stream: RowStream | None = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
     _backend: Any = None
     # The ``Solution`` where the stream stands, and arguments to add rows to it.
     _describe: Any = None
     _read_new: Any = None
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return self._late is not None
 
-    def _check_is_fitted(self):
+    def _check_is_fitted(self) -> None:
         """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
         if self._late is None:
             check_is_fitted(self)
 
-    def _keep(self, solution, **values):
+    @property
+    def _values(self) -> Late:
+        """The values that a fit has left."""
+        assert self._late is not None
+        return self._late
+
+    def _keep(self, solution: Solution, **values: object) -> None:
         """Make a ``Solution`` what the model shows, and other values known from the start."""
         values = {"solution": solution, **values}
         self._late = Late({name: (self._version, value) for name, value in values.items()})
 
-    def _hold(self, stream):
+    def _hold(self, stream: RowStream | None) -> None:
         """Hold a stream from now on, or none (None)."""
         self._stream = stream
         if self._backend is not None:
@@ -88,18 +102,18 @@ class FittedEstimator(BaseEstimator):
             self._fixed["kernel"] = replace(self.kernel)  # it can change
 
     @property
-    def _version(self):
+    def _version(self) -> int:
         """Of what values are computed from: another number when rows have changed."""
         return 0 if self._stream is None else self._stream.version
 
-    def _computed(self, name, make):
+    def _computed(self, name: str, make: Callable[[], T]) -> T:
         """A value as of now; one thread computes it, if need be."""
         with lock_of(self):
             self._check_is_fitted()
-            return self._late.get(name, self._version, make)
+            return self._values.get(name, self._version, make)
 
     @property
-    def _found(self):
+    def _found(self) -> Solution:
         """The model's ``Solution``, as of now."""
         late = self._late
         found = None if late is None else late.known("solution", self._version)
@@ -119,7 +133,7 @@ class FittedEstimator(BaseEstimator):
 
     # -- calls that change the model ------------------------------------------------------------
 
-    def _within_time(self, method, *args, **kwargs):
+    def _within_time(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that has until ``max_time`` is over, and say what that cut short."""
         if self._deadline is not ENDLESS:  # part of a longer call
             return method(*args, **kwargs)
@@ -137,7 +151,7 @@ class FittedEstimator(BaseEstimator):
         return result
 
     @contextmanager
-    def _fitted_or_not(self, *, interrupted=False):
+    def _fitted_or_not(self, *, interrupted: bool = False) -> Iterator[None]:
         """What is refused within leaves no model; nor does Ctrl-C, if so ``interrupted``."""
         try:
             yield
@@ -151,7 +165,7 @@ class FittedEstimator(BaseEstimator):
 
     _is_updatable = property(lambda self: self._read_new is not None)
 
-    def _catch_up(self, stream, name, max_steps):
+    def _catch_up(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
         """Let the stream follow its rows; whether it is at its end."""
         done = stream.run(max_steps)
         rough = stream.lost_to_rounding()
@@ -160,24 +174,24 @@ class FittedEstimator(BaseEstimator):
         return done
 
     @property
-    def holds_rows_(self):
+    def holds_rows_(self) -> bool:
         self._check_is_fitted()
         return self._stream is not None
 
     @property
     @consistent
-    def training_rows_(self):
+    def training_rows_(self) -> TrainingRows | None:
         self._check_is_fitted()
         return None if self._stream is None else self._stream.training_rows()
 
     @property
     @consistent
-    def is_caught_up_(self):
+    def is_caught_up_(self) -> bool:
         """Whether all updates are complete, none of them cut short by a limit."""
         self._check_is_fitted()
         return self._stream is None or self._stream.done
 
-    def _ready_stream(self):
+    def _ready_stream(self) -> RowStream:
         """The stream, for an operation that is possible."""
         self._check_is_fitted()
         if self.kernel == "precomputed":
@@ -203,7 +217,13 @@ class FittedEstimator(BaseEstimator):
         self._stream.tol = self.tol
         return self._stream
 
-    def _follow(self, name, stream, max_steps=None, change=None):
+    def _follow(
+        self,
+        name: str,
+        stream: RowStream,
+        max_steps: int | None = None,
+        change: Callable[[], object] | None = None,
+    ) -> Self:
         """Let rows change, and the stream catch up within the budget."""
         try:
             if change is not None:
@@ -221,16 +241,22 @@ class FittedEstimator(BaseEstimator):
             )
         return self
 
-    def _leaving_out(self, indices):
+    def _leaving_out(self, indices: npt.ArrayLike | None) -> tuple[Any, IntArray]:
         """The stream at its end, and the places of training rows that can be left out."""
-        stream = self._ready_stream()
+        stream: Any = self._ready_stream()
         n = len(stream)
-        indices = np.arange(n) if indices is None else read_indices(indices, n)
-        stream.check_one_left_out(stream.rows.places[indices])
+        chosen = np.arange(n) if indices is None else read_indices(indices, n)
+        stream.check_one_left_out(stream.rows.places[chosen])
         self._follow("resume", stream)
-        return stream, stream.rows.places[indices]
+        return stream, stream.rows.places[chosen]
 
-    def _add(self, X, y, sample_weight, *more):
+    def _add(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        *more: VectorLike | None,
+    ) -> Self:
         """What ``partial_fit`` does on a model that has been fitted."""
         stream = self._ready_stream()
         new = self._read_new(X, y, sample_weight, *more)
@@ -238,7 +264,7 @@ class FittedEstimator(BaseEstimator):
 
     @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
-    def forget(self, indices) -> Self:
+    def forget(self, indices: npt.ArrayLike) -> Self:
         """Remove training rows, as if they had never been there.
 
         Parameters
@@ -247,18 +273,18 @@ class FittedEstimator(BaseEstimator):
             Training rows. The others keep their order and are numbered again.
         """
         stream = self._ready_stream()
-        indices = read_indices(indices, len(stream))
-        options = self._read_gone(indices)
-        change = partial(stream.remove, indices, **options)
+        chosen = read_indices(indices, len(stream))
+        options = self._read_gone(chosen)
+        change = partial(stream.remove, chosen, **options)
         return self._follow("forget", stream, self.max_steps, change)
 
-    def _read_gone(self, indices):
+    def _read_gone(self, indices: IntArray) -> dict[str, IntArray]:
         """Further arguments of ``stream.remove``."""
         return {}
 
     @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
-    def resume(self, max_steps=None) -> Self:
+    def resume(self, max_steps: int | None = None) -> Self:
         """Continue with operations that ``max_steps`` or ``max_time`` cut short.
 
         Parameters
@@ -291,7 +317,7 @@ class FittedEstimator(BaseEstimator):
 
     # -- what others get ------------------------------------------------------------------------
 
-    def _there(self, values):
+    def _there(self, values: RowMatrix) -> Any:
         """An attribute as users see it: an array of the same library as the training rows."""
         return values if self._backend is None else self._backend.array(values)
 
@@ -323,24 +349,24 @@ class FittedEstimator(BaseEstimator):
         BaseEstimator.__setstate__(other, {**state, "_stream": None, "_late": late})
         return other
 
-    def _remembered(self):
+    def _remembered(self) -> Iterable[str]:
         """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
         return []
 
-    def _values_to_keep(self):
+    def _values_to_keep(self) -> dict[str, Any]:
         """Values by name that cannot be computed without the stream as it is now."""
-        known = {name: self._late.known(name, self._version) for name in self._remembered()}
+        known = {name: self._values.known(name, self._version) for name in self._remembered()}
         known = {name: value for name, value in known.items() if value is not None}
         return {**known, "solution": self._found}
 
     # -- saving ----------------------------------------------------------------------------------
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Values and rows of one moment, which later changes of the model don't reach."""
         with lock_of(self):
             return self._state()
 
-    def _state(self):
+    def _state(self) -> dict[str, Any]:
         state = super().__getstate__()
         state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
         if self._late is not None:
@@ -349,14 +375,14 @@ class FittedEstimator(BaseEstimator):
             state["_stream"] = self._stream.snapshot()
         return state
 
-    def _late_to_save(self):
+    def _late_to_save(self) -> Late:
         """Without support vectors among the training rows: no row is held twice."""
         if self._stream is None:
-            return self._late.copy()
+            return self._values.copy()
         solution = self._values_to_keep()["solution"]
-        return self._late.with_value("solution", solution.without_vectors())
+        return self._values.with_value("solution", solution.without_vectors())
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if self._stream is None or self._late is None:
             return

@@ -1,10 +1,14 @@
 """The function that a model has learned."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from .._typing import FloatArray, RowMatrix, VectorLike
 from .._util.threads import resolve_n_jobs
 from ..kernels import center_of, centered
 from ..kernels.operators import Expansion, RowMap
@@ -34,7 +38,7 @@ class Function:
     side they are.
     """
 
-    kernels: tuple  # K_k
+    kernels: tuple[Any, ...]  # K_k
     vectors: np.ndarray  # or CSR array: x_j as given; of shape (0, 0) for a precomputed kernel
     coef: np.ndarray  # of shape (n_kernels, m)
     bias: float = 0.0
@@ -57,7 +61,7 @@ class Function:
     # Kernels of trees: what each leaf adds, None in place of other kernels; unless given.
     on_leaves: tuple | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         kernel = self.kernels[0]
         if self.on_points is None and kernel.has_graph:
             on_points = kernel.on_points(self.vectors, self.coef[0])
@@ -67,12 +71,12 @@ class Function:
             object.__setattr__(self, "weights", weights)
 
     @property
-    def kernel(self):
-        """The kernel, where there is one."""
+    def kernel(self) -> Any:
+        """The kernel, where there is one. What methods it has follows from what it can do."""
         (kernel,) = self.kernels
         return kernel
 
-    def in_base(self):
+    def in_base(self) -> Function:
         """The same without its term of K(x, x), under the base kernel of a deformed one."""
         if self.on_points is None:
             return self
@@ -91,16 +95,18 @@ class Function:
         )
 
     @property
-    def support_vectors(self):
+    def support_vectors(self) -> RowMatrix:
         """Support vectors, one for each training row, so that equal rows repeat."""
         return self.vectors if self.repeats is None else self.vectors[self.repeats]
 
     @property
-    def dual_coef(self):
+    def dual_coef(self) -> FloatArray:
         """Coefficients of the support vectors."""
         return self.coef if self.shares is None else self.shares
 
-    def __call__(self, X, *, diagonal=None, n_jobs=None):
+    def __call__(
+        self, X: RowMatrix, *, diagonal: VectorLike | None = None, n_jobs: int | None = None
+    ) -> FloatArray:
         """Values at validated rows (precomputed: their kernel values with all training rows).
 
         ``diagonal`` is K(x, x) of these rows, needed where the function has such a term, the
@@ -113,7 +119,7 @@ class Function:
             value += self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
         else:
             for k in np.flatnonzero(self.coef.any(axis=1)):
-                value += self._part(k, X, resolve_n_jobs(n_jobs))
+                value += self._part(int(k), X, resolve_n_jobs(n_jobs))
         if self.self_weight:
             value -= self.self_weight * self._self_values(X, diagonal)
             value += self.bias
@@ -123,10 +129,10 @@ class Function:
         value[np.abs(value - self.boundary) <= self.rounding] = self.boundary
         return value
 
-    def _moved(self, X):
+    def _moved(self, X: RowMatrix) -> RowMatrix:
         return centered(X, self.shift)
 
-    def _part(self, k, X, n_jobs):
+    def _part(self, k: int, X: RowMatrix, n_jobs: int) -> FloatArray:
         """What the k-th kernel contributes."""
         kernel, coef, row_map = self.kernels[k], self.coef[k], None
         if self.float64 is not None and kernel.is_mapped:
@@ -152,7 +158,7 @@ class Function:
         return values
 
     @property
-    def _leaves(self):
+    def _leaves(self) -> tuple[FloatArray | None, ...]:
         """``on_leaves``; of models from before these were kept they are found once."""
         if self.on_leaves is None:
             found = tuple(
@@ -160,9 +166,11 @@ class Function:
                 for kernel, coef in zip(self.kernels, self.coef, strict=True)
             )
             object.__setattr__(self, "on_leaves", found)
-        return self.on_leaves
+        leaves = self.on_leaves
+        assert leaves is not None
+        return leaves
 
-    def _logs(self, X, sums):
+    def _logs(self, X: RowMatrix, sums: FloatArray) -> FloatArray:
         """Logarithms of ``sum_j coef_j K(x_j, x)``, from the kernel's own where sums are lost."""
         logs, lost = np.log(np.maximum(sums, _LEAST)), np.flatnonzero(sums < _LEAST)
         with np.errstate(all="ignore"):
@@ -173,7 +181,7 @@ class Function:
                 logs[rows] = logsumexp(np.fmax(terms, _FARTHEST), axis=1)
         return logs
 
-    def _self_values(self, X, diagonal):
+    def _self_values(self, X: RowMatrix, diagonal: VectorLike | None) -> FloatArray:
         """K(x, x) of rows."""
         if diagonal is not None:
             diagonal = np.asarray(diagonal, dtype=float)

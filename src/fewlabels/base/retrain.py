@@ -1,13 +1,21 @@
 """A solution of rows that have changed, from a solution before: where a path would be long."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray, IntArray
+from .._util.deadline import Deadline
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator
 from ..problem import DualProblem
 from ..problem.dual import curvature_missing
-from ..rows.row_store import BREAKDOWNS, SavedStream, reached
-from ..solvers import Status, solve_decomposition
+from ..problem.formulation import Formulation
+from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, SavedStream, reached
+from ..solvers import Result, Status, solve_decomposition
+from ..solvers.path import PathFollower
 from ..solvers.run import certify
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
@@ -16,7 +24,14 @@ _ROUGH, _EXACT = 1e-3, 1e-10
 _NEAR, _MOST, _ROUNDS = 256, 1024, 3
 
 
-def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
+def solved_afresh(
+    problem: DualProblem,
+    start: FloatArray,
+    gradient: FloatArray | None,
+    gram_of: Callable[[IntArray], GramOperator],
+    deadline: Deadline,
+    cache_size: float,
+) -> Result | None:
     """The Result of the batch solver, exact to rounding; None where a path has to do it.
 
     The rows near the boundary are solved alone at first. All rows then show whether others take
@@ -66,7 +81,7 @@ def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
     return solve(problem, a if result is None else result)
 
 
-def trained(problem, deadline, cache_size):
+def trained(problem: DualProblem, deadline: Deadline, cache_size: float) -> Result:
     """The Result of the batch solver from its own start, as near as rounding lets it come."""
     result = solve_decomposition(
         problem, tol=_EXACT, cache_size=cache_size, max_time=deadline.left()
@@ -79,8 +94,51 @@ def trained(problem, deadline, cache_size):
 class AfreshStream(SavedStream):
     """The part of a ``ConvexStream`` that does without its path."""
 
+    # What a ``ConvexStream`` sets.
+    stated: Formulation
+    formulation: Formulation
+    kernel: Kernel
+    shift: FloatArray | None
+    rows: HeldRows
+    marks: AnomalyMarks
+    path: PathFollower | None
+    # Places of the rows on the path, and which row of the path each is: None before the first.
+    on_path: Any
+    of: Any
+    mass: Any
+    stale: bool
+    version: int
+    done: bool
+    cache_size: float
+    n_jobs: int
+    deadline: Deadline
+    _start: tuple[FloatArray, float]
+    _gradient: FloatArray
+    _steps_before: int
+    _history_before: list[dict[str, Any]]
+
+    def _gram(self, places: IntArray) -> GramOperator:
+        """Return exact kernel values of the rows at some places."""
+        raise NotImplementedError
+
+    def _wanted(self) -> BoolArray:
+        """Return the mask of the places whose rows belong on a path now."""
+        raise NotImplementedError
+
+    def _mass_of(self, places: IntArray) -> float:
+        """Return how much the rows at places weigh together."""
+        raise NotImplementedError
+
+    def _notice(self) -> None:
+        """Note which rows have left the path."""
+        raise NotImplementedError
+
+    def _begin_again(self) -> None:
+        """Let another path begin where this one ended."""
+        raise NotImplementedError
+
     @contextmanager
-    def judging_kernel(self):
+    def judging_kernel(self) -> Iterator[None]:
         """Refuse a kernel under which a path breaks down because it isn't an inner product."""
         try:
             yield
@@ -95,11 +153,11 @@ class AfreshStream(SavedStream):
                 "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
             ) from error
 
-    def _has_curvature(self):
+    def _has_curvature(self) -> bool:
         gram = self._gram(self.on_path)
         return not np.isnan(curvature_missing(gram, np.zeros(gram.n)))
 
-    def _solve_afresh(self):
+    def _solve_afresh(self) -> bool:
         """Take over a new exact solution near the last one; whether there is one."""
         gradient, self._gradient = self._gradient, self._gradient[:0]
         if self.path is not None:
@@ -127,13 +185,15 @@ class AfreshStream(SavedStream):
         self.done = True
         return True
 
-    def _present_problem(self):
+    def _present_problem(self) -> tuple[IntArray, DualProblem]:
         """Places of the rows that belong on a path, and the model's problem over them."""
         self.marks.turn(self.on_path[:0])
         places = np.flatnonzero(self._wanted())
         return places, self.stated.problem(self._gram(places), self.marks.at(places))
 
-    def _take_over(self, places, problem, result, finished=True):
+    def _take_over(
+        self, places: IntArray, problem: DualProblem, result: Result, finished: bool = True
+    ) -> None:
         """Let the Result over the rows at some places be the solution, and start of a path."""
         self._gradient, self._trained = result.gradient, reached(problem, result)
         self.on_path, self.mass, self.stale = places, self._mass_of(places), False
@@ -145,7 +205,7 @@ class AfreshStream(SavedStream):
         self._history_before = [*self._history_before, {**entry, "finished": finished}]
         self._steps_before += result.n_iter
 
-    def _reached(self):
+    def _reached(self) -> tuple[float, float]:
         path = self.path
         if path is None:
             return self._trained
@@ -158,32 +218,33 @@ class AfreshStream(SavedStream):
 class _Solver:
     """The batch solver, to rounding."""
 
-    def __init__(self, deadline, cache_size):
+    def __init__(self, deadline: Deadline, cache_size: float) -> None:
         self._deadline, self._cache_size = deadline, cache_size
 
-    def __call__(self, problem, result):
+    def __call__(self, problem: DualProblem, start: FloatArray | Result) -> Result | None:
         for tol in (_ROUGH, _EXACT):
-            result = solve_decomposition(
+            found = solve_decomposition(
                 problem,
-                result,
+                start,
                 tol=tol,
                 cache_size=self._cache_size,
                 max_time=self._deadline.left(),
             )
-            if result.status is Status.INTERRUPTED:
+            if found.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            if not result.converged:
+            if not found.converged:
                 return None
-            if self.is_exact(problem, result):
+            if self.is_exact(problem, found):
                 break
-        return result
+            start = found
+        return found
 
     @staticmethod
-    def is_exact(problem, result):
+    def is_exact(problem: DualProblem, result: Result) -> bool:
         return result.violation <= _EXACT * problem.largest
 
 
-def _feasible(problem, start):
+def _feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None:
     """Variables near ``start`` that the problem allows; None if there are none by rounding."""
     a = problem.penalty.rounded(start)
     positive = a > 0.0
@@ -195,7 +256,7 @@ def _feasible(problem, start):
     return a if problem.is_feasible(a) else None
 
 
-def _near(problem, a, gradient):
+def _near(problem: DualProblem, a: FloatArray, gradient: FloatArray | None) -> IntArray | None:
     """Rows to solve first, ascending; None where these would be too many or all."""
     used = a != 0.0
     n = np.count_nonzero(used) + _NEAR

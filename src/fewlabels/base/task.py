@@ -1,7 +1,10 @@
 """What a task is: which rows and labels it has, and the methods that learn it."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from .._typing import BoolArray, IntArray
 
 
 class Method(NamedTuple):
@@ -102,33 +105,33 @@ class Task(ABC):
     terms: tuple[tuple[str, str], ...] = ()
 
     @property
-    def estimators(self):
+    def estimators(self) -> list[str]:
         """Names of its estimators that are no simple methods."""
         return [one.estimator for one in self.methods.values() if not one.is_baseline]
 
     @abstractmethod
-    def suits(self, counts, n_blank):
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
         """Whether a target calls for this task: its rows by class, and those without a class."""
 
-    def class_names(self, training):
+    def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
         """The names of known classes by their labels, from what a model file says of a training.
 
         A class that had no name in the table has None.
         """
         return {self.unlabelled + 1: training.get(self.key)}
 
-    def is_known(self, y):
+    def is_known(self, y: IntArray) -> BoolArray:
         """Which rows have a known class, by their labels."""
         return y > self.unlabelled
 
     @property
-    def glossary(self):
+    def glossary(self) -> list[tuple[str, str]]:
         """Words of its reports for people who meet them the first time, with what they mean."""
         return [*self.terms, *_ALWAYS]
 
-    def shown(self, score):
+    def shown(self, score: float) -> str:
         """A score in words."""
         return f"{score:.3f}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__name__

@@ -1,22 +1,38 @@
 """What simple methods have in common as models."""
 
 import warnings
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from ..kernels.sparse import validated_rows
+
+
+class Fittable(Protocol):
+    """An estimator of scikit-learn."""
+
+    def fit(self, *data: Any) -> Any:
+        """Fit to data."""
+
+
+E = TypeVar("E", bound=Fittable)
+# Scores of rows, as a method has learned them.
+ScoreFunction: TypeAlias = Callable[[RowMatrix], FloatArray]
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-def fitted_quietly(estimator, *data):
+def fitted_quietly(estimator: E, *data: Any) -> E:
     """The estimator, fitted without its warnings of steps that ended and bags that hold all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return estimator.fit(*data)
+        estimator.fit(*data)
+    return estimator
 
 
 class Baseline(BaseEstimator):
@@ -24,26 +40,26 @@ class Baseline(BaseEstimator):
 
     _known: dict = {}  # noqa: RUF012
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.method != "mahalanobis"
         return tags
 
     @property
-    def title(self):
+    def title(self) -> str:
         """What the method is called in words."""
         return self._known[self.method].name
 
     @property
-    def baseline_(self):
+    def baseline_(self) -> ScoreFunction:
         """The function of rows that the method has found, before any threshold."""
         check_is_fitted(self)
         return self._function
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_function", None) is not None
 
-    def _made(self):
+    def _made(self) -> Any:
         """A new estimator of the method; a ValueError where there is none of this name."""
         if self.method not in self._known:
             raise ValueError(f"Unknown method={self.method!r}; choose {', '.join(self._known)}.")
@@ -52,15 +68,15 @@ class Baseline(BaseEstimator):
             estimator.set_params(n_jobs=self.n_jobs)
         return estimator
 
-    def _seed(self):
+    def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state
         return check_random_state(seed).randint(2**31 - 1)
 
-    def _read(self, X, y="no_validation"):
+    def _read(self, X: MatrixLike, y: VectorLike = "no_validation") -> RowMatrix:
         """Rows to learn from; at least two."""
         return validated_rows(self, X, y, ensure_min_samples=2, **_ROWS)
 
-    def _values(self, X):
+    def _values(self, X: MatrixLike) -> FloatArray:
         """The function's values at rows to score."""
         check_is_fitted(self)
         X = validated_rows(self, X, reset=False, **_ROWS)

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
 from ..rows.neighbors import rank_of_neighbor
 from ..tasks import machine_class
@@ -34,7 +35,7 @@ MAJORITY = "majority class"
 class NeighborDistance(NearestNeighbors):
     """Minus the distance to the k-th nearest training row."""
 
-    def score_samples(self, X):
+    def score_samples(self, X: RowMatrix) -> FloatArray:
         """Greater is more normal."""
         k = min(self.n_neighbors, self.n_samples_fit_)
         return -self.kneighbors(X, k)[0][:, -1]
@@ -43,7 +44,7 @@ class NeighborDistance(NearestNeighbors):
 class RootNeighborDistance(NeighborDistance):
     """The same to the q-th one of n rows, q = sqrt(n) rounded."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: RowMatrix, y: object = None) -> Self:
         """Hold the rows."""
         self.n_neighbors = rank_of_neighbor(X.shape[0]) if X.shape[0] > 1 else 1
         return super().fit(X)
@@ -52,7 +53,7 @@ class RootNeighborDistance(NeighborDistance):
 class TunedForest(RandomForestClassifier):
     """A forest with the size of leaves and the columns per split that do best out of bag."""
 
-    def fit(self, X, y):
+    def fit(self, X: RowMatrix, y: IntArray) -> Self:
         """Fit a small forest for each setting, and a whole one with the best, by its area."""
         n_trees, whole, areas = self.n_estimators, self.oob_score, []
         self.set_params(n_estimators=_FEW_TREES, oob_score=True)
@@ -72,21 +73,21 @@ class TunedForest(RandomForestClassifier):
 class _GraphOf:
     """The graph that ``LabelSpreading(kernel="knn")`` makes of rows, found once for many fits."""
 
-    def __init__(self, n_neighbors, X):
+    def __init__(self, n_neighbors: int, X: RowMatrix) -> None:
         neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
         self.graph = neighbors.kneighbors_graph(X, mode="connectivity")
 
-    def __call__(self, X, Z):
+    def __call__(self, X: RowMatrix, Z: RowMatrix) -> sp.csr_array:
         return self.graph
 
 
 class TunedSpreading(ClassifierMixin, BaseEstimator):
     """Label spreading over the graph of nearest neighbours that does best on labels held out."""
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state: RandomStateLike = None) -> None:
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X: RowMatrix, y: IntArray) -> Self:
         """Choose a graph and a share of clamping by cross-validation over the labelled rows."""
         known = np.flatnonzero(y != -1)
         self.classes_, place = np.unique(y[known], return_inverse=True)
@@ -108,13 +109,13 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
             for _, held in WholeGroups(folds).split(known, y[known], groups):
                 hidden = y.copy()
                 hidden[known[held]] = -1
-                for place, trial in enumerate(trials):
+                for number, trial in enumerate(trials):
                     predicted = trial.fit(X, hidden).transduction_
-                    hits[place] += np.sum(predicted[known[held]] == y[known[held]])
+                    hits[number] += np.sum(predicted[known[held]] == y[known[held]])
         self.spreading_ = candidates[int(np.argmax(hits))].fit(X, y)
         return self
 
-    def predict(self, X):
+    def predict(self, X: RowMatrix) -> AnyArray:
         """Labels of rows."""
         return self.spreading_.predict(X)
 
@@ -122,7 +123,7 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
 class Mahalanobis(LedoitWolf):
     """Minus the squared Mahalanobis distance, by Ledoit and Wolf's covariance."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: RowMatrix, y: object = None) -> Self:
         """Fit mean and covariance."""
         if sp.issparse(X):
             raise ValueError(
@@ -131,7 +132,7 @@ class Mahalanobis(LedoitWolf):
             )
         return super().fit(X)
 
-    def score_samples(self, X):
+    def score_samples(self, X: FloatArray) -> FloatArray:
         """Greater is more normal."""
         return -self.mahalanobis(X)
 
@@ -165,7 +166,9 @@ class Known(NamedTuple):
     fits: int = 1
 
 
-def _forest(kind, **parameters):
+def _forest(
+    kind: type[RandomForestClassifier], **parameters: Any
+) -> Callable[[RandomStateLike], RandomForestClassifier]:
     return lambda seed: kind(class_weight="balanced_subsample", random_state=seed, **parameters)
 
 
@@ -234,14 +237,14 @@ SEMI_SUPERVISED_METHODS = {
 }
 
 
-def _methods(known, seed):
+def _methods(known: dict[str, Known], seed: RandomStateLike) -> list[ComparedMethod]:
     return [
         ComparedMethod(one.name, one.make(seed), one.trains_on, machine, fits=one.fits)
         for machine, one in known.items()
     ]
 
 
-def beside(model, methods, **settings):
+def beside(model: Any, methods: list[ComparedMethod], **settings: Any) -> list[ComparedMethod]:
     """The methods to compare: the model first, then others than itself.
 
     A simple method is compared with the task's usual estimator too, which gets the ``settings``.
@@ -257,7 +260,7 @@ def beside(model, methods, **settings):
     return [ComparedMethod(model.title, model), ours, *others]
 
 
-def one_class_methods(seed):
+def one_class_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Detectors that learn from rows without labels."""
     theirs = ComparedMethod(
         "scikit-learn's OneClassSVM, defaults",
@@ -268,18 +271,18 @@ def one_class_methods(seed):
     return [*_methods(ONE_CLASS_METHODS, seed), theirs]
 
 
-def positive_unlabelled_methods(seed):
+def positive_unlabelled_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Classifiers that take unlabelled rows for negatives."""
     return _methods(POSITIVE_UNLABELLED_METHODS, seed)
 
 
-def semi_supervised_methods(seed):
+def semi_supervised_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
     majority = ComparedMethod(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
     return [majority, *_methods(SEMI_SUPERVISED_METHODS, seed)]
 
 
-def decision_of(estimator, X):
+def decision_of(estimator: Any, X: MatrixLike) -> FloatArray:
     """Decisions of a classifier, greater for its second class, or one for each of several."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=float)

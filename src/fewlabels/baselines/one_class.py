@@ -8,6 +8,7 @@ from sklearn.base import OutlierMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import FloatArray, MatrixLike, RandomStateLike
 from .._util.messages import Message, ref
 from ..base.locking import consistent
 from ..calibration.conformal import TIE, Conformal
@@ -73,15 +74,22 @@ class OneClassBaseline(OutlierMixin, Baseline):
     task = ONE_CLASS
     has_own_threshold = takes_anomalies = False
     _known = ONE_CLASS_METHODS
+    conformal_: Conformal
 
-    def __init__(self, method="root-neighbours", target_fpr=0.05, random_state=None, n_jobs=None):
+    def __init__(
+        self,
+        method: str = "root-neighbours",
+        target_fpr: float = 0.05,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.method = method
         self.target_fpr = target_fpr
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @consistent
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Fit the method, and set the threshold.
 
         Parameters
@@ -129,16 +137,16 @@ class OneClassBaseline(OutlierMixin, Baseline):
         return self
 
     @property
-    def calibration_scores_(self):
+    def calibration_scores_(self) -> FloatArray:
         check_is_fitted(self)
         return self.conformal_.scores
 
     @property
-    def offset_(self):
+    def offset_(self) -> float:
         check_is_fitted(self)
         return self.conformal_.threshold
 
-    def score_samples(self, X) -> np.ndarray:
+    def score_samples(self, X: MatrixLike) -> np.ndarray:
         """The method's scores: higher is more normal.
 
         Parameters
@@ -148,7 +156,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         """
         return self._values(X)
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """``score_samples`` minus ``offset_``; positive inside.
 
         Parameters
@@ -158,7 +166,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.
 
         Parameters
@@ -168,7 +176,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         """
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
-    def p_values(self, X) -> np.ndarray:
+    def p_values(self, X: MatrixLike) -> np.ndarray:
         """Conformal p-values, small for rows unlike the training rows.
 
         Parameters

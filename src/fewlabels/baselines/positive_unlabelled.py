@@ -1,13 +1,15 @@
 """Simple classifiers of positive and unlabelled rows, cut where the prior says."""
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
 from ..calibration.curve import Curve, class_of
@@ -17,7 +19,7 @@ from ..data.labels.positive_unlabelled import read_labels
 from ..positive_unlabelled.scores import quantile_cut
 from ..positive_unlabelled.task import POSITIVE_UNLABELLED
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups
-from ._base import Baseline, fitted_quietly
+from ._base import Baseline, ScoreFunction, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
 from .values import Votes, value_of
 
@@ -83,21 +85,26 @@ class PUBaseline(ClassifierMixin, Baseline):
     probability = "isotonic"
 
     def __init__(
-        self, method="forest", prior="estimate", pos_label=None, random_state=None, n_jobs=None
-    ):
+        self,
+        method: str = "forest",
+        prior: float | str = "estimate",
+        pos_label: Any = None,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.method = method
         self.prior = prior
         self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
     @consistent
-    def fit(self, X, y) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit the method, and cut it.
 
         Parameters
@@ -136,7 +143,9 @@ class PUBaseline(ClassifierMixin, Baseline):
             self.curve_ = curve_with_priors(ours, others, quantiles, self.probability)
         return self
 
-    def _fitted(self, estimator, X, positive):
+    def _fitted(
+        self, estimator: Any, X: RowMatrix, positive: BoolArray
+    ) -> tuple[ScoreFunction, FloatArray]:
         """The function, and values of the rows by fits without them."""
         y, groups = positive.astype(int), groups_of(X, positive.astype(int) - 1)
         of_groups = kinds_of_groups(positive, groups)
@@ -160,7 +169,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         )
         return function, held_out
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """The method's scores above the cut; positive for the positive class.
 
         Parameters
@@ -170,7 +179,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         """
         return self._values(X) - self.cut_
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The positive class where the decision is above 0, else the mark of unlabelled rows.
 
         Parameters
@@ -181,7 +190,9 @@ class PUBaseline(ClassifierMixin, Baseline):
         decision = self.decision_function(X)
         return self.classes_[class_of(decision)]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
         """ROC AUC of positive rows against all others, as of ``PUSVM``.
 
         Parameters
@@ -198,7 +209,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         decision = self.decision_function(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
 
         Parameters

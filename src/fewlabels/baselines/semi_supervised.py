@@ -1,21 +1,22 @@
 """Simple classifiers of a few labels and unlabelled rows."""
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
-from ..calibration.curve import class_of
+from ..calibration.curve import ClassCurves, Curve, class_of
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes
 from ..data.labels.semi_supervised import places_of, read_semi_labels
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
 from ..semi_supervised.task import SEMI_SUPERVISED
-from ._base import Baseline, fitted_quietly
+from ._base import Baseline, E, fitted_quietly
 from .methods import SEMI_SUPERVISED_METHODS
 from .values import value_of
 
@@ -71,14 +72,20 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
     _known = SEMI_SUPERVISED_METHODS
     probability: str | None = "sigmoid"
 
-    def __init__(self, method="logistic", unlabeled=-1, random_state=None, n_jobs=None):
+    def __init__(
+        self,
+        method: str = "logistic",
+        unlabeled: Any = -1,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.method = method
         self.unlabeled = unlabeled
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @consistent
-    def fit(self, X, y) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit the method.
 
         Parameters
@@ -104,16 +111,18 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         copy.probability = None
         return copy
 
-    def _fitted(self, estimator, X, place):
+    def _fitted(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
         """The estimator, fitted to places of classes (-1: none)."""
         if self._known[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]
         return fitted_quietly(estimator, X, place)
 
-    def _fit_curve(self, estimator, X, place):
+    def _fit_curve(
+        self, estimator: Any, X: RowMatrix, place: IntArray
+    ) -> Curve | ClassCurves | None:
         known = np.flatnonzero(place >= 0)
-        groups = take_groups(groups_of(X, place), known)
+        groups = take_groups(groups_of(X, place.astype(np.intp, copy=False)), known)
         of_groups = kinds_of_groups(place[known], groups)
         n_classes = len(self.classes_)
         fewest = int(np.bincount(of_groups, minlength=n_classes).min())
@@ -121,7 +130,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
             return None
         folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
 
-        def held_out(_, test):
+        def held_out(_: IntArray, test: IntArray) -> FloatArray:
             hidden = place.copy()
             hidden[known[test]] = -1
             return value_of(self._fitted(clone(estimator), X, hidden), X)(X[known[test]])
@@ -140,21 +149,23 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         return replace(curve, agrees=True)
 
     @property
-    def has_curve_(self):
+    def has_curve_(self) -> bool:
         """Whether there are probabilities."""
         return getattr(self, "_curve", None) is not None
 
     @property
-    def curve_(self):
+    def curve_(self) -> Curve | ClassCurves:
         """The ``Curve`` from decisions to probabilities."""
         if not self.has_curve_:
             raise ValueError(
                 "there are no probabilities, because a class has only one labelled row and it "
                 "can't be held out; label a second one."
             )
-        return self._curve
+        curve = self._curve
+        assert curve is not None
+        return curve
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Positive for the class ``classes_[1]``, or one decision for each of several classes.
 
         Parameters
@@ -164,7 +175,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         """
         return self._values(X)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The class of the largest decision.
 
         Parameters
@@ -175,7 +186,9 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         decision = self.decision_function(X)
         return self.classes_[class_of(decision)]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
         """Accuracy on the labelled rows, as of ``S3VM``.
 
         Parameters
@@ -191,7 +204,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
 
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the classes, by labelled rows held out.
 
         Parameters

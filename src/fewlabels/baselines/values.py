@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.ensemble import ExtraTreesClassifier, IsolationForest, RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
+from .._typing import FloatArray, RowMatrix
 from ..kernels.forest import Forest
+from ._base import ScoreFunction
 from .methods import NeighborDistance, TunedSpreading, decision_of
 
 
@@ -18,7 +21,7 @@ class Estimated:
 
     estimator: Any
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         if hasattr(self.estimator, "score_samples"):
             return np.asarray(self.estimator.score_samples(X), dtype=float)
         return decision_of(self.estimator, X)
@@ -30,7 +33,7 @@ class Votes:
 
     forest: Forest
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         return self.forest.mean(X)
 
 
@@ -40,7 +43,7 @@ class IsolationScore:
 
     forest: Forest  # its values are depths
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         return -np.exp2(-self.forest.mean(X))
 
 
@@ -51,10 +54,10 @@ class Distance:
     rows: Any
     k: int
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         return -_nearest(self.rows, self.k).kneighbors(X)[0][:, -1]
 
-    def left_out(self):
+    def left_out(self) -> FloatArray:
         """The score of each of the rows, as if it were not there."""
         nearest = _nearest(self.rows, min(self.k, self.rows.shape[0] - 1))
         return -nearest.kneighbors()[0][:, -1]
@@ -68,7 +71,7 @@ class Spread:
     k: int
     shares: np.ndarray
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         near = _nearest(self.rows, self.k).kneighbors(X, return_distance=False)
         shares = self.shares[near].sum(axis=1)
         total = shares.sum(axis=1, keepdims=True)
@@ -76,11 +79,11 @@ class Spread:
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def _nearest(rows, k):
+def _nearest(rows: RowMatrix, k: int) -> NearestNeighbors:
     return NearestNeighbors(n_neighbors=min(k, rows.shape[0])).fit(rows)
 
 
-def value_of(estimator, X):
+def value_of(estimator: Any, X: RowMatrix) -> ScoreFunction:
     """The function that an estimator fitted to rows X has found."""
     if isinstance(estimator, TunedSpreading):
         estimator = estimator.spreading_
@@ -97,23 +100,23 @@ def value_of(estimator, X):
     return Estimated(estimator)
 
 
-def _second_share(nodes):
+def _second_share(nodes: Any) -> FloatArray:
     shares = nodes.value[:, 0]
     return shares[:, 1] / shares.sum(axis=1)
 
 
-def _shares_of_classes(nodes):
+def _shares_of_classes(nodes: Any) -> FloatArray:
     """Shares of the classes; of two the second's less the first's."""
     shares = nodes.value[:, 0]
     shares = shares / shares.sum(axis=1, keepdims=True)
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def _depths(estimator):
+def _depths(estimator: IsolationForest) -> Forest:
     """A forest of the nodes' depths, and what rows in a leaf would take to be distinguished."""
     usual = _usual_depth(np.array([estimator.max_samples_]))[0] or 1.0
 
-    def depths(nodes):
+    def depths(nodes: Any) -> FloatArray:
         depth = np.zeros(nodes.node_count)
         for at, (left, right) in enumerate(
             zip(nodes.children_left, nodes.children_right, strict=True)
@@ -125,7 +128,7 @@ def _depths(estimator):
     return Forest.of(estimator.estimators_, depths)
 
 
-def _usual_depth(n):
+def _usual_depth(n: npt.ArrayLike) -> FloatArray:
     """Mean depth at which one of n rows is alone in a tree of random splits (Liu et al. 2008)."""
     n = np.asarray(n, dtype=float)
     several = np.maximum(n, 3.0) - 1.0

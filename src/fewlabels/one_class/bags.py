@@ -5,7 +5,10 @@ with the lowest are in. So the bags of rows that come and go are as in a fit to 
 there, in whatever order they came, and a row more or less changes few bags.
 """
 
+from __future__ import annotations
+
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,11 +16,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import run_in_order
 from ..base.function import TAIL, Function
-from ..kernels import Precomputed, center_of, centered
-from ..kernels.operators import PrecomputedGram
+from ..kernels import Kernel, Precomputed, center_of, centered
+from ..kernels.operators import GramOperator, PrecomputedGram
 from ..kernels.rows import shift_of
 from ..kernels.sampling import WeightedCopies
 from ..rows.neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
@@ -50,7 +54,7 @@ _SHARE = 0.01
 _EQUAL = 1e-9
 
 
-def trim_of(trim, n_bags):
+def trim_of(trim: str | float, n_bags: int) -> float | None:
     """The share of ``BagSettings``, from the parameter ``trim``; few bags are all trimmed."""
     if trim == "auto":
         return None if n_bags >= _FEWEST_BAGS else _TRIM
@@ -88,7 +92,9 @@ class Bagged:
     stopped: str
 
 
-def fit_bags(X, weight, settings, known=()):
+def fit_bags(
+    X: RowMatrix, weight: FloatArray, settings: BagSettings, known: Sequence[Bag] = ()
+) -> Bagged:
     """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
 
     ``known`` are bags of earlier rows: those that hold the same rows still are taken as they are.
@@ -99,11 +105,11 @@ def fit_bags(X, weight, settings, known=()):
     copies = WeightedCopies(X, weight, is_matrix)
     places = copies.lowest(settings.n_bags, _REFERENCES, settings.seed)
     references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
-    known = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}
+    bag_of_marks = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}
     size = min(settings.size, (len(copies.rows) + 1) // 2)
     plain = replace(settings, report=None)  # as it travels
 
-    def made(number):
+    def made(number: int) -> Callable[[], tuple[Bag, FloatArray] | None]:
         chosen = copies.lowest(number, size, settings.seed)
         rows, marks = copies.rows[chosen], copies.marks[chosen]
         inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
@@ -112,20 +118,21 @@ def fit_bags(X, weight, settings, known=()):
             trim = _TRIM if number % 2 else 0.0
         deadline = settings.deadline if number else ENDLESS
         begun = replace(plain, deadline=deadline, trim=trim)
-        bag = known.get((number % 2, marks.tobytes()))
+        bag = bag_of_marks.get((number % 2, marks.tobytes()))
         return partial(_trained, inside, rows, marks, bag, references, begun)
 
     calls = map(made, range(settings.n_bags))
     results = (call() for call in calls) if is_matrix else run_in_order(calls, settings.n_bags)
-    found, stopped = [], None
+    found: list[tuple[Bag, FloatArray]] = []
+    stopped: Status | None = None
     try:
         for one in results:
             if one is None:
                 stopped = Status.MAX_TIME
                 break
-            bag, scores = one
+            bag, scores_of_bag = one
             entry = {"round": len(found) + 1, **bag.entry}
-            found.append((replace(bag, entry=entry), scores))
+            found.append((replace(bag, entry=entry), scores_of_bag))
             if settings.report is not None and settings.report(entry):
                 stopped = Status.STOPPED
                 break
@@ -133,30 +140,31 @@ def fit_bags(X, weight, settings, known=()):
         if not found:
             raise
         stopped = Status.INTERRUPTED
-    bags, scores = zip(*found, strict=True)
+    bags = tuple(bag for bag, _ in found)
     if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
         stopped = None
-    stopped = "" if stopped is None else stopped.value
-    scores = np.array(scores)
-    parts, combined = (), _mean_outside(scores)
+    scores = np.array([scores_of_bag for _, scores_of_bag in found])
+    parts: tuple[Part, ...] = ()
+    combined = _mean_outside(scores)
     if settings.trim is None or settings.isolation is not None:
         parts, combined = _combined(scores, settings.trim is None)
     if settings.isolation is not None:
         part, own = _isolated(X, copies, places, settings)
         parts, combined = (*parts, part), np.minimum(combined, own)
-    known = np.flatnonzero(np.isfinite(combined))
-    known = known[np.argsort(combined[known], kind="stable")]
-    rows = copies.rows[places[known]]
-    return Bagged(BaggedFunction(bags=bags, parts=parts), combined[known], rows, stopped)
+    scored = np.flatnonzero(np.isfinite(combined))
+    scored = scored[np.argsort(combined[scored], kind="stable")]
+    rows = copies.rows[places[scored]]
+    reason = "" if stopped is None else stopped.value
+    return Bagged(BaggedFunction(bags=bags, parts=parts), combined[scored], rows, reason)
 
 
-def _mean_outside(scores):
+def _mean_outside(scores: FloatArray) -> FloatArray:
     """Mean scores of rows over the bags that they are not in; NaN for rows in all of them."""
     times = np.isfinite(scores).sum(axis=0)
     return np.where(times > 0, np.nansum(scores, axis=0) / np.maximum(times, 1), np.nan)
 
 
-def _combined(scores, is_auto):
+def _combined(scores: FloatArray, is_auto: bool) -> tuple[tuple[Part, ...], FloatArray]:
     """``Part`` s of the bags, and the smallest of their scores for each reference row.
 
     If every second bag is trimmed, and trimmed and other bags agree on which rows are the most
@@ -177,18 +185,20 @@ def _combined(scores, is_auto):
     return (one, other), np.minimum(own, others)
 
 
-def _agree(plain, trimmed):
+def _agree(plain: FloatArray, trimmed: FloatArray) -> bool:
     """Whether two scores mostly have the same tenth of the rows as the most anomalous."""
     known = np.isfinite(plain) & np.isfinite(trimmed)
     n = int(known.sum())
     if n < _FEWEST:
         return True
     most = n // 10
-    lowest = [np.argsort(s[known], kind="stable")[:most] for s in (plain, trimmed)]
-    return len(np.intersect1d(*lowest)) > _AGREEMENT * most
+    lowest_plain, lowest_trimmed = (
+        np.argsort(scores[known], kind="stable")[:most] for scores in (plain, trimmed)
+    )
+    return len(np.intersect1d(lowest_plain, lowest_trimmed)) > _AGREEMENT * most
 
 
-def _part(scores, weight=1.0, **of):
+def _part(scores: FloatArray, weight: float = 1.0, **of: Any) -> tuple[Part, FloatArray]:
     """A ``Part`` by scores of rows that it doesn't know, and these, standardised."""
     known = scores[np.isfinite(scores)]
     middle = spread = 0.0
@@ -200,7 +210,9 @@ def _part(scores, weight=1.0, **of):
     return part, part.standardised(scores)
 
 
-def _isolated(X, copies, places, settings):
+def _isolated(
+    X: RowMatrix, copies: WeightedCopies, places: IntArray, settings: BagSettings
+) -> tuple[Part, FloatArray]:
     """The ``Part`` of the isolation kernel, and the standardised scores of reference rows.
 
     References are scored by the draws in which they aren't centres, without themselves.
@@ -220,7 +232,14 @@ def _isolated(X, copies, places, settings):
     return _part(log_similarity(mean), _HALF, isolated=isolated)
 
 
-def _trained(inside, rows, marks, bag, references, settings):
+def _trained(
+    inside: RowMatrix,
+    rows: IntArray,
+    marks: IntArray,
+    bag: Bag | None,
+    references: _References,
+    settings: BagSettings,
+) -> tuple[Bag, FloatArray] | None:
     """A bag (the one that is known, if any) and scores of the references; None if out of time."""
     if settings.deadline.is_over():
         return None
@@ -232,11 +251,11 @@ def _trained(inside, rows, marks, bag, references, settings):
 class _References:
     """Rows that levels are standardised on, by the bags that they are not in."""
 
-    def __init__(self, X, rows, marks, is_matrix):
+    def __init__(self, X: RowMatrix, rows: IntArray, marks: IntArray, is_matrix: bool) -> None:
         self.X, self.marks = X[rows], marks
         self.diagonal = X.diagonal()[rows] if is_matrix else None
 
-    def standardised(self, bag, n_jobs):
+    def standardised(self, bag: Bag, n_jobs: int) -> tuple[Bag, FloatArray]:
         """A bag with what it says of rows outside (of all, where none is), and their scores.
 
         NaN for rows that are in the bag.
@@ -252,7 +271,9 @@ class _References:
         return replace(bag, middle=middle, spread=spread), scores
 
 
-def _bag(inside, rows, marks, is_matrix, settings):
+def _bag(
+    inside: RowMatrix, rows: IntArray, marks: IntArray, is_matrix: bool, settings: BagSettings
+) -> Bag:
     """A ball around the rows of a bag, those farthest from their neighbours left out."""
     since = time.perf_counter()
     apart = _distances(inside, is_matrix)
@@ -300,7 +321,7 @@ def _bag(inside, rows, marks, is_matrix, settings):
     )
 
 
-def _distances(X, is_matrix):
+def _distances(X: RowMatrix, is_matrix: bool) -> FloatArray:
     """Distances between the rows of a bag; by the kernel's own in a matrix."""
     if is_matrix:
         diagonal = np.diag(X)
@@ -311,13 +332,21 @@ def _distances(X, is_matrix):
     return found
 
 
-def _to_neighbor(distances):
+def _to_neighbor(distances: FloatArray) -> FloatArray:
     """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
     rank = rank_of_neighbor(len(distances)) if len(distances) > 1 else 0
     return np.partition(distances, rank, axis=1)[:, rank]
 
 
-def _function(kernel, gram, block, X, a, rows, shift):
+def _function(
+    kernel: Kernel,
+    gram: GramOperator,
+    block: FloatArray,
+    X: RowMatrix,
+    a: FloatArray,
+    rows: IntArray,
+    shift: FloatArray | None,
+) -> Function:
     """The sum of kernel values, or minus the squared distance to the centre."""
     used = np.flatnonzero(a)
     options: dict = {"vectors": X[used], "shift": shift}

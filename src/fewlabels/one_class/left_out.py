@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from sklearn.base import OutlierMixin
 
+from .._typing import FloatArray
+from ..calibration.conformal import Conformal
 from ..calibration.left_out_scores import is_split
 
 # Training rows outside whose number differs from a rate: by chance once in so many fits, each way.
@@ -96,7 +98,7 @@ class FitPredict(OutlierMixin):
         return labels if few <= outside <= many else predict_left_out(self, X)
 
 
-def _known_decisions(model):
+def _known_decisions(model: Any) -> FloatArray | None:
     """Decisions about rows that were left out, without the order of these; None for no such."""
     if model.target_fpr is not None:
         return _decisions(model.conformal_)
@@ -107,6 +109,6 @@ def _known_decisions(model):
     return model.leave_one_out_decisions()
 
 
-def _decisions(conformal):
+def _decisions(conformal: Conformal) -> FloatArray:
     """Decisions about the rows that calibrate; with a threshold of -inf all are inside."""
     return conformal.as_scored(conformal.scores) - conformal.threshold

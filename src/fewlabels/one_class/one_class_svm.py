@@ -3,16 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
 from ..base.solution import OneClassSolution, edges_of_scores, function_of, largest_value, run_by
-from ..solvers import Status
+from ..base.status import Callback
+from ..problem import DualProblem
+from ..rows.memory import StatedInMemory
+from ..rows.source import RowSource, Stated
+from ..rows.spec import Solved
+from ..solvers import Result, Status
 from .base import CALIBRATION, OneClassMachine
 from .problem import ANOMALY_COST, OneClass
 
@@ -159,14 +165,16 @@ class OneClassSVM(OneClassMachine):
     calibration: str = "auto"
     C_anomaly: float = ANOMALY_COST
 
-    def _fit_rows(self, rows, callback):
+    def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
         stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
         solved = self._refined(stated, tol, 0.1 * self.tol, callback)
         self._settle(rows, formulation, solved, stated.shift, tol)
 
-    def _refined(self, stated, tol, rtol, callback):
+    def _refined(
+        self, stated: Stated, tol: float, rtol: float, callback: Callback | None
+    ) -> Solved:
         """What is solved, and further where ``tol`` is no small part of the scores' range.
 
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
@@ -182,11 +190,12 @@ class OneClassSVM(OneClassMachine):
         finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
         if finer >= tol:
             return solved
-        found = stated.solve(self._settings(finer, 0.0, callback), start=result)
+        in_memory = cast(StatedInMemory, stated)
+        found = in_memory.solve(self._settings(finer, 0.0, callback), start=result)
         is_better = found.result.converged or found.result.status is Status.INTERRUPTED
         return found if is_better else solved
 
-    def _formulation(self, mass):
+    def _formulation(self, mass: float) -> OneClass:
         nu = float(self.nu)
         if not 1e-140 < nu * mass < 1e140:
             raise ValueError(
@@ -195,7 +204,15 @@ class OneClassSVM(OneClassMachine):
             )
         return OneClass(nu, float(self.C_anomaly))
 
-    def _solution(self, X, numbers, problem, result, shift, unit):
+    def _solution(
+        self,
+        X: RowMatrix,
+        numbers: IntArray,
+        problem: DualProblem,
+        result: Result,
+        shift: FloatArray | None,
+        unit: float,
+    ) -> OneClassSolution:
         """From duals that sum to one back to LIBSVM's."""
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
         offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
@@ -215,21 +232,24 @@ class OneClassSVM(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    cost_name = "nu"
     _FIXED = ("nu", "C_anomaly", *KernelMachine._FIXED)
 
     @property
-    def offset_(self):
+    def cost_name(self) -> str:
+        return "nu"
+
+    @property
+    def offset_(self) -> Any:
         return self._there(np.array([self._threshold]))
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Any:
         function = self.function_
         coef = function.dual_coef
         return sp.csr_matrix(coef) if sp.issparse(function.vectors) else self._there(coef)
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         """Weights of the linear kernel, shape (1, n_features)."""
         weights = self._weights()
         return sp.csr_matrix(weights) if sp.issparse(self.function_.vectors) else weights

@@ -4,9 +4,15 @@ The boundary isn't a false alarm rate. A bound on the share of rows outside foll
 from C with linear slack; with squared slack there is none, and most rows may be outside.
 """
 
+from typing import Any, cast
+
 from .._util.messages import ref
 from .._util.warn import warn
 from ..base.locking import lock_of
+from ..rows.memory import MemorySource
+from ..rows.source import RowSource
+from ..rows.spec import Solved
+from .problem import OneClassFormulation
 
 #: Name of the share among a model's late values.
 OUTSIDE = "rows outside"
@@ -17,7 +23,9 @@ _USUAL = 0.1
 _FACTOR, _MORE = 1.5, 0.02
 
 
-def share_outside(rows, formulation, solved, rounding):
+def share_outside(
+    rows: RowSource, formulation: OneClassFormulation, solved: Solved, rounding: float
+) -> tuple[float, float]:
     """Return the share of normal training rows outside the boundary, and the bound on it.
 
     The solver's gradient holds their scores, so no kernel value is computed.
@@ -45,11 +53,11 @@ def share_outside(rows, formulation, solved, rounding):
     bound = formulation.min_support(rows.mass)
     if not rows.is_in_memory:  # only support vectors are here, and they are normal
         return float(is_outside.sum() / rows.n_counting), float(bound)
-    masses = formulation.masses(rows.numbers)
+    masses = formulation.masses(cast(MemorySource, rows).numbers)
     return float(masses[is_outside].sum() / rows.mass), float(bound)
 
 
-def warn_of_rows_outside(model):
+def warn_of_rows_outside(model: Any) -> None:
     """Warn, once after a fit, if the boundary leaves out many more rows than were asked for."""
     with lock_of(model):
         late, version = model._late, model._version

@@ -3,19 +3,25 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
 from ..base.fitted_estimator import shown
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
 from ..base.solution import OneClassSolution, edges_of_scores, function_of, largest_value, run_by
-from ..solvers import REFERENCE_SOLVERS, check_solver_options
+from ..base.status import Callback
+from ..kernels.operators import GramOperator
+from ..problem import DualProblem
+from ..rows.memory import StatedInMemory
+from ..rows.source import RowSource
+from ..solvers import REFERENCE_SOLVERS, Result, check_solver_options
 from ..solvers.run import judged
 from .base import CALIBRATION, OneClassMachine
 from .problem import LinearSlackBall, SquaredSlackBall
@@ -235,9 +241,9 @@ class SVDD(OneClassMachine):
     C_anomaly: float | None = None
     solver_options: dict | None = None
 
-    def _fit_rows(self, rows, callback):
+    def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         check_solver_options(self.solver, self.solver_options)
-        kernel = self._set_kernel(rows)
+        kernel: Any = self._set_kernel(rows)
         if kernel.has_graph and kernel.is_low_rank:
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
@@ -254,14 +260,16 @@ class SVDD(OneClassMachine):
                     "solver='decomposition' or 'qp'."
                 )
             # Their own rule doesn't say how far the optimum is: the gap does.
-            result, tol = self._solve_by_reference(stated.problem, callback), tol / _SHARE
-            gap = stated.problem.supported_gap(result)
-            solved = stated.solved(judged(result, gap, tol))
+            in_memory = cast(StatedInMemory, stated)
+            problem = in_memory.problem
+            result, tol = self._solve_by_reference(problem, callback), tol / _SHARE
+            gap = problem.supported_gap(result)
+            solved = in_memory.solved(judged(result, gap, tol))
         else:
             solved = stated.solve(self._settings(tol, 0.0, callback))
         self._settle(rows, formulation, solved, stated.shift, tol)
 
-    def _tell(self, result, tol, solution):
+    def _tell(self, result: Result, tol: float, solution: OneClassSolution) -> None:
         if result.converged and solution.is_point:
             warn(
                 f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
@@ -271,7 +279,7 @@ class SVDD(OneClassMachine):
             )
         super()._tell(result, tol, solution)
 
-    def _tolerance(self, sample, ridge):
+    def _tolerance(self, sample: GramOperator, ridge: float) -> float:
         # In units of the gradient, from the total variance in feature space, which unlike
         # K(x, x) does not change when all rows move.
         block = sample.block(np.arange(sample.n))
@@ -279,7 +287,7 @@ class SVDD(OneClassMachine):
         spread = float(np.diag(block).mean() - block.mean())
         return max(_SHARE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
 
-    def _formulation(self, n, mass):
+    def _formulation(self, n: int, mass: float) -> SquaredSlackBall | LinearSlackBall:
         if self.slack == "squared":
             if self.nu is not None:
                 raise ValueError(
@@ -300,10 +308,10 @@ class SVDD(OneClassMachine):
             )
         return formulation
 
-    def _anomaly_cost(self):
+    def _anomaly_cost(self) -> float | None:
         return None if self.C_anomaly is None else float(self.C_anomaly)
 
-    def _solve_by_reference(self, problem, callback):
+    def _solve_by_reference(self, problem: DualProblem, callback: Callback | None) -> Result:
         if self.slack == "linear" and self.solver != "qp":
             raise ValueError(
                 f"solver={self.solver!r} is for slack='squared'; with slack='linear' pass "
@@ -317,7 +325,15 @@ class SVDD(OneClassMachine):
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
         return getattr(result, "feasible", result)
 
-    def _solution(self, X, numbers, problem, result, shift, unit):
+    def _solution(
+        self,
+        X: RowMatrix,
+        numbers: IntArray,
+        problem: DualProblem,
+        result: Result,
+        shift: FloatArray | None,
+        unit: float,
+    ) -> OneClassSolution:
         """R^2 = a'Ka - multiplier (a row on the sphere tells)."""
         a, gram, kernel = result.a, problem.gram, self._make_kernel()
         smooth = result.gradient - problem.ridge * a  # 2 K a
@@ -367,7 +383,7 @@ class SVDD(OneClassMachine):
     # -- what a fit has found ------------------------------------------------------------------
 
     @property
-    def cost_name(self):
+    def cost_name(self) -> str:
         """The parameter that sets the cost of slack."""
         return "C" if self.slack == "squared" else "nu"
 
@@ -378,7 +394,7 @@ class SVDD(OneClassMachine):
     dual_coef_ = property(lambda self: self._there(0.5 * self.function_.dual_coef))
 
 
-def _constant_diagonal(gram):
+def _constant_diagonal(gram: GramOperator) -> float | None:
     """K(x, x) where that is the same for all rows, else None."""
     diagonal = gram.diagonal()
     alike = np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max())

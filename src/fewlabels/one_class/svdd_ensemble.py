@@ -1,10 +1,10 @@
 """Bags of small balls around rows of one class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import one_blas_thread, resolve_n_jobs
@@ -19,14 +20,16 @@ from .._util.warn import warn
 from ..base.kernel_estimator import COMMON, KernelMachine
 from ..base.locking import fitting
 from ..base.solution import run_by
-from ..kernels import Isolation, make_kernel
+from ..base.status import Callback
+from ..base.versioned_cache import Late
+from ..kernels import Isolation, Kernel, make_kernel
 from ..rows.row_store import HeldRows
 from ..rows.validation import fit_rows
 from ..solvers import Status
 from .bag_stream import BagStream
 from .bags import BagSettings, fit_bags, trim_of
-from .base import OneClassMachine
-from .fitted_bags import BagsSolution
+from .base import OneClassMachine, ScoredRows
+from .fitted_bags import Bag, BagsSolution
 
 # The isolation kernel in the score.
 _ISOLATION = Isolation(n_points=16)
@@ -205,7 +208,14 @@ class SVDDEnsemble(OneClassMachine):
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: VectorLike | None = None,
+        callback: Callback | None = None,
+        anomalies: VectorLike | None = None,
+    ) -> Self:
         """Fit the bags.
 
         Parameters
@@ -247,7 +257,14 @@ class SVDDEnsemble(OneClassMachine):
         self._with_threshold()
         return self
 
-    def _bagged(self, X, weight, seed, callback=None, known=()):
+    def _bagged(
+        self,
+        X: RowMatrix,
+        weight: FloatArray,
+        seed: int,
+        callback: Callback | None = None,
+        known: Sequence[Bag] = (),
+    ) -> BagsSolution:
         """The ``BagsSolution`` of rows, without rows of weight 0."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
@@ -285,7 +302,7 @@ class SVDDEnsemble(OneClassMachine):
             stopped=found.stopped,
         )
 
-    def _isolation(self):
+    def _isolation(self) -> Isolation | None:
         """The ``Isolation`` that the score includes, or None."""
         is_matrix = self.kernel == "precomputed"
         if isinstance(self.isolation, Isolation) or self.isolation is True:
@@ -297,7 +314,7 @@ class SVDDEnsemble(OneClassMachine):
             return _ISOLATION if self.isolation is True else self.isolation
         return None if is_matrix or self.isolation != "auto" else _ISOLATION
 
-    def _report_bags(self, found):
+    def _report_bags(self, found: BagsSolution) -> None:
         """Warn of bags that are missing or did not reach the tolerance; pass Ctrl-C on."""
         n, stopped = len(found.function.bags), found.stopped
         if stopped == Status.INTERRUPTED.value:
@@ -323,24 +340,33 @@ class SVDDEnsemble(OneClassMachine):
                 ConvergenceWarning,
             )
 
-    def _read_new(self, X, y, sample_weight, anomalies=None):
+    def _read_new(
+        self,
+        X: MatrixLike,
+        y: object,
+        sample_weight: VectorLike | None,
+        anomalies: VectorLike | None = None,
+    ) -> dict[str, Any]:
         _refuse(anomalies)
         new = super()._read_new(X, y, sample_weight)
         return {name: value for name, value in new.items() if name != "anomaly"}
 
-    def _describe(self):
+    def _describe(self) -> BagsSolution:
         """The bags of the rows that are there; those that hold the same rows stay."""
-        rows, last = self._stream.training_rows(), self._late.last("solution")
+        stream = self._stream
+        assert stream is not None
+        rows, last = stream.training_rows(), self._values.last("solution")
         return self._bagged(rows.X, rows.weight, last.seed, known=last.function.bags)
 
-    def _scores_to_calibrate(self):
-        return self._found.scores, None, self._found.scored
+    def _scores_to_calibrate(self) -> ScoredRows:
+        solution = cast(BagsSolution, self._found)
+        return solution.scores, None, solution.scored
 
-    def _late_to_save(self):
+    def _late_to_save(self) -> Late:
         """What is known: bags hold their rows themselves."""
-        return self._late.copy()
+        return self._values.copy()
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
 
     # -- what a fit has found ------------------------------------------------------------------
@@ -350,7 +376,7 @@ class SVDDEnsemble(OneClassMachine):
     offset_ = property(lambda self: self._threshold)
 
     @property
-    def support_vectors_(self):
+    def support_vectors_(self) -> RowMatrix:
         bags = self.bags_
         if self.kernel == "precomputed":
             return np.empty((0, 0))
@@ -361,7 +387,7 @@ class SVDDEnsemble(OneClassMachine):
             return sp.csr_array(sp.vstack(vectors, format="csr"))[first]
         return np.concatenate(vectors)[first]
 
-    def _by_bag(self):
+    def _by_bag(self) -> NoReturn:
         raise AttributeError(
             "SVDDEnsemble solves one problem per bag, so it has no objective, gap, intercept or "
             "coefficients of its own; see bags_."
@@ -370,18 +396,18 @@ class SVDDEnsemble(OneClassMachine):
     objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_by_bag)
 
     @property
-    def leave_one_out_decisions(self):
+    def leave_one_out_decisions(self) -> NoReturn:
         """Not available: ``calibration_scores_`` has out-of-bag scores."""
         raise AttributeError(
             "SVDDEnsemble has no leave-one-out scores; calibration_scores_ has out-of-bag scores."
         )
 
 
-def _kernel(name, degree, coef0, gamma):
+def _kernel(name: str | Callable[..., Any], degree: int, coef0: float, gamma: float) -> Kernel:
     return make_kernel(name, gamma, degree, coef0)
 
 
-def _refuse(anomalies):
+def _refuse(anomalies: object) -> None:
     if anomalies is not None:
         raise ValueError(
             "SVDDEnsemble can't use confirmed anomalies (anomalies=...); drop these rows from X, "

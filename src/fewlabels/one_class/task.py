@@ -1,11 +1,12 @@
 """Rows of one class, in which new rows may not belong."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ..base.task import Method, Task
 
 
-def _simple(title):
+def _simple(title: str) -> Method:
     return Method("OneClassBaseline", title, is_baseline=True)
 
 
@@ -48,7 +49,7 @@ class OneClassTask(Task):
         ),
     )
 
-    def suits(self, counts, n_blank):
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
         return len(counts) == 1 and not n_blank
 
 

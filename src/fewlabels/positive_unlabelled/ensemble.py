@@ -1,17 +1,22 @@
 """The two stages of the composite classifier: bags, then soft labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from .._typing import FloatArray, RowMatrix
+from .._util.deadline import Deadline
 from ..calibration.area import area_of
 from ..calibration.curve import TwoSidedCurve
 from ..calibration.fit_curves import mean_and_spread, priors_of
-from ..kernels.operators import PrecomputedGram, SumGram, make_gram
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
 from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.run import WHOLE
-from .bags import bagged_machines
+from .bags import Bagging, DistinctPURows, bagged_machines
 from .problem import soft_labels
 from .scores import Scored, fit_logistic
 
@@ -62,23 +67,31 @@ class EnsembleSolution:
     auc: np.ndarray
     weights: np.ndarray
     n_iter: int
-    history: list
+    history: list[dict[str, Any]]
     worst: Result
 
 
-def ensemble_grams(kernels, vectors, n_jobs):
+def ensemble_grams(
+    kernels: Sequence[Kernel], vectors: RowMatrix, n_jobs: int
+) -> list[GramOperator]:
     """One operator per kernel over the same rows; the last kernel needs most precision."""
-    dtype, grams = np.float64 if vectors.shape[0] <= WHOLE else None, []
+    dtype: Any = np.float64 if vectors.shape[0] <= WHOLE else None
+    grams: list[GramOperator] = []
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
         dtype = grams[0].dtype
     if kernels[0].has_leaves and grams[0].n <= _HELD and grams[0].copies is None:
         # Values of trees cost a lot, and bags ask for nearly all of them again and again.
-        grams = [PrecomputedGram(grams[0].whole(), n_jobs)]
+        return [PrecomputedGram(grams[0].whole(), n_jobs)]
     return grams
 
 
-def solve_ensemble(families, rows, settings, deadline):
+def solve_ensemble(
+    families: Sequence[list[GramOperator]],
+    rows: DistinctPURows,
+    settings: EnsembleSettings,
+    deadline: Deadline,
+) -> EnsembleSolution:
     """Train both stages for every family of operators; the mean of what they find.
 
     In a family each operator but the first has the squared entries of the one before.
@@ -90,14 +103,14 @@ def solve_ensemble(families, rows, settings, deadline):
     return solved[0] if len(solved) == 1 else _mean_of_families(solved, rows)
 
 
-def _mean_of_families(solved, rows):
+def _mean_of_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> EnsembleSolution:
     """The mean of their decisions, standardised, with members side by side."""
     unlabeled = rows.weight * (rows.label < 0)
     share, parts = 1.0 / len(solved), [one.function.standardised(unlabeled) for one in solved]
     function = Scored(
         share * np.concatenate([part.coef for part in parts]),
         share * sum(part.bias for part in parts),
-        share * sum(part.held_out for part in parts),
+        np.asarray(share * sum(part.held_out for part in parts)),
     )
     costs = np.unique(np.concatenate([one.costs for one in solved]))
     tables = []
@@ -108,11 +121,12 @@ def _mean_of_families(solved, rows):
         auc[:, places], weights[:, places] = one.auc, share * one.weights
         tables.append((auc, weights))
     auc, weights = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+    averaged = [one.averaged for one in solved if one.averaged is not None]
     unfinished = [one.worst for one in solved if not one.worst.converged]
     return EnsembleSolution(
         function,
-        share * sum(one.posterior for one in solved),
-        None if solved[0].averaged is None else share * sum(one.averaged for one in solved),
+        np.asarray(share * sum(one.posterior for one in solved)),
+        np.asarray(share * sum(averaged)) if averaged else None,
         costs,
         auc,
         weights,
@@ -122,7 +136,9 @@ def _mean_of_families(solved, rows):
     )
 
 
-def _solved(grams, rows, settings, deadline):
+def _solved(
+    grams: list[GramOperator], rows: DistinctPURows, settings: EnsembleSettings, deadline: Deadline
+) -> EnsembleSolution:
     """Both stages of one family."""
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
@@ -171,7 +187,9 @@ def _solved(grams, rows, settings, deadline):
     )
 
 
-def _squared_norms(gram, rows, settings):
+def _squared_norms(
+    gram: GramOperator, rows: DistinctPURows, settings: EnsembleSettings
+) -> FloatArray:
     """K(x, x)."""
     if not settings.is_linear:
         return gram.diagonal()
@@ -180,7 +198,7 @@ def _squared_norms(gram, rows, settings):
     return gram.diagonal() - 2.0 * product + share @ product
 
 
-def _mean_of_members(bags, weights, rows):
+def _mean_of_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> Scored:
     """The weighted mean of the members, standardised."""
     n_kernels, _, n = bags.scores.shape
     total = Scored(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
@@ -192,7 +210,7 @@ def _mean_of_members(bags, weights, rows):
     return total
 
 
-def _posterior(first, rows, prior):
+def _posterior(first: Scored, rows: DistinctPURows, prior: float) -> FloatArray:
     """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
     positive = rows.label > 0
     x = first.standardised(rows.weight * ~positive).held_out
@@ -204,7 +222,15 @@ def _posterior(first, rows, prior):
     return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
 
 
-def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
+def _second_stage(
+    grams: list[GramOperator],
+    rows: DistinctPURows,
+    posterior: FloatArray,
+    weights: FloatArray,
+    cost: float,
+    settings: EnsembleSettings,
+    deadline: Deadline,
+) -> tuple[Scored, Result]:
     """The model of all rows over the mean kernel."""
     weights = weights.sum(axis=1)
     used = np.flatnonzero(weights)
@@ -218,7 +244,9 @@ def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
     return Scored(np.outer(weights, result.a), bias, without_own + bias), result
 
 
-def two_sided_curve(scores, cut, posterior, weight, is_certain):
+def two_sided_curve(
+    scores: FloatArray, cut: float, posterior: FloatArray, weight: FloatArray, is_certain: bool
+) -> TwoSidedCurve:
     """The curve with slopes above and below the cut, from held-out scores and ``posterior``.
 
     If the prior ``is_certain``, the class is the more probable one on either side of the cut. Else

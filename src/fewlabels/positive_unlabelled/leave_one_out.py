@@ -5,11 +5,16 @@ products are taken around m. The unlabelled rows between breakpoints take the pl
 is left out as far as they can (the span rule of Chapelle and Vapnik 2000).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..kernels.operators import row_keys
+from .._typing import BoolArray, FloatArray, IntArray, RealArray
+from .._util.deadline import Deadline
+from ..kernels.operators import GramOperator, row_keys
 from ..problem import Penalty
+from .data import PUData, PUSolution
 
 # More rows between breakpoints than this are sampled: fewer give larger corrections.
 _MOST_FREE = 1000
@@ -21,7 +26,7 @@ _RIDGE = 1e-8
 _ON = 1e-9
 
 
-def unlabeled_left_out(found, data, deadline):
+def unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> FloatArray:
     """Values at the unlabelled rows, without bias, as if each had not been trained on.
 
     Without one unit of weight of row u, f(x_u) grows by ``sigma_u / w_u`` times the squared
@@ -50,7 +55,7 @@ def unlabeled_left_out(found, data, deadline):
     return found.f + per_unit * np.clip(distance, 0.0, np.maximum(diagonal, 0.0))
 
 
-def positives_left_out(found, data):
+def positives_left_out(found: PUSolution, data: PUData) -> FloatArray:
     """By how much the decisions about positive rows change when each is left out; at most 0.
 
     The mean m of the positive rows moves by ``(m - phi(x_i)) / (W - 1)``, W the weight of them
@@ -85,25 +90,25 @@ def positives_left_out(found, data):
     return np.minimum(step * change, 0.0)[group]
 
 
-def _variables(found, data):
+def _variables(found: PUSolution, data: PUData) -> tuple[FloatArray, BoolArray]:
     """Variables of unlabelled rows, equal rows as one, and which are between breakpoints."""
-    sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled])
+    sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled]).astype(float, copy=False)
     ends = [np.bincount(data.groups, weights=end) for end in found.penalty.ends]
     penalty = Penalty.bent(ends, [0.0] * (len(ends) - 1), len(sigma))
     near = _ON * (penalty.upper - penalty.lower)
     return sigma, penalty.between(penalty.snapped(sigma, near))
 
 
-def _sampled(members):
+def _sampled(members: IntArray) -> IntArray:
     return members[:: max(1, -(-len(members) // _MOST_FREE))]
 
 
-def _around(values, moved, moved_members):
+def _around(values: RealArray, moved: FloatArray, moved_members: FloatArray) -> FloatArray:
     """Inner products around m of kernel values between rows and members, a row per member."""
     return np.asarray(values, dtype=float) - moved - moved_members[:, None]
 
 
-def _solver(block):
+def _solver(block: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Function that solves with a block of inner products; None where these are none."""
     block[np.diag_indices(len(block))] += _RIDGE * float(np.mean(np.diag(block)))
     try:
@@ -113,7 +118,14 @@ def _solver(block):
     return lambda right: cho_solve(factor, right)
 
 
-def _squared_distances(gram, rows, members, diagonal, moved, deadline):
+def _squared_distances(
+    gram: GramOperator,
+    rows: IntArray,
+    members: IntArray,
+    diagonal: FloatArray,
+    moved: FloatArray,
+    deadline: Deadline,
+) -> FloatArray:
     """Squared distances of ``rows`` to the span of ``members`` (of the others, for these).
 
     Inner products are ``K_ij - moved_i - moved_j``, and ``diagonal``.

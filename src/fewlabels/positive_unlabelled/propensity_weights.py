@@ -7,6 +7,8 @@ for the other, and its best share follows from the labelled rows themselves.
 
 import numpy as np
 
+from .._typing import FloatArray
+from ..kernels.operators import GramOperator
 from .weights import PropensityWeights
 
 # A row counts at most so many times as often as the median labelled row.
@@ -15,7 +17,9 @@ _MOST = 10.0
 _MOST_ROWS = 1000
 
 
-def propensity_weights(propensity, weight, gram, one_sample=False):
+def propensity_weights(
+    propensity: FloatArray, weight: FloatArray, gram: GramOperator, one_sample: bool = False
+) -> PropensityWeights:
     """The ``PropensityWeights`` of labelled rows.
 
     Parameters
@@ -62,12 +66,12 @@ def propensity_weights(propensity, weight, gram, one_sample=False):
     )
 
 
-def effective_size(weight):
+def effective_size(weight: FloatArray) -> float:
     """``sum(w)^2 / sum(w^2)``."""
     return float(weight.sum() ** 2 / (weight @ weight))
 
 
-def _best_strength(equal, inverse, gram):
+def _best_strength(equal: FloatArray, inverse: FloatArray, gram: GramOperator) -> float:
     """The share t of inverse propensities with the smallest estimated error of the mean row.
 
     With a_i and b_i what row i adds to the errors of the two means m_0 and m_1,

@@ -7,15 +7,20 @@ if it has to be estimated, comes from a sample.
 
 from dataclasses import dataclass, replace
 from operator import methodcaller
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ..kernels import centered
-from ..rows.shards import sampled, weights_of
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from ..base.function import Function
+from ..kernels import Kernel, centered
+from ..rows.row_store import HeldRows
+from ..rows.shards import Shard, sampled, weights_of
+from ..rows.source import ShardedSource
 from ..rows.spec import ProblemSpec, solve_sharded
 from ..solvers.engine.messages import SpreadOf
-from .data import PUData
+from ..solvers.engine.rows import Rows as EngineRows
+from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from .scores import quantile_cut
 from .training import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
@@ -36,7 +41,7 @@ class SomeRows:
     numbers: np.ndarray
     shift: np.ndarray | None
 
-    def number_of_support(self, places):
+    def number_of_support(self, places: IntArray) -> IntArray:
         """How many of the support vectors are unlabelled, and positive."""
         among = np.isin(places, self.data.positive, assume_unique=True)
         return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
@@ -59,7 +64,9 @@ class PURows(SomeRows):
     propensity: np.ndarray | None = None
 
     @classmethod
-    def of_held(cls, held, places, data, shift):
+    def of_held(
+        cls, held: HeldRows, places: IntArray, data: PUData, shift: FloatArray | None
+    ) -> Self:
         """Of ``HeldRows``, where ``data`` are of the rows at some places and no others count."""
         others = np.setdiff1d(held.places, places, assume_unique=True)
         return cls(
@@ -74,15 +81,17 @@ class PURows(SomeRows):
         )
 
     @property
-    def weight_positive(self):
+    def weight_positive(self) -> float:
         """Of the positive rows together."""
         return float(self.data.weight_positive.sum())
 
-    def for_prior(self, seed):
+    def for_prior(self, seed: int) -> PUData:
         """``PUData`` to estimate the prior from."""
         return self.data
 
-    def trained(self, settings, before=None):
+    def trained(
+        self, settings: PUSettings, before: tuple[float, PUSolution] | None = None
+    ) -> tuple[PUSolution, Self, DoubleHinge | None]:
         """The ``PUSolution`` with some ``PUSettings``, and the rows as it weighs them.
 
         And the formulation that updates follow, None where they can't. ``before``: lambda and
@@ -91,16 +100,16 @@ class PURows(SomeRows):
         if settings.loss == "ramp":
             return solve_ramp(self.data, settings), self, None
         if settings.bias > 1.0:
-            found, data, stated = solve_bounded(self.data, settings, settings.follows)
-            return found, replace(self, data=data), stated
+            found, data, bounded = solve_bounded(self.data, settings, settings.follows)
+            return found, replace(self, data=data), bounded
         stated = DoubleHinge(settings.prior, settings.lam, settings.follows)
         return solve_double_hinge(self.data, settings, before), self, stated
 
-    def cut(self, f, share, rounding):
+    def cut(self, f: FloatArray, share: float, rounding: float) -> float:
         """Where f, at the unlabelled rows, is cut so that a share of them is above."""
         return quantile_cut(f, self.data.weight_unlabeled, share, rounding)
 
-    def predicted(self, function, decision):
+    def predicted(self, function: Function, decision: FloatArray) -> BoolArray:
         """Which rows are labelled positive or called so, by ``decision`` if they count."""
         is_positive = np.ones(self.n, dtype=bool)
         there = self.numbers[self.data.unlabeled]
@@ -116,12 +125,12 @@ class SupportRows(SomeRows):
 
     all_rows: Any
 
-    def cut(self, f, share, rounding):
+    def cut(self, f: FloatArray, share: float, rounding: float) -> float:
         """As of ``PURows``: f of the others is minus their gradient."""
         numbers = self.numbers[self.data.unlabeled]
         return cut_of_rows(self.all_rows, numbers, -f, share, rounding)
 
-    def predicted(self, function, decision):
+    def predicted(self, function: Function, decision: FloatArray) -> None:
         """No row but those in memory."""
         return None
 
@@ -129,15 +138,15 @@ class SupportRows(SomeRows):
 class Described:
     """The question for the rows ``ids`` that are in a shard: weights and labels."""
 
-    def __init__(self, ids):
+    def __init__(self, ids: IntArray) -> None:
         self.ids = ids
 
-    def __call__(self, shard):
+    def __call__(self, shard: Shard) -> tuple[FloatArray, BoolArray]:
         own = shard.own(self.ids)
         return weights_of(shard)[own], shard.marks["positive"][own]
 
 
-def kinds(shard):
+def kinds(shard: Shard) -> tuple[float, float, IntArray]:
     """The question for the weights of positive rows and of the others, and who the former are."""
     weight, positive = weights_of(shard), shard.marks["positive"]
     numbers = shard.first + np.flatnonzero(positive & (weight > 0))
@@ -156,7 +165,7 @@ class ShardedPURows:
     n_jobs: int
 
     @classmethod
-    def of(cls, source, kernel, lam, n_jobs):
+    def of(cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int) -> Self:
         """What follows from the rows; ``lam`` is the parameter."""
         weights, others, numbers = zip(*source.ask(kinds), strict=True)
         weight_positive, mass = sum(weights), sum(others)
@@ -170,7 +179,7 @@ class ShardedPURows:
         spec = ProblemSpec.over(source, kernel, formulation, mass)
         return cls(source, spec, weight_positive, np.concatenate(numbers), n_jobs)
 
-    def for_prior(self, seed):
+    def for_prior(self, seed: int) -> PUData:
         """``PUData`` of some rows of either kind."""
         chosen = self.positive[sampled(len(self.positive), _POSITIVE, seed)]
         some = sampled(self.source.n, _UNLABELLED, seed)
@@ -178,16 +187,18 @@ class ShardedPURows:
         weight, positive = map(np.concatenate, parts)
         return self._data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
 
-    def _data(self, ids):
+    def _data(self, ids: IntArray) -> tuple[PUData, RowMatrix]:
         """Some rows as ``PUData``, and as they were given."""
         X = self.source.take(ids)
         parts = zip(*self.source.ask(Described(ids)), strict=True)
         weight, positive = map(np.concatenate, parts)
         centred = centered(X, self.spec.shift)
-        weight = None if np.all(weight == 1.0) else weight
-        return PUData(centred, positive, weight, self.spec.kernel, self.n_jobs), X
+        given = None if np.all(weight == 1.0) else weight
+        return PUData(centred, positive, given, self.spec.kernel, self.n_jobs), X
 
-    def trained(self, settings, before=None):
+    def trained(
+        self, settings: PUSettings, before: object = None
+    ) -> tuple[PUSolution, SupportRows, None]:
         """As of ``PURows``; the rows are ``SupportRows``, and updates can't follow them."""
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
@@ -202,13 +213,15 @@ class ShardedPURows:
 _INTERVALS, _GATHERED = 1024, 100_000
 
 
-def cut_of_rows(rows, ids, g, share, rounding):
+def cut_of_rows(
+    rows: EngineRows, ids: IntArray, g: FloatArray, share: float, rounding: float
+) -> float:
     """``quantile_cut`` of minus the gradient of ``Rows``, which is ``g`` at the rows ``ids``.
 
     Rows weigh as much as their intervals are wide, and those without a width nothing.
     """
 
-    def spread(edges):
+    def spread(edges: FloatArray) -> SpreadOf:
         return SpreadOf.combined(rows.ask(methodcaller("spread", edges, ids, g)))
 
     whole = spread(np.empty(0))
@@ -229,10 +242,17 @@ def cut_of_rows(rows, ids, g, share, rounding):
     cut = _cut(rows, (low, high), (ids, g), (below, weight, share), rounding)
     if cut is None:  # rows that are alike reach beyond
         cut = _cut(rows, (-np.inf, np.inf), (ids, g), (0.0, weight, share), rounding)
+        assert cut is not None
     return cut
 
 
-def _cut(rows, ends, known, weights, rounding):
+def _cut(
+    rows: EngineRows,
+    ends: tuple[float, float],
+    known: tuple[IntArray, FloatArray],
+    weights: tuple[float, float, float],
+    rounding: float,
+) -> float | None:
     """The cut among rows between two ends; None where it is not well inside."""
     below, weight, share = weights
     parts = zip(*rows.ask(methodcaller("within", *ends, *known)), strict=True)

@@ -1,10 +1,14 @@
 """Held-out scores: where to cut them, and the posterior that they imply."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
+from .._typing import BoolArray, FloatArray
 from ..calibration.fit_curves import mean_and_spread
 
 # Weight of the squared slope beside the logistic risk, and the smallest slope.
@@ -23,23 +27,25 @@ class Scored:
     bias: float
     held_out: np.ndarray
 
-    def __add__(self, other):
+    def __add__(self, other: Scored) -> Scored:
         return Scored(
             self.coef + other.coef, self.bias + other.bias, self.held_out + other.held_out
         )
 
-    def scaled(self, factor):
+    def scaled(self, factor: float) -> Scored:
         """The function times a number."""
         return Scored(factor * self.coef, factor * self.bias, factor * self.held_out)
 
-    def standardised(self, weight):
+    def standardised(self, weight: FloatArray) -> Scored:
         """Moved and scaled so that held-out scores have weighted mean 0 and variance 1."""
         mean, spread = mean_and_spread(self.held_out, weight)
         moved = Scored(self.coef, self.bias - mean, self.held_out - mean)
         return moved.scaled(1.0 / spread)
 
 
-def fit_logistic(features, weight, target, slopes):
+def fit_logistic(
+    features: FloatArray, weight: FloatArray, target: FloatArray, slopes: Sequence[bool]
+) -> FloatArray:
     """Logistic regression whose gradient asks for ``mean of q u = target``; the parameters t.
 
     Minimises ``mean log(1 + exp(u't)) - target't + 5e-4 |t_slopes|^2`` over t with ``t_slopes >=
@@ -47,26 +53,33 @@ def fit_logistic(features, weight, target, slopes):
     positive rows it is the unbiased risk of du Plessis et al. (2015); of probabilities r it is the
     mean of ``r u``.
     """
-    slopes = np.asarray(slopes)
+    is_slope = np.asarray(slopes)
     share = weight / weight.sum()
-    ridge = np.where(slopes, _RIDGE, 0.0)
-    t = np.where(slopes, 1.0, 0.0)
+    ridge = np.where(is_slope, _RIDGE, 0.0)
+    t = np.where(is_slope, 1.0, 0.0)
     free = np.ones(len(t), dtype=bool)
     while True:
         t = _newton(features, share, target, ridge, t, free)
-        low = free & slopes & (t < _RIDGE)
+        low = free & is_slope & (t < _RIDGE)
         if not low.any():
             return t
         t[low] = _RIDGE
         free &= ~low
 
 
-def _newton(features, share, target, ridge, t, free):
+def _newton(
+    features: FloatArray,
+    share: FloatArray,
+    target: FloatArray,
+    ridge: FloatArray,
+    t: FloatArray,
+    free: BoolArray,
+) -> FloatArray:
     """Minimise over the parameters that are free, by damped Newton steps."""
 
-    def value(t):
+    def value(t: FloatArray) -> float:
         risk = share @ np.logaddexp(0.0, features @ t)
-        return risk - target @ t + 0.5 * ridge @ (t * t)
+        return float(risk - target @ t + 0.5 * ridge @ (t * t))
 
     now = value(t)
     used = features[:, free]
@@ -90,7 +103,7 @@ def _newton(features, share, target, ridge, t, free):
     return t
 
 
-def quantile_cut(f, weight, share, rounding):
+def quantile_cut(f: FloatArray, weight: FloatArray, share: float, rounding: float) -> float:
     """Where to cut so that as nearly as possible ``share`` of the weight lies above.
 
     Halfway between two neighbours. Values within twice ``rounding`` of the one where the share is

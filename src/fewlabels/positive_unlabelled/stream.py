@@ -1,15 +1,19 @@
 """Positive and unlabelled rows that come and go."""
 
 import copy
+from typing import Any, cast
 
 import numpy as np
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.stream import ConvexStream
 from ..base.training_rows import TrainingRows
 from ..calibration.leave_one_out import distinct, loo_decisions
 from ..problem import RowPenalties
-from .data import PUData, exact_sum
-from .problem import kinds
+from ..problem.formulation import Rows
+from ..solvers.path import PathFollower
+from .data import PUData, PUSolution, exact_sum
+from .problem import DoubleHinge, kinds
 from .rows import PURows
 from .training import double_hinge_solution
 
@@ -26,41 +30,44 @@ class PUStream(ConvexStream):
     weights of the positive ones are multiplied by it.
     """
 
+    stated: DoubleHinge
+    formulation: DoubleHinge
     derived_values = (*ConvexStream.derived_values, "sum", "similarity")
     is_relative = False
     # False while rows and sums change, and after Ctrl-C in between.
     _sums_are_known = True
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         if self.on_path is None:
             self._sum_afresh()
         super()._prepare()
 
     # -- rows -----------------------------------------------------------------------------------
 
-    def _weights(self, places):
+    def _weights(self, places: IntArray | int) -> Any:
         """Weights of positive rows."""
         weight, factor = self.rows["weight"][places], self.rows.get("factor")
         return weight if factor is None else weight * factor[places]
 
-    def positives(self):
+    def positives(self) -> IntArray:
         """Places of the positive rows with a weight."""
         rows = self.rows
         return np.flatnonzero(rows.alive & rows["positive"] & (rows["weight"] > 0))
 
-    def kinds(self):
-        return kinds(self.rows)
+    def kinds(self) -> tuple[BoolArray, BoolArray]:
+        return kinds(cast(Rows, self.rows))
 
-    def training_rows(self):
+    def training_rows(self) -> TrainingRows:
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
-    def add(self, X, weight, positive, **factor):
+    def add(self, X: RowMatrix, anomaly: BoolArray | None = None, **values: AnyArray) -> IntArray:
+        """Add rows with their "weight", the mark "positive" and perhaps a "factor"."""
         self._mend()
+        weight, positive = values["weight"], values["positive"]
         zeros, before = np.zeros(X.shape[0]), self.positives()
         self._sums_are_known = False
-        values = {"sum": zeros, "similarity": zeros, **factor}
-        places = super().add(X, weight=weight, positive=positive, **values)
+        places = super().add(X, sum=zeros, similarity=zeros, **values)
         sums = self.rows["sum"].copy()
         sums[places] = self._span(before, places)
         self._set_sums(sums)
@@ -70,43 +77,43 @@ class PUStream(ConvexStream):
         self._sums_are_known = True
         return places
 
-    def remove(self, indices):
+    def remove(self, indices: IntArray, switching: IntArray | None = None) -> IntArray:
         self._mend()
         before = self.positives()
         self._sums_are_known = False
-        places = super().remove(indices)
+        places = super().remove(indices, switching)
         leaving = np.intersect1d(places, before)
         if len(leaving):
             self._change(leaving, -1.0)
         self._sums_are_known = True
         return places
 
-    def run(self, max_steps=None):
+    def run(self, max_steps: int | None = None) -> bool:
         self._mend()
         return super().run(max_steps)
 
     # -- sums over the positive rows ------------------------------------------------------------
 
-    def _sum(self, places, coef, at):
+    def _sum(self, places: IntArray, coef: FloatArray, at: IntArray) -> FloatArray:
         """``sum_i coef_i K(x_i, x)`` over rows at ``places``, for the rows ``at``."""
         function = exact_sum(self.kernel, self.kernel_rows(places), coef, self.n_jobs)
         return function(self.kernel_rows(at))
 
-    def _span(self, places, at):
+    def _span(self, places: IntArray, at: IntArray) -> FloatArray:
         """The same with the rows' weights."""
         return self._sum(places, self._weights(places), at)
 
-    def _set_sums(self, sums):
+    def _set_sums(self, sums: FloatArray) -> None:
         self.rows["sum"] = sums
         self.rows["similarity"] = sums / self.positive_weight
 
-    def _sum_afresh(self):
+    def _sum_afresh(self) -> None:
         positives = self.positives()
         self.positive_weight = float(self._weights(positives).sum())
         self._largest_weight = self.positive_weight
         self._set_sums(self._span(positives, np.arange(self.rows.n_places)))
 
-    def _change(self, places, sign):
+    def _change(self, places: IntArray, sign: float) -> None:
         """Rows at ``places`` join the positive ones, or leave them."""
         self.positive_weight += sign * float(self._weights(places).sum())
         self._largest_weight = max(self._largest_weight, self.positive_weight)
@@ -117,13 +124,13 @@ class PUStream(ConvexStream):
             self._set_sums(self.rows["sum"] + change)
         self._follow_positives()
 
-    def _follow_positives(self):
+    def _follow_positives(self) -> None:
         """Take slopes, and lambda with ``lam="auto"``, from the present positive rows."""
         self.stale = True
         self.stated = self.stated.with_positives(self.positive_weight)
         self.formulation = self.formulation.with_positives(self.positive_weight)
 
-    def _mend(self):
+    def _mend(self) -> None:
         """Prepare, and compute sums afresh where Ctrl-C came between rows and their sums."""
         self._prepare()
         if not self._sums_are_known:
@@ -133,12 +140,12 @@ class PUStream(ConvexStream):
 
     # -- what the machine is --------------------------------------------------------------------
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         if not self._sums_are_known:
             self._mend()
         return super().__getstate__()
 
-    def pu_rows(self):
+    def pu_rows(self) -> PURows:
         """The rows that the present function is made of, as ``PURows``."""
         self._mend()
         if self.path is not None:
@@ -158,23 +165,23 @@ class PUStream(ConvexStream):
         data.similarity_positive = rows["similarity"][positives]
         return PURows.of_held(rows, places, data, self.shift)
 
-    def trained(self):
+    def trained(self) -> tuple[PURows, PUSolution]:
         """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""
         rows = self.pu_rows()
         found = double_hinge_solution(*self.solution(rows.data.gram), rows.data, self.stated.lam)
         return rows, found
 
-    def decisions_left_out(self, places):
+    def decisions_left_out(self, places: IntArray) -> FloatArray:
         """Decisions about rows with a weight by the models of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
         values[~positive] = loo_decisions(self, places[~positive])
         if positive.any():
-            path, (few, of) = copy.deepcopy(self.path), distinct(self, places[positive])
+            path, (few, of) = copy.deepcopy(self._begun_path), distinct(self, places[positive])
             with self.judging_kernel():
                 values[positive] = np.array([self._without_positive(path, k) for k in few])[of]
         return values
 
-    def _without_positive(self, path, place):
+    def _without_positive(self, path: PathFollower, place: int) -> float:
         """The decision about one positive row, from a path that moves to where it is not."""
         rows, mass, one = self.rows, self.mass, np.array([place])
         left = self.positive_weight - float(self._weights(place))

@@ -1,11 +1,12 @@
 """Some rows of one class, and unlabelled rows that hold more of it."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ..base.task import Method, Task
 
 
-def _simple(title):
+def _simple(title: str) -> Method:
     return Method("PUBaseline", title, is_baseline=True)
 
 
@@ -55,7 +56,7 @@ class PositiveUnlabelledTask(Task):
         ),
     )
 
-    def suits(self, counts, n_blank):
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
         return len(counts) == 1 and n_blank > 0
 
 

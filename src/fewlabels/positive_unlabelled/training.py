@@ -1,18 +1,20 @@
 """Training a positive-unlabelled SVM: double hinge, one convex problem, and ramp, several."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray
 from ..one_class.problem import one_class
 from ..problem import DualProblem, Penalty
 from ..problem.losses import double_hinge, ramp
-from ..solvers import REFERENCE_SOLVERS, solve_decomposition
+from ..solvers import REFERENCE_SOLVERS, Result, Settings, solve_decomposition
 from ..solvers.cccp import Steps, solve_cccp
 from ..solvers.decomposition import warm_start
 from ..solvers.papers.usmo import solve_usmo
 from ..solvers.papers.usmo_start import usmo_start
-from .data import PUSolution
+from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, pu_ramp_step
 
 # Rounding of the value of (4) from its dual's value, relative to the terms that cancel; as a
@@ -22,7 +24,9 @@ _ROUNDING, _SMALL = 1.4e-14, 1e-9
 _NU_OF_RANKING = 0.5
 
 
-def solve_double_hinge(data, settings, before=None):
+def solve_double_hinge(
+    data: PUData, settings: PUSettings, before: tuple[float, PUSolution] | None = None
+) -> PUSolution:
     """Minimise (4) with the double hinge loss, from the dual (6).
 
     ``before``: lambda and PUSolution of a model over the same rows, to start from.
@@ -43,7 +47,9 @@ def solve_double_hinge(data, settings, before=None):
     return double_hinge_solution(problem, result, data, settings.lam)
 
 
-def solve_bounded(data, settings, follows=False):
+def solve_bounded(
+    data: PUData, settings: PUSettings, follows: bool = False
+) -> tuple[PUSolution, PUData, DoubleHingeOverAll]:
     """Minimise (4) where each positive row has its worst weight within a factor of ``bias``.
 
     Returns a PUSolution, the data with the weights of the solution, and the formulation.
@@ -63,7 +69,7 @@ def solve_bounded(data, settings, follows=False):
     return *bounded_solution(problem, result, data, stated), stated
 
 
-def bounded_problem(data, stated):
+def bounded_problem(data: PUData, stated: DoubleHingeOverAll) -> DualProblem:
     """The problem of a ``DoubleHingeOverAll`` over all rows."""
     weight, positive = np.empty(data.X.shape[0]), np.zeros(data.X.shape[0], dtype=bool)
     weight[data.unlabeled], weight[data.positive] = data.weight_unlabeled, data.weight_positive
@@ -73,7 +79,9 @@ def bounded_problem(data, stated):
     return DualProblem(data.gram_all, *stated.stated(rows, mass))
 
 
-def bounded_solution(problem, result, data, stated):
+def bounded_solution(
+    problem: DualProblem, result: Result, data: PUData, stated: DoubleHingeOverAll
+) -> tuple[PUSolution, PUData]:
     """A PUSolution from a Result of ``bounded_problem``, and the data with its weights."""
     size = 2.0 * stated.lam * stated.weight_positive / stated.prior
     # The weights that the variables of positive rows stand for.
@@ -82,7 +90,9 @@ def bounded_solution(problem, result, data, stated):
     return found, data.weighed(used / data.given_weight_positive)
 
 
-def solution_over_all(problem, result, data, lam):
+def solution_over_all(
+    problem: DualProblem, result: Result, data: PUData, lam: float
+) -> PUSolution:
     """A PUSolution from a Result of the problem of a ``DoubleHingeOverAll``."""
     return PUSolution(
         coef=-result.a,
@@ -96,7 +106,9 @@ def solution_over_all(problem, result, data, lam):
     )
 
 
-def double_hinge_solution(problem, result, data, lam):
+def double_hinge_solution(
+    problem: DualProblem, result: Result, data: PUData, lam: float
+) -> PUSolution:
     """The function and the value of (4) from a Result of the dual (6)."""
     coef = np.empty(data.X.shape[0])
     coef[data.positive] = problem.total * data.share_positive
@@ -122,7 +134,9 @@ def double_hinge_solution(problem, result, data, lam):
     )
 
 
-def _evaluated(problem, result, coef, data, lam):
+def _evaluated(
+    problem: DualProblem, result: Result, coef: FloatArray, data: PUData, lam: float
+) -> tuple[float, float]:
     """Value of (4) and of its dual, from the function itself: no large numbers cancel."""
     f, norm = data.at_all_rows(coef)
     f += result.multiplier
@@ -134,9 +148,9 @@ def _evaluated(problem, result, coef, data, lam):
     return value, 2.0 * lam * float(np.minimum(result.a, c2 - result.a).sum()) - lam * norm
 
 
-def _by_qp(problem, engine, start=None):
+def _by_qp(problem: DualProblem, engine: Settings, start: Result | None = None) -> Result:
     """A Result, which continues the history and iterations of ``start``."""
-    options = {"max_time": engine.max_time}
+    options: dict[str, Any] = {"max_time": engine.max_time}
     options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
     result = REFERENCE_SOLVERS["qp"].run(problem, engine.tol, **options)
     if start is None:
@@ -146,7 +160,7 @@ def _by_qp(problem, engine, start=None):
     )
 
 
-def _by_usmo(data, problem, settings):
+def _by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> Result:
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     engine = settings.engine
     ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
@@ -158,7 +172,7 @@ def _by_usmo(data, problem, settings):
     return solve_usmo(problem, start, tol=engine.tol, **options)
 
 
-def solve_ramp(data, settings):
+def solve_ramp(data: PUData, settings: PUSettings) -> PUSolution:
     """A local minimum of (4) with the ramp loss, as a PUSolution."""
     gram, lam = data.gram_all, settings.lam
     label = np.full(gram.n, -1.0)
@@ -169,19 +183,19 @@ def solve_ramp(data, settings):
     cost[data.positive] = settings.prior * data.share_positive / (2.0 * lam)
     cost[data.unlabeled] = data.weight_unlabeled / (4.0 * lam * data.weight_unlabeled.sum())
 
-    def step(on_flat_part):
+    def step(on_flat_part: BoolArray) -> DualProblem:
         return pu_ramp_step(gram, label, cost, on_flat_part)
 
-    def margin(result):
+    def margin(result: Result) -> FloatArray:
         return label * (result.gradient - result.multiplier)
 
-    def value(result):
+    def value(result: Result) -> float:
         norm = float(result.a @ result.gradient)
         return lam * norm + 4.0 * lam * float(cost @ ramp(margin(result))) - settings.prior
 
     steps = Steps(settings.engine)
 
-    def solve(problem, start):
+    def solve(problem: DualProblem, start: Result | None) -> Result:
         if settings.solver == "qp":
             return _by_qp(problem, settings.engine, start)
         return steps.solve(problem, start)

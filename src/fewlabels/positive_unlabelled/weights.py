@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import FloatArray
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PropensityWeights:
@@ -40,7 +42,7 @@ class PropensityWeights:
     effective_size: float
     full_effective_size: float
 
-    def __call__(self, propensity):
+    def __call__(self, propensity: FloatArray) -> FloatArray:
         """Factors of the weights of labelled rows with these propensities.
 
         Parameters
@@ -55,7 +57,7 @@ class PropensityWeights:
         """
         return (1.0 - self.strength) + self.strength * self.unit * self.inverse(propensity)
 
-    def inverse(self, propensity):
+    def inverse(self, propensity: FloatArray) -> FloatArray:
         """How many positives a labelled row means; in one sample, how many unlabelled ones.
 
         Parameters
