@@ -1,10 +1,13 @@
 """What a task is: which rows and labels it has, and the methods that learn it."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from .._typing import BoolArray, IntArray
+if TYPE_CHECKING:  # commands import this, and NumPy would be slow
+    from .._typing import BoolArray, IntArray
 
 
 class Method(NamedTuple):
