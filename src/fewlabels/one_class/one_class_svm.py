@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.utils._param_validation import Interval
 
 from .._typing import FloatArray, IntArray, RowMatrix
@@ -246,10 +247,16 @@ class OneClassSVM(OneClassMachine):
     def dual_coef_(self) -> Any:
         function = self.function_
         coef = function.dual_coef
-        return sp.csr_matrix(coef) if sp.issparse(function.vectors) else self._there(coef)
+        return _as_csr(coef) if sp.issparse(function.vectors) else self._there(coef)
 
     @property
     def coef_(self) -> Any:
         """Weights of the linear kernel, shape (1, n_features)."""
         weights = self._weights()
-        return sp.csr_matrix(weights) if sp.issparse(self.function_.vectors) else weights
+        return _as_csr(weights) if sp.issparse(self.function_.vectors) else weights
+
+
+def _as_csr(values: FloatArray) -> sp.csr_array | sp.csr_matrix:
+    """Return a CSR array or matrix, whichever scikit-learn's ``sparse_interface`` asks for."""
+    interface = get_config().get("sparse_interface", "spmatrix")  # new in scikit-learn 1.9
+    return sp.csr_array(values) if interface == "sparray" else sp.csr_matrix(values)
