@@ -37,7 +37,7 @@ class ClassFunctions:
         if self.on_points is None and self.kernel.has_graph:
             object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
         if self.weights is None and self.kernel.has_features and not self.kernel.has_graph:
-            weights = self.kernel.weights(self._moved(self.vectors), self.coef)
+            weights = self.kernel.weights(self._shift_rows(self.vectors), self.coef)
             object.__setattr__(self, "weights", weights)
 
     @property
@@ -81,7 +81,7 @@ class ClassFunctions:
 
     def __call__(self, X: RowMatrix, *, n_jobs: int | None = None) -> FloatArray:
         """Values at validated rows, shape (n, n_classes)."""
-        X = self._moved(X)
+        X = self._shift_rows(X)
         if self.weights is not None:
             value = self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
         else:
@@ -102,5 +102,5 @@ class ClassFunctions:
         value[np.abs(value) <= self.rounding] = 0.0
         return value
 
-    def _moved(self, X: RowMatrix) -> RowMatrix:
+    def _shift_rows(self, X: RowMatrix) -> RowMatrix:
         return centered(X, self.shift)

@@ -41,7 +41,7 @@ from .locking import lock_of
 from .status import Callback, report_status, reporter
 
 # Rows of a piece that is scored at a time.
-_SCORED = 250_000
+_ROWS_PER_PIECE = 250_000
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
@@ -275,7 +275,7 @@ class KernelMachine(FittedEstimator):
         file = file_of(X)
         if file is None or self._may_hold(file):
             return None
-        return FileSource(file, n_shards=max(1, -(-file.shape[0] // _SCORED)))
+        return FileSource(file, n_shards=max(1, -(-file.shape[0] // _ROWS_PER_PIECE)))
 
     def _evaluation(self, X: MatrixLike, **options: object) -> Callable[[], Any]:
         """A call that gives values of the present function at rows, where their arrays compute."""

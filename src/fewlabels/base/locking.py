@@ -33,9 +33,9 @@ Trained = TypeVar("Trained", bound="_Trainable")
 
 # The lock of every model that has been used; ``_NEW`` is held where one is added.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
-_NEW: Any = threading.RLock()
+_NEW_LOCK: Any = threading.RLock()
 # Seconds that a fork waits for the updates of other threads.
-_PATIENCE = 60.0
+_MAX_FORK_WAIT_SECONDS = 60.0
 
 
 class _Trainable(Protocol):
@@ -64,10 +64,10 @@ class _Forks:
 def lock_of(model: Any) -> Any:
     """The lock of a model, as a context; new ones are given out when no thread is to fork."""
     if _Forks.held and not any(lock._is_owned() for _, lock in _known_locks()):
-        _Forks.over.wait(_PATIENCE)
+        _Forks.over.wait(_MAX_FORK_WAIT_SECONDS)
     lock = _LOCKS.get(model)
     if lock is None:
-        with _NEW:
+        with _NEW_LOCK:
             lock = _LOCKS.setdefault(model, threading.RLock())
     return lock
 
@@ -86,7 +86,7 @@ def _before_fork() -> None:
     held: list[Any] = []
     _Forks.over.clear()
     _Forks.held[threading.get_ident()] = held
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _MAX_FORK_WAIT_SECONDS
     while (busy := _take_all(held)) is not None and time.monotonic() < end:
         _release(held)  # its owner may need others to come to an end
         if busy.acquire(timeout=max(0.0, end - time.monotonic())):
@@ -95,8 +95,8 @@ def _before_fork() -> None:
 
 def _take_all(held: list[Any]) -> Any:
     """Take what is free without waiting; one that isn't, or None."""
-    _NEW.acquire()  # nobody waits for anything while holding it
-    held.append(_NEW)
+    _NEW_LOCK.acquire()  # nobody waits for anything while holding it
+    held.append(_NEW_LOCK)
     busy = None
     for _, lock in _known_locks():
         if lock.acquire(blocking=False):
@@ -114,15 +114,15 @@ def _release(held: list[Any]) -> None:
 def _after_fork() -> None:
     """In the process that has forked, let other threads continue."""
     _release(_Forks.held.pop(threading.get_ident(), []))
-    while _NEW._is_owned():  # Ctrl-C came before it was on the list
-        _NEW.release()
+    while _NEW_LOCK._is_owned():  # Ctrl-C came before it was on the list
+        _NEW_LOCK.release()
     if not _Forks.held:
         _Forks.over.set()
 
 
 def _after_fork_in_child() -> None:
     """In a forked process, refuse the models whose locks are with threads it doesn't have."""
-    global _NEW
+    global _NEW_LOCK
     mine = _Forks.held.pop(threading.get_ident(), [])
     for model, lock in list(_known_locks()):
         if not any(lock is one for one in mine):
@@ -130,7 +130,7 @@ def _after_fork_in_child() -> None:
             if getattr(model, "_late", None) is not None:
                 model._late = None  # which is read without a lock
     _release(mine)
-    _Forks.held, _Forks.over, _NEW = {}, threading.Event(), threading.RLock()
+    _Forks.held, _Forks.over, _NEW_LOCK = {}, threading.Event(), threading.RLock()
 
 
 class _Lost:
@@ -142,8 +142,8 @@ class _Lost:
     def __enter__(self) -> None:
         raise RuntimeError(
             f"Another thread was changing this {self.name} when the process was forked, and "
-            f"wasn't done within {_PATIENCE:g} s, so this process has no whole model; fork when "
-            "the change is done, or load or fit another one here."
+            f"wasn't done within {_MAX_FORK_WAIT_SECONDS:g} s, so this process has no whole model; "
+            "fork when the change is done, or load or fit another one here."
         )
 
     def __exit__(self, *error: object) -> None:

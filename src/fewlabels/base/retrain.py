@@ -19,12 +19,16 @@ from ..solvers.path import PathFollower
 from ..solvers.run import certify
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
-_ROUGH, _EXACT = 1e-3, 1e-10
-# Rows that are solved first: support vectors and the rows nearest to becoming one.
-_NEAR, _MOST, _ROUNDS = 256, 1024, 3
+_ROUGH_VIOLATION = 1e-3
+_EXACT_VIOLATION = 1e-10
+# Rows that are solved first, beside the support vectors: those nearest to becoming one.
+_N_NEAR_ROWS = 256
+# Rows to solve first, support vectors included, and how often other rows may be added.
+_MAX_ROWS_TO_SOLVE_FIRST = 1024
+_MAX_ROUNDS = 3
 
 
-def solved_afresh(
+def solve_from_start(
     problem: DualProblem,
     start: FloatArray,
     gradient: FloatArray | None,
@@ -53,13 +57,13 @@ def solved_afresh(
     """
     if not problem.gram.is_inner_product:  # a path finds out whether there is a solution
         return None
-    solve = _Solver(deadline, cache_size)
-    a = _feasible(problem, start)
+    solve = _ExactSolver(deadline, cache_size)
+    a = _make_feasible(problem, start)
     if a is None:
         return None
     result = None
-    for _ in range(_ROUNDS):
-        near = _near(problem, a, gradient)
+    for _ in range(_MAX_ROUNDS):
+        near = _find_rows_to_solve_first(problem, a, gradient)
         if near is None:
             break
         part = DualProblem(
@@ -81,10 +85,10 @@ def solved_afresh(
     return solve(problem, a if result is None else result)
 
 
-def trained(problem: DualProblem, deadline: Deadline, cache_size: float) -> Result:
+def solve_to_rounding(problem: DualProblem, deadline: Deadline, cache_size: float) -> Result:
     """The Result of the batch solver from its own start, as near as rounding lets it come."""
     result = solve_decomposition(
-        problem, tol=_EXACT, cache_size=cache_size, max_time=deadline.left()
+        problem, tol=_EXACT_VIOLATION, cache_size=cache_size, max_time=deadline.left()
     )
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -171,7 +175,7 @@ class AfreshStream(SavedStream):
         start = known / self.formulation.unit(self.mass)
         self.done = False
         self.version += 1
-        result = solved_afresh(
+        result = solve_from_start(
             problem,
             start,
             gradient if len(gradient) == len(places) else None,
@@ -215,14 +219,14 @@ class AfreshStream(SavedStream):
         return path.violation() / unit, path.size_of_terms / unit
 
 
-class _Solver:
+class _ExactSolver:
     """The batch solver, to rounding."""
 
     def __init__(self, deadline: Deadline, cache_size: float) -> None:
         self._deadline, self._cache_size = deadline, cache_size
 
     def __call__(self, problem: DualProblem, start: FloatArray | Result) -> Result | None:
-        for tol in (_ROUGH, _EXACT):
+        for tol in (_ROUGH_VIOLATION, _EXACT_VIOLATION):
             found = solve_decomposition(
                 problem,
                 start,
@@ -241,10 +245,10 @@ class _Solver:
 
     @staticmethod
     def is_exact(problem: DualProblem, result: Result) -> bool:
-        return result.violation <= _EXACT * problem.largest
+        return result.violation <= _EXACT_VIOLATION * problem.largest
 
 
-def _feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None:
+def _make_feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None:
     """Variables near ``start`` that the problem allows; None if there are none by rounding."""
     a = problem.penalty.rounded(start)
     positive = a > 0.0
@@ -256,11 +260,13 @@ def _feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None:
     return a if problem.is_feasible(a) else None
 
 
-def _near(problem: DualProblem, a: FloatArray, gradient: FloatArray | None) -> IntArray | None:
+def _find_rows_to_solve_first(
+    problem: DualProblem, a: FloatArray, gradient: FloatArray | None
+) -> IntArray | None:
     """Rows to solve first, ascending; None where these would be too many or all."""
     used = a != 0.0
-    n = np.count_nonzero(used) + _NEAR
-    if n > min(_MOST, problem.n // 2):
+    n = np.count_nonzero(used) + _N_NEAR_ROWS
+    if n > min(_MAX_ROWS_TO_SOLVE_FIRST, problem.n // 2):
         return None
     gradient = problem.gradient(a) if gradient is None else gradient
     penalty = problem.penalty

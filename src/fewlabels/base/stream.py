@@ -16,17 +16,17 @@ from ..problem.penalty import group_sums
 from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, caught_up, weight_in_training
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
-from .retrain import AfreshStream, trained
+from .retrain import AfreshStream, solve_to_rounding
 from .training_rows import TrainingRows
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
-_ON_AT_FIRST = 1e-9
+_BREAKPOINT_TOLERANCE = 1e-9
 # Relative rounding beyond which h is computed afresh.
 _ROUNDING = 1e-11
 # Paths that are tried: another one may go another way.
-_PATHS = 2
+_MAX_PATHS = 2
 # Rows between breakpoints beyond which their factor would take gigabytes.
-_MOST_MEMBERS = 20_000
+_MAX_BOUNDARY_ROWS = 20_000
 
 
 class ConvexStream(AfreshStream):
@@ -234,7 +234,7 @@ class ConvexStream(AfreshStream):
 
     def _catch_up_or_train(self, max_steps: int | None) -> bool:
         """Follow a path, or another one; where both break down, train on the present rows."""
-        for _ in range(_PATHS):
+        for _ in range(_MAX_PATHS):
             try:
                 return self._catch_up(max_steps)
             except BREAKDOWNS as error:
@@ -243,7 +243,7 @@ class ConvexStream(AfreshStream):
         if not self._has_curvature():
             raise broken
         places, problem = self._present_problem()
-        result = trained(problem, self.deadline, self.cache_size)
+        result = solve_to_rounding(problem, self.deadline, self.cache_size)
         done = result.status in (Status.CONVERGED, Status.STALLED)
         self._take_over(places, problem, result, done)
         return done
@@ -392,12 +392,12 @@ class ConvexStream(AfreshStream):
         self._leaving = self._leaving[:0]
         self.mass, self.stale = self._mass_of(places), False
         penalties = self.penalties(self.merged(), self.mass)
-        a = penalties.penalty.rounded(group_sums(copies, a[places]), _ON_AT_FIRST)
+        a = penalties.penalty.rounded(group_sums(copies, a[places]), _BREAKPOINT_TOLERANCE)
         members = int(penalties.penalty.between(a).sum())
-        if members > _MOST_MEMBERS:
+        if members > _MAX_BOUNDARY_ROWS:
             raise ValueError(
                 f"{members} training rows lie exactly on the boundary; an update needs a matrix "
-                f"of that size, and the limit is {_MOST_MEMBERS}. Fit again instead, or choose "
+                f"of that size, and the limit is {_MAX_BOUNDARY_ROWS}. Fit again instead, or choose "
                 "parameters with fewer such rows."
             )
         self.path = PathFollower(

@@ -27,7 +27,7 @@ class Method(NamedTuple):
 
 
 # Words of every report.
-_ALWAYS = (
+_COMMON_TERMS = (
     (
         "Interval",
         "A 90 % confidence interval: it contains the true value in nine of ten cases, if the "
@@ -130,7 +130,7 @@ class Task(ABC):
     @property
     def glossary(self) -> list[tuple[str, str]]:
         """Words of its reports for people who meet them the first time, with what they mean."""
-        return [*self.terms, *_ALWAYS]
+        return [*self.terms, *_COMMON_TERMS]
 
     def shown(self, score: float) -> str:
         """A score in words."""

@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Fittable)
 # Scores of rows, as a method has learned them.
 ScoreFunction: TypeAlias = Callable[[RowMatrix], FloatArray]
 
-_ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+_ROW_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
 def fitted_quietly(estimator: E, *data: Any) -> E:
@@ -38,7 +38,7 @@ def fitted_quietly(estimator: E, *data: Any) -> E:
 class Baseline(BaseEstimator):
     """An estimator of scikit-learn by its name, the ``method``; ``_known`` are the names."""
 
-    _known: dict = {}  # noqa: RUF012
+    _specs: dict = {}  # noqa: RUF012
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -48,7 +48,7 @@ class Baseline(BaseEstimator):
     @property
     def title(self) -> str:
         """What the method is called in words."""
-        return self._known[self.method].name
+        return self._specs[self.method].name
 
     @property
     def baseline_(self) -> ScoreFunction:
@@ -59,11 +59,11 @@ class Baseline(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_function", None) is not None
 
-    def _made(self) -> Any:
+    def _make_estimator(self) -> Any:
         """A new estimator of the method; a ValueError where there is none of this name."""
-        if self.method not in self._known:
-            raise ValueError(f"Unknown method={self.method!r}; choose {', '.join(self._known)}.")
-        estimator = self._known[self.method].make(self._seed())
+        if self.method not in self._specs:
+            raise ValueError(f"Unknown method={self.method!r}; choose {', '.join(self._specs)}.")
+        estimator = self._specs[self.method].make(self._seed())
         if "n_jobs" in estimator.get_params():
             estimator.set_params(n_jobs=self.n_jobs)
         return estimator
@@ -72,12 +72,12 @@ class Baseline(BaseEstimator):
         seed = 0 if self.random_state is None else self.random_state
         return check_random_state(seed).randint(2**31 - 1)
 
-    def _read(self, X: MatrixLike, y: VectorLike = "no_validation") -> RowMatrix:
+    def _check_training_rows(self, X: MatrixLike, y: VectorLike = "no_validation") -> RowMatrix:
         """Rows to learn from; at least two."""
-        return validated_rows(self, X, y, ensure_min_samples=2, **_ROWS)
+        return validated_rows(self, X, y, ensure_min_samples=2, **_ROW_CHECKS)
 
-    def _values(self, X: MatrixLike) -> FloatArray:
+    def _score_rows(self, X: MatrixLike) -> FloatArray:
         """The function's values at rows to score."""
         check_is_fitted(self)
-        X = validated_rows(self, X, reset=False, **_ROWS)
+        X = validated_rows(self, X, reset=False, **_ROW_CHECKS)
         return self._function(X)

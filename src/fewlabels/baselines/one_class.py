@@ -19,7 +19,7 @@ from ._base import Baseline, fitted_quietly
 from .methods import ONE_CLASS_METHODS
 from .values import Distance, value_of
 
-_FOLDS = 10
+_MAX_FOLDS = 10
 
 
 class OneClassBaseline(OutlierMixin, Baseline):
@@ -73,7 +73,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
 
     task = ONE_CLASS
     has_own_threshold = takes_anomalies = False
-    _known = ONE_CLASS_METHODS
+    _specs = ONE_CLASS_METHODS
     conformal_: Conformal
 
     def __init__(
@@ -107,14 +107,14 @@ class OneClassBaseline(OutlierMixin, Baseline):
                     "these methods have no threshold of their own."
                 )
             )
-        estimator, X = self._made(), self._read(X)
+        estimator, X = self._make_estimator(), self._check_training_rows(X)
         function = value_of(fitted_quietly(estimator, X), X)
         groups = groups_of(X)
         once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
         if isinstance(function, Distance):
             scores = function.left_out()
         else:
-            folds = KFold(min(_FOLDS, len(once)), shuffle=True, random_state=self._seed())
+            folds = KFold(min(_MAX_FOLDS, len(once)), shuffle=True, random_state=self._seed())
             scores = left_out_scores(
                 X.shape[0],
                 list(WholeGroups(folds).split(np.empty(X.shape[0]), None, groups)),
@@ -154,7 +154,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        return self._values(X)
+        return self._score_rows(X)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """``score_samples`` minus ``offset_``; positive inside.

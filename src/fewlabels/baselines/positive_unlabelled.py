@@ -23,7 +23,7 @@ from ._base import Baseline, ScoreFunction, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
 from .values import Votes, value_of
 
-_FOLDS = 5
+_MAX_FOLDS = 5
 # Scores nearer than this share of the largest are equal.
 _ROUNDING = 1e-12
 
@@ -80,7 +80,7 @@ class PUBaseline(ClassifierMixin, Baseline):
     """
 
     task = POSITIVE_UNLABELLED
-    _known = POSITIVE_UNLABELLED_METHODS
+    _specs = POSITIVE_UNLABELLED_METHODS
     has_curve_ = True
     probability = "isotonic"
 
@@ -116,7 +116,7 @@ class PUBaseline(ClassifierMixin, Baseline):
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         """
         check_prior(self.prior)
-        estimator, X = self._made(), self._read(X)
+        estimator, X = self._make_estimator(), self._check_training_rows(X)
         check_consistent_length(X, y)
         positive, self.classes_ = read_labels(y, self.pos_label)
         if self.prior == "estimate":
@@ -124,7 +124,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         else:
             found = Prior(float(self.prior))
         self.prior_, self.prior_interval_, self.prior_quantiles_ = found
-        function, held_out = self._fitted(estimator, X, positive)
+        function, held_out = self._fit_method(estimator, X, positive)
         unlabelled = held_out[~positive]
         rounding = _ROUNDING * float(np.abs(held_out).max(initial=0.0))
         cut = quantile_cut(unlabelled, np.ones(len(unlabelled)), self.prior_, rounding)
@@ -143,7 +143,7 @@ class PUBaseline(ClassifierMixin, Baseline):
             self.curve_ = curve_with_priors(ours, others, quantiles, self.probability)
         return self
 
-    def _fitted(
+    def _fit_method(
         self, estimator: Any, X: RowMatrix, positive: BoolArray
     ) -> tuple[ScoreFunction, FloatArray]:
         """The function, and values of the rows by fits without them."""
@@ -159,7 +159,7 @@ class PUBaseline(ClassifierMixin, Baseline):
             return function, np.where(missing, np.nanmean(held_out), held_out)
         if fewest < 2:
             return function, function(X)
-        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
+        folds = StratifiedKFold(min(_MAX_FOLDS, fewest), shuffle=True, random_state=self._seed())
         held_out = left_out_scores(
             len(y),
             list(WholeGroups(folds).split(X, y, groups)),
@@ -177,7 +177,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        return self._values(X) - self.cut_
+        return self._score_rows(X) - self.cut_
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """The positive class where the decision is above 0, else the mark of unlabelled rows.

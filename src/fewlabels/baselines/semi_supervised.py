@@ -20,7 +20,7 @@ from ._base import Baseline, E, fitted_quietly
 from .methods import SEMI_SUPERVISED_METHODS
 from .values import value_of
 
-_FOLDS = 10
+_MAX_FOLDS = 10
 
 
 class SemiSupervisedBaseline(ClassifierMixin, Baseline):
@@ -69,7 +69,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
     """
 
     task = SEMI_SUPERVISED
-    _known = SEMI_SUPERVISED_METHODS
+    _specs = SEMI_SUPERVISED_METHODS
     probability: str | None = "sigmoid"
 
     def __init__(
@@ -95,11 +95,11 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         y : array-like of shape (n_samples,)
             Labels; ``unlabeled`` or a missing value where there is none.
         """
-        estimator, X = self._made(), self._read(X)
+        estimator, X = self._make_estimator(), self._check_training_rows(X)
         check_consistent_length(X, y)
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
         place = places_of(label, len(self.classes_))
-        self._function = value_of(self._fitted(estimator, X, place), X)
+        self._function = value_of(self._fit_method(estimator, X, place), X)
         places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
         self._curve = self._fit_curve(estimator, X, place)
@@ -111,9 +111,9 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         copy.probability = None
         return copy
 
-    def _fitted(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
+    def _fit_method(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
         """The estimator, fitted to places of classes (-1: none)."""
-        if self._known[self.method].trains_on == "labels":
+        if self._specs[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]
         return fitted_quietly(estimator, X, place)
@@ -128,12 +128,12 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         fewest = int(np.bincount(of_groups, minlength=n_classes).min())
         if fewest < 2 or self.probability is None:
             return None
-        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
+        folds = StratifiedKFold(min(_MAX_FOLDS, fewest), shuffle=True, random_state=self._seed())
 
         def held_out(_: IntArray, test: IntArray) -> FloatArray:
             hidden = place.copy()
             hidden[known[test]] = -1
-            return value_of(self._fitted(clone(estimator), X, hidden), X)(X[known[test]])
+            return value_of(self._fit_method(clone(estimator), X, hidden), X)(X[known[test]])
 
         scores = left_out_scores(
             len(known),
@@ -173,7 +173,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        return self._values(X)
+        return self._score_rows(X)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """The class of the largest decision.

@@ -55,11 +55,11 @@ class Distance:
     k: int
 
     def __call__(self, X: RowMatrix) -> FloatArray:
-        return -_nearest(self.rows, self.k).kneighbors(X)[0][:, -1]
+        return -_fit_neighbors(self.rows, self.k).kneighbors(X)[0][:, -1]
 
     def left_out(self) -> FloatArray:
         """The score of each of the rows, as if it were not there."""
-        nearest = _nearest(self.rows, min(self.k, self.rows.shape[0] - 1))
+        nearest = _fit_neighbors(self.rows, min(self.k, self.rows.shape[0] - 1))
         return -nearest.kneighbors()[0][:, -1]
 
 
@@ -72,14 +72,14 @@ class Spread:
     shares: np.ndarray
 
     def __call__(self, X: RowMatrix) -> FloatArray:
-        near = _nearest(self.rows, self.k).kneighbors(X, return_distance=False)
+        near = _fit_neighbors(self.rows, self.k).kneighbors(X, return_distance=False)
         shares = self.shares[near].sum(axis=1)
         total = shares.sum(axis=1, keepdims=True)
         shares = shares / np.where(total > 0.0, total, 1.0)
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def _nearest(rows: RowMatrix, k: int) -> NearestNeighbors:
+def _fit_neighbors(rows: RowMatrix, k: int) -> NearestNeighbors:
     return NearestNeighbors(n_neighbors=min(k, rows.shape[0])).fit(rows)
 
 
@@ -92,15 +92,15 @@ def value_of(estimator: Any, X: RowMatrix) -> ScoreFunction:
     if isinstance(estimator, NeighborDistance):
         return Distance(X, estimator.n_neighbors)
     if isinstance(estimator, IsolationForest):
-        return IsolationScore(_depths(estimator))
+        return IsolationScore(_make_depth_forest(estimator))
     if isinstance(estimator, RandomForestClassifier):
-        return Votes(Forest.of(estimator.estimators_, _second_share))
+        return Votes(Forest.of(estimator.estimators_, _share_of_second_class))
     if isinstance(estimator, ExtraTreesClassifier):
         return Votes(Forest.of(estimator.estimators_, _shares_of_classes))
     return Estimated(estimator)
 
 
-def _second_share(nodes: Any) -> FloatArray:
+def _share_of_second_class(nodes: Any) -> FloatArray:
     shares = nodes.value[:, 0]
     return shares[:, 1] / shares.sum(axis=1)
 
@@ -112,9 +112,9 @@ def _shares_of_classes(nodes: Any) -> FloatArray:
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def _depths(estimator: IsolationForest) -> Forest:
+def _make_depth_forest(estimator: IsolationForest) -> Forest:
     """A forest of the nodes' depths, and what rows in a leaf would take to be distinguished."""
-    usual = _usual_depth(np.array([estimator.max_samples_]))[0] or 1.0
+    usual = _mean_isolation_depth(np.array([estimator.max_samples_]))[0] or 1.0
 
     def depths(nodes: Any) -> FloatArray:
         depth = np.zeros(nodes.node_count)
@@ -123,12 +123,12 @@ def _depths(estimator: IsolationForest) -> Forest:
         ):
             if left >= 0:  # children stand behind their parent
                 depth[[left, right]] = depth[at] + 1.0
-        return (depth + _usual_depth(nodes.n_node_samples)) / usual
+        return (depth + _mean_isolation_depth(nodes.n_node_samples)) / usual
 
     return Forest.of(estimator.estimators_, depths)
 
 
-def _usual_depth(n: npt.ArrayLike) -> FloatArray:
+def _mean_isolation_depth(n: npt.ArrayLike) -> FloatArray:
     """Mean depth at which one of n rows is alone in a tree of random splits (Liu et al. 2008)."""
     n = np.asarray(n, dtype=float)
     several = np.maximum(n, 3.0) - 1.0

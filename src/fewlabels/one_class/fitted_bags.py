@@ -13,7 +13,7 @@ from ..calibration.conformal import TIE, Conformal
 from ..kernels import Cells, Kernel
 
 # Rows evaluated at a time.
-_ROWS_AT_A_TIME = 65_536
+_MAX_ROWS_AT_A_TIME = 65_536
 # Added to similarities before their logarithm is taken.
 FLOOR = 1e-4
 
@@ -116,8 +116,8 @@ class BaggedFunction:
     ) -> FloatArray:
         """Values at validated rows (precomputed: their kernel values with all training rows)."""
         value = np.empty(X.shape[0])
-        for first in range(0, X.shape[0], _ROWS_AT_A_TIME):
-            part = slice(first, first + _ROWS_AT_A_TIME)
+        for first in range(0, X.shape[0], _MAX_ROWS_AT_A_TIME):
+            part = slice(first, first + _MAX_ROWS_AT_A_TIME)
             own = None if diagonal is None else diagonal[part]
             value[part] = self._values(X[part], own, n_jobs)
         return value

@@ -23,8 +23,10 @@ from ..solvers import Result, Status
 from .base import CALIBRATION, OneClassMachine
 from .problem import ANOMALY_COST, OneClass
 
-# The share of the scores' range from which a tolerance is refined, and rounding of scores.
-_SHARE, _ROUNDING = 0.5, 1e-13
+# The share of the scores' range from which a tolerance is refined.
+_MAX_TOL_SHARE_OF_RANGE = 0.5
+# Share of the largest score that is rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -170,10 +172,10 @@ class OneClassSVM(OneClassMachine):
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
         stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
-        solved = self._refined(stated, tol, 0.1 * self.tol, callback)
+        solved = self._solve_refined(stated, tol, 0.1 * self.tol, callback)
         self._settle(rows, formulation, solved, stated.shift, tol)
 
-    def _refined(
+    def _solve_refined(
         self, stated: Stated, tol: float, rtol: float, callback: Callback | None
     ) -> Solved:
         """What is solved, and further where ``tol`` is no small part of the scores' range.
@@ -186,7 +188,7 @@ class OneClassSVM(OneClassMachine):
         if solved.all_rows is not None:  # scores of other rows are not known
             return solved
         spread = float(result.gradient.max() - result.gradient.min())
-        if tol <= _SHARE * spread or not result.converged or self.max_iter >= 0:
+        if tol <= _MAX_TOL_SHARE_OF_RANGE * spread or not result.converged or self.max_iter >= 0:
             return solved
         finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
         if finer >= tol:

@@ -210,7 +210,7 @@ class OneClass(OneClassFormulation):
         return h[k]
 
 
-def _rows(
+def _row_numbers(
     gram: GramOperator, weight: npt.ArrayLike | None, anomaly: npt.ArrayLike | None
 ) -> dict[str, AnyArray]:
     weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
@@ -240,7 +240,9 @@ def svdd_squared(
     C_anomaly : float or None, default=None
         Cost of an anomaly's slack, > 0; None for 10 C.
     """
-    return SquaredSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+    return SquaredSlackBall(C, C_anomaly=C_anomaly).problem(
+        gram, _row_numbers(gram, weight, anomaly)
+    )
 
 
 def svdd_linear(
@@ -254,7 +256,9 @@ def svdd_linear(
 
     ``gram``, ``weight``, ``anomaly`` and ``C_anomaly`` are as in :func:`svdd_squared`.
     """
-    return LinearSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+    return LinearSlackBall(C, C_anomaly=C_anomaly).problem(
+        gram, _row_numbers(gram, weight, anomaly)
+    )
 
 
 def one_class(
@@ -269,4 +273,4 @@ def one_class(
     ``gram``, ``weight`` and ``anomaly`` are as in :func:`svdd_squared`. ``C_anomaly`` is in units
     of the cost of a normal row's slack.
     """
-    return OneClass(nu, C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+    return OneClass(nu, C_anomaly).problem(gram, _row_numbers(gram, weight, anomaly))

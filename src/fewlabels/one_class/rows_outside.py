@@ -17,10 +17,11 @@ from .problem import OneClassFormulation
 #: Name of the share among a model's late values.
 OUTSIDE = "rows outside"
 # The share that needs no warning where nothing bounds it.
-_USUAL = 0.1
-# What a share may exceed its bound by, as a factor and in itself: boundary rows are within a
+_USUAL_SHARE = 0.1
+# What a share may exceed its bound by, as a factor or in itself: boundary rows are within a
 # tolerance.
-_FACTOR, _MORE = 1.5, 0.02
+_BOUND_FACTOR = 1.5
+_BOUND_MARGIN = 0.02
 
 
 def share_outside(
@@ -66,7 +67,7 @@ def warn_of_rows_outside(model: Any) -> None:
             return
         late.put(OUTSIDE, version, None)
     share, bound = found
-    if share <= (max(_FACTOR * bound, bound + _MORE) if bound else _USUAL):
+    if share <= (max(_BOUND_FACTOR * bound, bound + _BOUND_MARGIN) if bound else _USUAL_SHARE):
         return
     allowed = f" ({ref(model.cost_name)} allows {100 * bound:.3g} %)" if bound else ""
     warn(

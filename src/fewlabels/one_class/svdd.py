@@ -28,11 +28,11 @@ from .problem import LinearSlackBall, SquaredSlackBall
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
-_SHARE = 0.01
+_SHARE_OF_VARIANCE = 0.01
 # Share of the kernel values below which a spread or a squared radius is rounding.
 _ROUNDING = 1e-13
 # Norm of the centre, as a share of what it is the difference of, below which it is computed anew.
-_LOST = 1e-6
+_MIN_SHARE_OF_NORM = 1e-6
 
 
 @dataclass(eq=False, repr=False)
@@ -262,7 +262,7 @@ class SVDD(OneClassMachine):
             # Their own rule doesn't say how far the optimum is: the gap does.
             in_memory = cast(StatedInMemory, stated)
             problem = in_memory.problem
-            result, tol = self._solve_by_reference(problem, callback), tol / _SHARE
+            result, tol = self._solve_by_reference(problem, callback), tol / _SHARE_OF_VARIANCE
             gap = problem.supported_gap(result)
             solved = in_memory.solved(judged(result, gap, tol))
         else:
@@ -285,7 +285,7 @@ class SVDD(OneClassMachine):
         block = sample.block(np.arange(sample.n))
         size = float(np.abs(np.diag(block)).mean())
         spread = float(np.diag(block).mean() - block.mean())
-        return max(_SHARE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
+        return max(_SHARE_OF_VARIANCE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
 
     def _formulation(self, n: int, mass: float) -> SquaredSlackBall | LinearSlackBall:
         if self.slack == "squared":
@@ -338,7 +338,7 @@ class SVDD(OneClassMachine):
         a, gram, kernel = result.a, problem.gram, self._make_kernel()
         smooth = result.gradient - problem.ridge * a  # 2 K a
         center_norm = 0.5 * float(a @ smooth)
-        if _LOST * float(a @ (problem.ridge * a)) > center_norm:
+        if _MIN_SHARE_OF_NORM * float(a @ (problem.ridge * a)) > center_norm:
             # Rows so close together, or C so small, that the difference has no digits left.
             center_norm = gram.quadratic(np.flatnonzero(a), a[a != 0])
         radius_squared = center_norm - result.multiplier

@@ -33,7 +33,7 @@ from .fitted_bags import Bag, BagsSolution
 
 # The isolation kernel in the score.
 _ISOLATION = Isolation(n_points=16)
-_COMMON = "degree coef0 tol max_time n_jobs random_state verbose".split()
+_COMMON_PARAMETERS = "degree coef0 tol max_time n_jobs random_state verbose".split()
 
 
 @dataclass(eq=False, repr=False)
@@ -164,7 +164,7 @@ class SVDDEnsemble(OneClassMachine):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **{name: COMMON[name] for name in _COMMON},
+        **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "kernel": [StrOptions({"rbf", "poly", "sigmoid", "linear", "precomputed"}), callable],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
         "bag_size": [Interval(Integral, 1, 4096, closed="both")],
@@ -236,7 +236,7 @@ class SVDDEnsemble(OneClassMachine):
         -------
         self : estimator
         """
-        _refuse(anomalies)
+        _refuse_anomalies(anomalies)
         rows = fit_rows(self, X, sample_weight)
         by_neighbors = self.gamma == "neighbors"
         if by_neighbors:
@@ -244,7 +244,7 @@ class SVDDEnsemble(OneClassMachine):
         else:
             self._set_kernel(rows)
         weight = rows.spread(rows.weights)
-        found = self._bagged(rows.everything, weight, self._seed(), callback)
+        found = self._fit_bags(rows.everything, weight, self._seed(), callback)
         if by_neighbors:
             widths = [bag.entry["gamma"] for bag in found.function.bags]
             self.gamma_ = float(np.median(widths))
@@ -257,7 +257,7 @@ class SVDDEnsemble(OneClassMachine):
         self._with_threshold()
         return self
 
-    def _bagged(
+    def _fit_bags(
         self,
         X: RowMatrix,
         weight: FloatArray,
@@ -273,7 +273,7 @@ class SVDDEnsemble(OneClassMachine):
             C=float(self.C),
             trim=trim_of(self.trim, self.n_bags),
             isolation=self._isolation(),
-            kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
+            kernel=partial(_make_kernel_of_gamma, self.kernel, self.degree, self.coef0),
             gamma=None if by_neighbors else self.gamma_,
             tol=self.tol,
             seed=seed,
@@ -347,7 +347,7 @@ class SVDDEnsemble(OneClassMachine):
         sample_weight: VectorLike | None,
         anomalies: VectorLike | None = None,
     ) -> dict[str, Any]:
-        _refuse(anomalies)
+        _refuse_anomalies(anomalies)
         new = super()._read_new(X, y, sample_weight)
         return {name: value for name, value in new.items() if name != "anomaly"}
 
@@ -356,7 +356,7 @@ class SVDDEnsemble(OneClassMachine):
         stream = self._stream
         assert stream is not None
         rows, last = stream.training_rows(), self._values.last("solution")
-        return self._bagged(rows.X, rows.weight, last.seed, known=last.function.bags)
+        return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)
 
     def _scores_to_calibrate(self) -> ScoredRows:
         solution = cast(BagsSolution, self._found)
@@ -387,13 +387,13 @@ class SVDDEnsemble(OneClassMachine):
             return sp.csr_array(sp.vstack(vectors, format="csr"))[first]
         return np.concatenate(vectors)[first]
 
-    def _by_bag(self) -> NoReturn:
+    def _refuse_attribute(self) -> NoReturn:
         raise AttributeError(
             "SVDDEnsemble solves one problem per bag, so it has no objective, gap, intercept or "
             "coefficients of its own; see bags_."
         )
 
-    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_by_bag)
+    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_refuse_attribute)
 
     @property
     def leave_one_out_decisions(self) -> NoReturn:
@@ -403,11 +403,13 @@ class SVDDEnsemble(OneClassMachine):
         )
 
 
-def _kernel(name: str | Callable[..., Any], degree: int, coef0: float, gamma: float) -> Kernel:
+def _make_kernel_of_gamma(
+    name: str | Callable[..., Any], degree: int, coef0: float, gamma: float
+) -> Kernel:
     return make_kernel(name, gamma, degree, coef0)
 
 
-def _refuse(anomalies: object) -> None:
+def _refuse_anomalies(anomalies: object) -> None:
     if anomalies is not None:
         raise ValueError(
             "SVDDEnsemble can't use confirmed anomalies (anomalies=...); drop these rows from X, "

@@ -17,10 +17,10 @@ from ..solvers import Result, Settings, Status, solve_decomposition
 from .data import PUData
 
 # Kernel values held at a time: they stay in cache while they are used for every machine.
-_VALUES_AT_A_TIME = 2**18
-_FEWEST_COLUMNS = 16
+_MAX_VALUES_AT_A_TIME = 2**18
+_MIN_COLUMNS = 16
 # Bags of up to so many rows are one working set.
-_WHOLE = 2048
+_MAX_WORKING_SET = 2048
 
 # Coefficients and biases by kernel and cost, iterations, and a Result that didn't converge.
 BagModels: TypeAlias = tuple[FloatArray, FloatArray, int, Result | None]
@@ -116,10 +116,10 @@ def bagged_machines(
     shape = (n_kernels, len(costs))
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
-    drawn = [draw(rows.drawn, rng, rows.chance) for _ in range(n_bags)]
+    drawn = [sample_bag(rows.drawn, rng, rows.chance) for _ in range(n_bags)]
     calls = [
         partial(
-            _trained,
+            _train_bag,
             gram,
             bag,
             rows.label[bag],
@@ -156,7 +156,7 @@ def bagged_machines(
     return found
 
 
-def draw(
+def sample_bag(
     drawn: list[IntArray], rng: np.random.Generator, chance: FloatArray | None = None
 ) -> tuple[IntArray, IntArray]:
     """Distinct rows of one bag, and how often each is in it."""
@@ -170,7 +170,7 @@ def draw(
     return np.unique(np.concatenate([ours, others]), return_counts=True)
 
 
-def _trained(
+def _train_bag(
     gram: GramOperator,
     bag: IntArray,
     label: FloatArray,
@@ -189,7 +189,7 @@ def _trained(
         return None
     a, bias, _, _ = found
     used = np.any(a != 0.0, axis=(0, 1))
-    return found, _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
+    return found, _decide_all_rows(gram, bag[used], a[:, :, used]) + bias[:, :, None]
 
 
 def _solve_bag(
@@ -209,7 +209,7 @@ def _solve_bag(
     n_kernels, n_costs = shape
     a, bias = np.zeros((n_kernels, n_costs, len(label))), np.zeros((n_kernels, n_costs))
     n_iter, unfinished = 0, None
-    settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)
+    settings = Settings(tol=tol, polish=0, coarse=False, block_size=_MAX_WORKING_SET)
     for k in range(n_kernels):
         if k > 0:
             np.square(block, out=block)
@@ -234,7 +234,7 @@ def _solve_bag(
     return a, bias, n_iter, unfinished
 
 
-def _decisions(gram: GramOperator, rows: IntArray, coef: FloatArray) -> FloatArray:
+def _decide_all_rows(gram: GramOperator, rows: IntArray, coef: FloatArray) -> FloatArray:
     """Values of the expansions at all rows, without bias, shape (n_kernels, n_costs, n)."""
     out = np.zeros((*coef.shape[:2], gram.n))
     if gram.value_cost == 0.0:  # products cost less than kernel values
@@ -242,7 +242,7 @@ def _decisions(gram: GramOperator, rows: IntArray, coef: FloatArray) -> FloatArr
             for c, values in zip(coef_k, out_k, strict=True):
                 gram.apply(rows, c, values)
         return out
-    step = max(_FEWEST_COLUMNS, _VALUES_AT_A_TIME // gram.n)
+    step = max(_MIN_COLUMNS, _MAX_VALUES_AT_A_TIME // gram.n)
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
         values = gram.columns(rows[part])

@@ -34,13 +34,13 @@ from .weights import PropensityWeights
 M = TypeVar("M", bound="PUMachine")
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
-_ROOM = 8.0
+_NOISE_FACTOR = 8.0
 # Where unlabelled rows may come from.
 SAMPLING = [StrOptions({"two-sample", "one-sample"})]
 # Share of max_time that estimating the prior may take.
-_FOR_PRIOR = 0.4
+_TIME_SHARE_OF_PRIOR = 0.4
 # Attributes that reading rows sets.
-_READ = (
+_ATTRIBUTES_OF_ROWS = (
     "classes_ shape_fit_ gamma_ n_features_in_ feature_names_in_ _deformed propensity_weights_"
 ).split()
 
@@ -170,7 +170,7 @@ class PUMachine(TwoClassMachine):
     def _found_prior(self, rows: PURows | ShardedPURows) -> Prior:
         """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
         seed, weights = self._seed(), self.propensity_weights_
-        deadline, data = self._deadline.part(_FOR_PRIOR), rows.for_prior(seed)
+        deadline, data = self._deadline.part(_TIME_SHARE_OF_PRIOR), rows.for_prior(seed)
         if self.prior == "estimate" and weights is not None and weights.one_sample:
             mass = float(data.weight_unlabeled.sum())
             return counted_prior(cast(PURows, rows).propensity, data.given_weight_positive, mass)
@@ -244,7 +244,7 @@ class PUDescriber:
         rounding = ROUNDING * float(terms.sum())
         bias = float(found.bias)
         if self.threshold != "risk":
-            noise = _ROOM * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
+            noise = _NOISE_FACTOR * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
             f = found.f if self.threshold == "prior" else left_out
             assert f is not None
             bias = -rows.cut(f, self.prior, max(rounding, noise))
@@ -348,7 +348,7 @@ def fit_settings(
     first, before, estimate = machines[0], None, prior
     rows = first._read(X, y, sample_weight, propensity, gathered=gathered)
     for machine in machines:
-        for name in _READ:
+        for name in _ATTRIBUTES_OF_ROWS:
             if hasattr(first, name):
                 setattr(machine, name, getattr(first, name))
         known = prior if machine.prior != "estimate" else estimate

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
-from ..base.retrain import solved_afresh, trained
+from ..base.retrain import solve_from_start, solve_to_rounding
 from ..base.training_rows import TrainingRows
 from ..kernels import Kernel, centered
 from ..problem import DualProblem
@@ -123,9 +123,11 @@ class BoundedPUStream(SavedStream):
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         stated = self.stated.with_positives(float(data.weight_positive.sum()))
         problem = bounded_problem(data, stated)
-        result = solved_afresh(problem, known, None, data.gram_of, self.deadline, self.cache_size)
+        result = solve_from_start(
+            problem, known, None, data.gram_of, self.deadline, self.cache_size
+        )
         if result is None:
-            result = trained(problem, self.deadline, self.cache_size)
+            result = solve_to_rounding(problem, self.deadline, self.cache_size)
         self.stated, self.on_path, self._gradient = stated, places, result.gradient
         self._start = self.rows.spread(self.on_path, result.a), result.multiplier
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}

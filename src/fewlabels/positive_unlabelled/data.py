@@ -23,7 +23,7 @@ from ..solvers import Result, Settings
 from ..solvers.whole import gram_over
 
 # Given priors are refused when they would be wrong for one sample in a million.
-_DOUBT = 1e-6
+_ERROR_PROBABILITY = 1e-6
 _ROUNDING = 1e-10
 
 
@@ -183,8 +183,8 @@ class PUData:
         weight = self.weight_unlabeled / self.weight_unlabeled.sum()
         below = np.concatenate([[0.0], np.cumsum(weight[order])])
         among_unlabeled = 1.0 - below[np.searchsorted(self.similarity[order], threshold)]
-        slack_positive = _deviation(self.weight_positive)
-        slack_unlabeled = _deviation(self.weight_unlabeled)
+        slack_positive = _largest_deviation(self.weight_positive)
+        slack_unlabeled = _largest_deviation(self.weight_unlabeled)
         useful = among_positive > slack_positive
         if not useful.any():
             return 1.0
@@ -239,8 +239,8 @@ def exact_sum(kernel: Kernel, vectors: RowMatrix, coef: FloatArray, n_jobs: int)
     return Expansion(kernel, vectors, coef, row_map=row_map, n_jobs=n_jobs)
 
 
-def _deviation(weight: FloatArray) -> float:
+def _largest_deviation(weight: FloatArray) -> float:
     """Largest distance between an empirical distribution and the true one, nearly surely."""
     weight = weight / weight.max()
     size = weight.sum() ** 2 / np.sum(weight**2)
-    return np.sqrt(np.log(4.0 / _DOUBT) / (2.0 * size))
+    return np.sqrt(np.log(4.0 / _ERROR_PROBABILITY) / (2.0 * size))

@@ -22,17 +22,17 @@ from .scores import Scored, fit_logistic
 
 # Costs of the grid, with several kernels and with one.
 _COSTS = (1.0, 10.0)
-_COSTS_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
+_COSTS_WITH_ONE_KERNEL = (0.1, 1.0, 10.0)
 # Members are weighted by softmax(AUC / _SHARPNESS); lighter ones are left out.
 _SHARPNESS = 0.01
-_NEGLIGIBLE = 1e-3
+_MIN_MEMBER_WEIGHT = 1e-3
 # Cost of the second stage.
-_COST = 0.3
-_SURE = 1e-6
+_SECOND_STAGE_COST = 0.3
+_MIN_PROBABILITY = 1e-6
 # Up to so many rows all values of a kernel of trees are held.
-_HELD = 3500
+_MAX_ROWS_HELD_WHOLE = 3500
 # Share of the time left that bags may take.
-_FOR_BAGS = 0.6
+_TIME_SHARE_OF_BAGS = 0.6
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def ensemble_grams(
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
         dtype = grams[0].dtype
-    if kernels[0].has_leaves and grams[0].n <= _HELD and grams[0].copies is None:
+    if kernels[0].has_leaves and grams[0].n <= _MAX_ROWS_HELD_WHOLE and grams[0].copies is None:
         # Values of trees cost a lot, and bags ask for nearly all of them again and again.
         return [PrecomputedGram(grams[0].whole(), n_jobs)]
     return grams
@@ -99,11 +99,11 @@ def solve_ensemble(
     solved = []
     for place, grams in enumerate(families):
         part = deadline.part(1.0 / (len(families) - place))
-        solved.append(_solved(grams, rows, settings, part))
-    return solved[0] if len(solved) == 1 else _mean_of_families(solved, rows)
+        solved.append(_solve_family(grams, rows, settings, part))
+    return solved[0] if len(solved) == 1 else _average_families(solved, rows)
 
 
-def _mean_of_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> EnsembleSolution:
+def _average_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> EnsembleSolution:
     """The mean of their decisions, standardised, with members side by side."""
     unlabeled = rows.weight * (rows.label < 0)
     share, parts = 1.0 / len(solved), [one.function.standardised(unlabeled) for one in solved]
@@ -136,14 +136,14 @@ def _mean_of_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> E
     )
 
 
-def _solved(
+def _solve_family(
     grams: list[GramOperator], rows: DistinctPURows, settings: EnsembleSettings, deadline: Deadline
 ) -> EnsembleSolution:
     """Both stages of one family."""
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
     size = size if size > 0.0 else 1.0
-    costs = np.array(_COSTS if n_kernels > 1 else _COSTS_OF_ONE_KERNEL) / size
+    costs = np.array(_COSTS if n_kernels > 1 else _COSTS_WITH_ONE_KERNEL) / size
     bags = bagged_machines(
         gram,
         n_kernels,
@@ -152,18 +152,18 @@ def _solved(
         settings.n_bags,
         settings.engine.tol,
         settings.engine.random_state,
-        deadline.part(_FOR_BAGS),
+        deadline.part(_TIME_SHARE_OF_BAGS),
     )
     auc = np.apply_along_axis(
         lambda scores: area_of(scores, rows.label > 0, rows.weight), 2, bags.scores
     )
     weights = softmax(auc / _SHARPNESS)
-    weights[weights < _NEGLIGIBLE] = 0.0
+    weights[weights < _MIN_MEMBER_WEIGHT] = 0.0
     weights = weights / weights.sum()
-    function = of_bags = _mean_of_members(bags, weights, rows)
-    posterior = _posterior(of_bags, rows, settings.prior)
-    cost = _COST / size
-    second, result = _second_stage(grams, rows, posterior, weights, cost, settings, deadline)
+    function = of_bags = _average_members(bags, weights, rows)
+    posterior = _estimate_posterior(of_bags, rows, settings.prior)
+    cost = _SECOND_STAGE_COST / size
+    second, result = _solve_second_stage(grams, rows, posterior, weights, cost, settings, deadline)
     if settings.is_linear:
         function = second
     else:
@@ -173,7 +173,7 @@ def _solved(
     averaged = None
     if settings.quantiles is not None:
         priors = priors_of(settings.quantiles)
-        averaged = np.mean([_posterior(of_bags, rows, prior) for prior in priors], axis=0)
+        averaged = np.mean([_estimate_posterior(of_bags, rows, prior) for prior in priors], axis=0)
     return EnsembleSolution(
         function,
         posterior,
@@ -198,7 +198,7 @@ def _squared_norms(
     return gram.diagonal() - 2.0 * product + share @ product
 
 
-def _mean_of_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> Scored:
+def _average_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> Scored:
     """The weighted mean of the members, standardised."""
     n_kernels, _, n = bags.scores.shape
     total = Scored(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
@@ -210,7 +210,7 @@ def _mean_of_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -
     return total
 
 
-def _posterior(first: Scored, rows: DistinctPURows, prior: float) -> FloatArray:
+def _estimate_posterior(first: Scored, rows: DistinctPURows, prior: float) -> FloatArray:
     """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
     positive = rows.label > 0
     x = first.standardised(rows.weight * ~positive).held_out
@@ -219,10 +219,12 @@ def _posterior(first: Scored, rows: DistinctPURows, prior: float) -> FloatArray:
     t = fit_logistic(
         features[~positive], rows.weight[~positive], prior * among_positive, [True, False]
     )
-    return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
+    return np.where(
+        positive, 1.0, np.clip(expit(features @ t), _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY)
+    )
 
 
-def _second_stage(
+def _solve_second_stage(
     grams: list[GramOperator],
     rows: DistinctPURows,
     posterior: FloatArray,

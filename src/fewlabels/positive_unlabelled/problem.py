@@ -13,12 +13,12 @@ from ..problem.penalty import Penalty
 
 # lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
 # with 100 positives, 8 with 20 to 1000).
-_COST = 0.15
+_AUTO_COST = 0.15
 
 
 def weight_of_norm(lam: str | float, weight_positive: float) -> float:
     """The number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
-    return _COST / weight_positive if lam == "auto" else float(lam)
+    return _AUTO_COST / weight_positive if lam == "auto" else float(lam)
 
 
 def kinds(rows: Rows) -> tuple[BoolArray, BoolArray]:

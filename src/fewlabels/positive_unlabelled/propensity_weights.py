@@ -12,9 +12,9 @@ from ..kernels.operators import GramOperator
 from .weights import PropensityWeights
 
 # A row counts at most so many times as often as the median labelled row.
-_MOST = 10.0
+_MAX_RELATIVE_WEIGHT = 10.0
 # Most labelled rows that the strength is chosen from.
-_MOST_ROWS = 1000
+_MAX_ROWS = 1000
 
 
 def propensity_weights(
@@ -33,7 +33,7 @@ def propensity_weights(
     one_sample : bool, default=False
         Whether labelled and unlabelled rows are one sample.
     """
-    floor = float(np.median(propensity)) / _MOST
+    floor = float(np.median(propensity)) / _MAX_RELATIVE_WEIGHT
     plain = PropensityWeights(
         strength=1.0,
         floor=floor,
@@ -51,7 +51,7 @@ def propensity_weights(
             "pass sampling='two-sample', or smaller propensities."
         )
     unit = float(weight.sum() / (weight @ inverse))
-    strength = _best_strength(weight, weight * unit * inverse, gram)
+    strength = _choose_strength(weight, weight * unit * inverse, gram)
     values = {
         name: getattr(plain, name) for name in ("floor", "one_sample", "n_labelled", "n_clipped")
     }
@@ -71,7 +71,7 @@ def effective_size(weight: FloatArray) -> float:
     return float(weight.sum() ** 2 / (weight @ weight))
 
 
-def _best_strength(equal: FloatArray, inverse: FloatArray, gram: GramOperator) -> float:
+def _choose_strength(equal: FloatArray, inverse: FloatArray, gram: GramOperator) -> float:
     """The share t of inverse propensities with the smallest estimated error of the mean row.
 
     With a_i and b_i what row i adds to the errors of the two means m_0 and m_1,
@@ -81,8 +81,8 @@ def _best_strength(equal: FloatArray, inverse: FloatArray, gram: GramOperator) -
     makes larger by ``A - 2 C + B``.
     """
     n = len(equal)
-    if n > _MOST_ROWS:
-        some = np.linspace(0, n - 1, _MOST_ROWS).astype(np.intp)
+    if n > _MAX_ROWS:
+        some = np.linspace(0, n - 1, _MAX_ROWS).astype(np.intp)
         gram, equal, inverse = gram.take(some), equal[some], inverse[some]
     p, q = equal / equal.sum(), inverse / inverse.sum()
     every = np.arange(len(p))

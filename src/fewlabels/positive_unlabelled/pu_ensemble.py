@@ -57,25 +57,27 @@ from .task import POSITIVE_UNLABELLED
 KernelFamilies: TypeAlias = tuple[tuple[Kernel, ...], FloatArray | None, list[list[GramOperator]]]
 
 # The grid: gamma times these, each twice the one before.
-_FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
+_GAMMA_FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
 
-_COMMON = "gamma degree coef0 tol max_time cache_size n_jobs random_state verbose".split()
+_COMMON_PARAMETERS = (
+    "gamma degree coef0 tol max_time cache_size n_jobs random_state verbose".split()
+)
 
 
 # Fewer rows give trees too little to split.
-_FEWEST = 300
+_MIN_ROWS_FOR_TREES = 300
 
 
 def kernels_for(X: RowMatrix) -> list[str]:
     """Kernels that suit rows, the one that ``kernel="auto"`` means first."""
-    if sp.issparse(X) or X.shape[0] < _FEWEST or _is_far(X):
+    if sp.issparse(X) or X.shape[0] < _MIN_ROWS_FOR_TREES or _is_beyond_float32(X):
         return ["rbf"]
     if common_unit(X) is not None:
         return ["rbf", MIXTURE, Trees.name]
     return [MIXTURE, Trees.name, "rbf"]
 
 
-def _is_far(X: AnyArray) -> bool:
+def _is_beyond_float32(X: AnyArray) -> bool:
     """Whether rows are beyond single precision, in which trees compare them."""
     return np.abs(X).max() >= np.finfo(np.float32).max
 
@@ -210,7 +212,7 @@ class PUEnsemble(base.PUMachine):
 
     task = POSITIVE_UNLABELLED
     _parameter_constraints: ClassVar[dict] = {
-        **{name: COMMON[name] for name in _COMMON},
+        **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
             StrOptions(
@@ -325,7 +327,7 @@ class PUEnsemble(base.PUMachine):
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
         is_mixture = isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE
         several = kind.is_similarity and kind.learns is None
-        self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
+        self.gammas_ = self.gamma_ * _GAMMA_FACTORS if several else np.array([self.gamma_])
         if is_mixture:
             return self._mixed_grams(vectors)
         if several:
@@ -342,9 +344,9 @@ class PUEnsemble(base.PUMachine):
 
     def _mixed_grams(self, vectors: RowMatrix) -> KernelFamilies:
         """The same of Gaussian kernels and a kernel of trees."""
-        gaussian = tuple(RBF(gamma) for gamma in self.gamma_ * _FACTORS)
+        gaussian = tuple(RBF(gamma) for gamma in self.gamma_ * _GAMMA_FACTORS)
         families = [gaussian, (self._make_kernel(),)]
-        self.gammas_ = np.append(self.gamma_ * _FACTORS, self.gamma_)
+        self.gammas_ = np.append(self.gamma_ * _GAMMA_FACTORS, self.gamma_)
         n_jobs = resolve_n_jobs(self.n_jobs)
         grams = [ensemble_grams(kernels, vectors, n_jobs) for kernels in families]
         return sum(families, ()), None, grams

@@ -26,7 +26,8 @@ from .scores import quantile_cut
 from .training import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
 
 # Rows of either kind that the prior is estimated from, or checked with.
-_POSITIVE, _UNLABELLED = 5_000, 20_000
+_MAX_POSITIVE_ROWS = 5_000
+_MAX_UNLABELLED_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -135,7 +136,7 @@ class SupportRows(SomeRows):
         return None
 
 
-class Described:
+class ReadLabels:
     """The question for the rows ``ids`` that are in a shard: weights and labels."""
 
     def __init__(self, ids: IntArray) -> None:
@@ -146,7 +147,7 @@ class Described:
         return weights_of(shard)[own], shard.marks["positive"][own]
 
 
-def kinds(shard: Shard) -> tuple[float, float, IntArray]:
+def summarise_labels(shard: Shard) -> tuple[float, float, IntArray]:
     """The question for the weights of positive rows and of the others, and who the former are."""
     weight, positive = weights_of(shard), shard.marks["positive"]
     numbers = shard.first + np.flatnonzero(positive & (weight > 0))
@@ -167,7 +168,7 @@ class ShardedPURows:
     @classmethod
     def of(cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int) -> Self:
         """What follows from the rows; ``lam`` is the parameter."""
-        weights, others, numbers = zip(*source.ask(kinds), strict=True)
+        weights, others, numbers = zip(*source.ask(summarise_labels), strict=True)
         weight_positive, mass = sum(weights), sum(others)
         if not weight_positive > 0 or not mass > 0:
             raise ValueError(
@@ -181,16 +182,16 @@ class ShardedPURows:
 
     def for_prior(self, seed: int) -> PUData:
         """``PUData`` of some rows of either kind."""
-        chosen = self.positive[sampled(len(self.positive), _POSITIVE, seed)]
-        some = sampled(self.source.n, _UNLABELLED, seed)
-        parts = zip(*self.source.ask(Described(some)), strict=True)
+        chosen = self.positive[sampled(len(self.positive), _MAX_POSITIVE_ROWS, seed)]
+        some = sampled(self.source.n, _MAX_UNLABELLED_ROWS, seed)
+        parts = zip(*self.source.ask(ReadLabels(some)), strict=True)
         weight, positive = map(np.concatenate, parts)
-        return self._data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
+        return self._make_data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
 
-    def _data(self, ids: IntArray) -> tuple[PUData, RowMatrix]:
+    def _make_data(self, ids: IntArray) -> tuple[PUData, RowMatrix]:
         """Some rows as ``PUData``, and as they were given."""
         X = self.source.take(ids)
-        parts = zip(*self.source.ask(Described(ids)), strict=True)
+        parts = zip(*self.source.ask(ReadLabels(ids)), strict=True)
         weight, positive = map(np.concatenate, parts)
         centred = centered(X, self.spec.shift)
         given = None if np.all(weight == 1.0) else weight
@@ -203,14 +204,16 @@ class ShardedPURows:
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
         solved = solve_sharded(self.source, self.spec.stating(formulation), settings.engine)
-        data, X = self._data(solved.numbers)
+        data, X = self._make_data(solved.numbers)
         found = solution_over_all(solved.problem, solved.result, data, lam)
         rows = {"data": data, "X": X, "numbers": solved.numbers, "shift": self.spec.shift}
         return found, SupportRows(all_rows=solved.all_rows, **rows), None
 
 
-# Intervals that a range is divided into, and rows whose decisions are gathered.
-_INTERVALS, _GATHERED = 1024, 100_000
+# Intervals that a range of decisions is divided into.
+_N_INTERVALS = 1024
+# Rows whose decisions are gathered at most.
+_MAX_ROWS_GATHERED = 100_000
 
 
 def cut_of_rows(
@@ -228,25 +231,25 @@ def cut_of_rows(
     low, high = whole.least, np.nextafter(whole.most, np.inf)
     target, weight = share * float(whole.weight[0]), float(whole.weight[0])
     below, count = 0.0, int(whole.rows[0])
-    while count > _GATHERED and high - low > 8.0 * rounding:
-        edges = np.linspace(low, high, _INTERVALS + 1)
+    while count > _MAX_ROWS_GATHERED and high - low > 8.0 * rounding:
+        edges = np.linspace(low, high, _N_INTERVALS + 1)
         found = spread(edges)
         # Those with an interval beside them, in case that the cut is at its end.
         up_to = np.cumsum(found.weight)
-        place = int(np.clip(np.searchsorted(up_to, target), 1, _INTERVALS))
-        first, last = max(1, place - 1), min(_INTERVALS, place + 1)
+        place = int(np.clip(np.searchsorted(up_to, target), 1, _N_INTERVALS))
+        first, last = max(1, place - 1), min(_N_INTERVALS, place + 1)
         inside = int(found.rows[first : last + 1].sum())
         if inside == count:
             break
         low, high, below, count = edges[first - 1], edges[last], float(up_to[first - 1]), inside
-    cut = _cut(rows, (low, high), (ids, g), (below, weight, share), rounding)
+    cut = _cut_between(rows, (low, high), (ids, g), (below, weight, share), rounding)
     if cut is None:  # rows that are alike reach beyond
-        cut = _cut(rows, (-np.inf, np.inf), (ids, g), (0.0, weight, share), rounding)
+        cut = _cut_between(rows, (-np.inf, np.inf), (ids, g), (0.0, weight, share), rounding)
         assert cut is not None
     return cut
 
 
-def _cut(
+def _cut_between(
     rows: EngineRows,
     ends: tuple[float, float],
     known: tuple[IntArray, FloatArray],

@@ -12,11 +12,14 @@ from .._typing import BoolArray, FloatArray
 from ..calibration.fit_curves import mean_and_spread
 
 # Weight of the squared slope beside the logistic risk, and the smallest slope.
-_RIDGE = 1e-3
-_NEWTON_STEPS = 100
-_SHORTEST, _LITTLE = 1e-9, 1e-14
+_MIN_SLOPE = 1e-3
+_MAX_NEWTON_STEPS = 100
+# The shortest step, as a share of a Newton step.
+_MIN_STEP_LENGTH = 1e-9
+# A gain of this share of the risk, or less, is rounding.
+_MIN_RELATIVE_GAIN = 1e-14
 # Keeps the Hessian regular where all features are alike.
-_TINY = 1e-12
+_HESSIAN_RIDGE = 1e-12
 
 
 @dataclass
@@ -55,19 +58,19 @@ def fit_logistic(
     """
     is_slope = np.asarray(slopes)
     share = weight / weight.sum()
-    ridge = np.where(is_slope, _RIDGE, 0.0)
+    ridge = np.where(is_slope, _MIN_SLOPE, 0.0)
     t = np.where(is_slope, 1.0, 0.0)
     free = np.ones(len(t), dtype=bool)
     while True:
-        t = _newton(features, share, target, ridge, t, free)
-        low = free & is_slope & (t < _RIDGE)
+        t = _minimise(features, share, target, ridge, t, free)
+        low = free & is_slope & (t < _MIN_SLOPE)
         if not low.any():
             return t
-        t[low] = _RIDGE
+        t[low] = _MIN_SLOPE
         free &= ~low
 
 
-def _newton(
+def _minimise(
     features: FloatArray,
     share: FloatArray,
     target: FloatArray,
@@ -83,19 +86,19 @@ def _newton(
 
     now = value(t)
     used = features[:, free]
-    for _ in range(_NEWTON_STEPS if free.any() else 0):
+    for _ in range(_MAX_NEWTON_STEPS if free.any() else 0):
         q = expit(features @ t)
         gradient = used.T @ (share * q) + (ridge * t - target)[free]
-        hessian = (used.T * (share * q * (1.0 - q))) @ used + np.diag(ridge[free] + _TINY)
+        hessian = (used.T * (share * q * (1.0 - q))) @ used + np.diag(ridge[free] + _HESSIAN_RIDGE)
         step = np.zeros(len(t))
         step[free] = np.linalg.solve(hessian, gradient)
         slope = float(gradient @ step[free])
         # A step that gains so little leads to the minimum; shorter ones would gain rounding.
-        is_last = slope <= _LITTLE * abs(now)
+        is_last = slope <= _MIN_RELATIVE_GAIN * abs(now)
         length = 1.0
         while not (then := value(t - length * step)) <= now - 1e-4 * length * slope:
             length *= 0.5
-            if is_last or length < _SHORTEST:
+            if is_last or length < _MIN_STEP_LENGTH:
                 return t
         t, now = t - length * step, then
         if is_last:

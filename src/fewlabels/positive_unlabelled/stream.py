@@ -18,7 +18,7 @@ from .rows import PURows
 from .training import double_hinge_solution
 
 # Sums over positive rows are computed afresh once this share of them is left.
-_LEFT = 0.5
+_MIN_SHARE_LEFT = 0.5
 
 
 class PUStream(ConvexStream):
@@ -117,7 +117,7 @@ class PUStream(ConvexStream):
         """Rows at ``places`` join the positive ones, or leave them."""
         self.positive_weight += sign * float(self._weights(places).sum())
         self._largest_weight = max(self._largest_weight, self.positive_weight)
-        if self.positive_weight < _LEFT * self._largest_weight:
+        if self.positive_weight < _MIN_SHARE_LEFT * self._largest_weight:
             self._sum_afresh()
         else:
             change = sign * self._span(places, np.arange(self.rows.n_places))

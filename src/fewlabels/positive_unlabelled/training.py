@@ -17,11 +17,12 @@ from ..solvers.papers.usmo_start import usmo_start
 from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, pu_ramp_step
 
-# Rounding of the value of (4) from its dual's value, relative to the terms that cancel; as a
-# share of the prior, which (4) is of the size of, it is small.
-_ROUNDING, _SMALL = 1.4e-14, 1e-9
+# Rounding of the value of (4) from its dual's value, relative to the terms that cancel.
+_ROUNDING = 1.4e-14
+# The share of the prior, which (4) is of the size of, below which that rounding is small.
+_SMALL_ROUNDING = 1e-9
 # LIBSVM's default, which the paper's initialisation uses.
-_NU_OF_RANKING = 0.5
+_RANKING_NU = 0.5
 
 
 def solve_double_hinge(
@@ -34,9 +35,9 @@ def solve_double_hinge(
     rows = {"weight": data.weight_unlabeled, "similarity": data.similarity}
     problem = DoubleHinge(settings.prior, settings.lam).problem(data.gram, rows)
     if settings.solver == "qp":
-        result = _by_qp(problem, settings.engine)
+        result = _solve_by_qp(problem, settings.engine)
     elif settings.solver == "usmo":
-        result = _by_usmo(data, problem, settings)
+        result = _solve_by_usmo(data, problem, settings)
     else:
         start = None
         if before is not None:
@@ -63,7 +64,7 @@ def solve_bounded(
     )
     problem = bounded_problem(data, stated)
     if settings.solver == "qp":
-        result = _by_qp(problem, settings.engine)
+        result = _solve_by_qp(problem, settings.engine)
     else:
         result = solve_decomposition(problem, settings=settings.engine)
     return *bounded_solution(problem, result, data, stated), stated
@@ -119,8 +120,8 @@ def double_hinge_solution(
     objective = 2.0 * lam * (-lower_bound - constant)
     gap = 2.0 * lam * problem.supported_gap(result)
     lost = 2.0 * lam * _ROUNDING * (abs(lower_bound) + constant)
-    if lost > _SMALL * 2.0 * lam * problem.total:
-        objective, proven = _evaluated(problem, result, coef, data, lam)
+    if lost > _SMALL_ROUNDING * 2.0 * lam * problem.total:
+        objective, proven = _evaluate_from_function(problem, result, coef, data, lam)
         gap += objective - proven + lost - 2.0 * lam * result.duality_gap
     return PUSolution(
         coef=coef,
@@ -134,7 +135,7 @@ def double_hinge_solution(
     )
 
 
-def _evaluated(
+def _evaluate_from_function(
     problem: DualProblem, result: Result, coef: FloatArray, data: PUData, lam: float
 ) -> tuple[float, float]:
     """Value of (4) and of its dual, from the function itself: no large numbers cancel."""
@@ -148,7 +149,7 @@ def _evaluated(
     return value, 2.0 * lam * float(np.minimum(result.a, c2 - result.a).sum()) - lam * norm
 
 
-def _by_qp(problem: DualProblem, engine: Settings, start: Result | None = None) -> Result:
+def _solve_by_qp(problem: DualProblem, engine: Settings, start: Result | None = None) -> Result:
     """A Result, which continues the history and iterations of ``start``."""
     options: dict[str, Any] = {"max_time": engine.max_time}
     options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
@@ -160,10 +161,10 @@ def _by_qp(problem: DualProblem, engine: Settings, start: Result | None = None) 
     )
 
 
-def _by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> Result:
+def _solve_by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> Result:
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     engine = settings.engine
-    ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
+    ranking = one_class(data.gram_positive, _RANKING_NU, data.weight_positive)
     common = {"max_time": engine.max_time, "cache_size": engine.cache_size}
     ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state, **common)
     scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
@@ -197,7 +198,7 @@ def solve_ramp(data: PUData, settings: PUSettings) -> PUSolution:
 
     def solve(problem: DualProblem, start: Result | None) -> Result:
         if settings.solver == "qp":
-            return _by_qp(problem, settings.engine, start)
+            return _solve_by_qp(problem, settings.engine, start)
         return steps.solve(problem, start)
 
     nowhere = np.zeros(gram.n, dtype=bool)
