@@ -31,14 +31,14 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def shown(name: str) -> property:
-    """An attribute that shows one of the values in the model's ``Solution``."""
+def solution_attr(name: str) -> property:
+    """Return an attribute that has one of the values in the model's ``Solution``."""
     return property(lambda model: getattr(model._found, name))
 
 
-def shown_there(name: str) -> property:
-    """The same of an array, which is one of the library that the rows of the fit were of."""
-    return property(lambda model: model._there(getattr(model._found, name)))
+def native_attr(name: str) -> property:
+    """Return such an attribute for an array, as one of the library that the rows came from."""
+    return property(lambda model: model._to_native(getattr(model._found, name)))
 
 
 class FittedEstimator(BaseEstimator):
@@ -88,12 +88,12 @@ class FittedEstimator(BaseEstimator):
         return self._late
 
     def _keep(self, solution: Solution, **values: object) -> None:
-        """Make a ``Solution`` what the model shows, and other values known from the start."""
+        """Store a ``Solution``, which attributes then show, and other values known so far."""
         values = {"solution": solution, **values}
         self._late = Late({name: (self._version, value) for name, value in values.items()})
 
     def _hold(self, stream: RowStream | None) -> None:
-        """Hold a stream from now on, or none (None)."""
+        """Store the stream of the training rows, or none (None)."""
         self._stream = stream
         if self._backend is not None:
             self._backend = None
@@ -103,11 +103,11 @@ class FittedEstimator(BaseEstimator):
 
     @property
     def _version(self) -> int:
-        """Of what values are computed from: another number when rows have changed."""
+        """Number of the present rows: another one when rows have changed."""
         return 0 if self._stream is None else self._stream.version
 
     def _computed(self, name: str, make: Callable[[], T]) -> T:
-        """A value as of now; one thread computes it, if need be."""
+        """Return a value for the present rows; one thread computes it, if need be."""
         with lock_of(self):
             self._check_is_fitted()
             return self._values.get(name, self._version, make)
@@ -119,22 +119,22 @@ class FittedEstimator(BaseEstimator):
         found = None if late is None else late.known("solution", self._version)
         return self._computed("solution", self._describe) if found is None else found
 
-    function_ = shown("function")
-    support_ = shown_there("support")
-    n_support_ = shown_there("n_support")
-    n_iter_ = shown("n_iter")
-    history_ = shown("history")
-    objective_ = shown("objective")
-    duality_gap_ = shown("duality_gap")
+    function_ = solution_attr("function")
+    support_ = native_attr("support")
+    n_support_ = native_attr("n_support")
+    n_iter_ = solution_attr("n_iter")
+    history_ = solution_attr("history")
+    objective_ = solution_attr("objective")
+    duality_gap_ = solution_attr("duality_gap")
 
     fit_status_ = property(lambda self: 0 if self._found.converged else 1)
-    support_vectors_ = property(lambda self: self._there(self._found.function.support_vectors))
-    dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
+    support_vectors_ = property(lambda self: self._to_native(self._found.function.support_vectors))
+    dual_coef_ = property(lambda self: self._to_native(self._found.function.dual_coef))
 
     # -- calls that change the model ------------------------------------------------------------
 
     def _within_time(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function that has until ``max_time`` is over, and say what that cut short."""
+        """Call a method within ``max_time``, and warn about what that cut short."""
         if self._deadline is not ENDLESS:  # part of a longer call
             return method(*args, **kwargs)
         self._deadline = Deadline(self.max_time)
@@ -152,7 +152,7 @@ class FittedEstimator(BaseEstimator):
 
     @contextmanager
     def _fitted_or_not(self, *, interrupted: bool = False) -> Iterator[None]:
-        """What is refused within leaves no model; nor does Ctrl-C, if so ``interrupted``."""
+        """Leave no model where the body raises; after Ctrl-C only if so ``interrupted``."""
         try:
             yield
         except BaseException as error:
@@ -166,7 +166,7 @@ class FittedEstimator(BaseEstimator):
     _is_updatable = property(lambda self: self._read_new is not None)
 
     def _catch_up(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
-        """Let the stream follow its rows; whether it is at its end."""
+        """Let the stream follow its rows, and return whether it has."""
         done = stream.run(max_steps)
         rough = stream.lost_to_rounding()
         if rough:
@@ -192,7 +192,7 @@ class FittedEstimator(BaseEstimator):
         return self._stream is None or self._stream.done
 
     def _ready_stream(self) -> RowStream:
-        """The stream, for an operation that is possible."""
+        """Return the stream for an operation, or refuse the operation."""
         self._check_is_fitted()
         if self.kernel == "precomputed":
             raise ValueError(
@@ -241,8 +241,8 @@ class FittedEstimator(BaseEstimator):
             )
         return self
 
-    def _leaving_out(self, indices: npt.ArrayLike | None) -> tuple[Any, IntArray]:
-        """The stream at its end, and the places of training rows that can be left out."""
+    def _prepare_left_out(self, indices: npt.ArrayLike | None) -> tuple[Any, IntArray]:
+        """Return the stream at its end, and the places of training rows to leave out."""
         stream: Any = self._ready_stream()
         n = len(stream)
         chosen = np.arange(n) if indices is None else read_indices(indices, n)
@@ -257,7 +257,7 @@ class FittedEstimator(BaseEstimator):
         sample_weight: VectorLike | None,
         *more: VectorLike | None,
     ) -> Self:
-        """What ``partial_fit`` does on a model that has been fitted."""
+        """Add rows to a fitted model, for ``partial_fit``."""
         stream = self._ready_stream()
         new = self._read_new(X, y, sample_weight, *more)
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
@@ -274,12 +274,12 @@ class FittedEstimator(BaseEstimator):
         """
         stream = self._ready_stream()
         chosen = read_indices(indices, len(stream))
-        options = self._read_gone(chosen)
+        options = self._removal_options(chosen)
         change = partial(stream.remove, chosen, **options)
         return self._follow("forget", stream, self.max_steps, change)
 
-    def _read_gone(self, indices: IntArray) -> dict[str, IntArray]:
-        """Further arguments of ``stream.remove``."""
+    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
+        """Return further arguments of ``stream.remove``."""
         return {}
 
     @available_if(attrgetter("_is_updatable"))
@@ -317,7 +317,7 @@ class FittedEstimator(BaseEstimator):
 
     # -- what others get ------------------------------------------------------------------------
 
-    def _there(self, values: RowMatrix) -> Any:
+    def _to_native(self, values: RowMatrix) -> Any:
         """An attribute as users see it: an array of the same library as the training rows."""
         return values if self._backend is None else self._backend.array(values)
 
@@ -370,12 +370,12 @@ class FittedEstimator(BaseEstimator):
         state = super().__getstate__()
         state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
         if self._late is not None:
-            state["_late"] = self._late_to_save()
+            state["_late"] = self._cache_to_save()
         if self._stream is not None:
             state["_stream"] = self._stream.snapshot()
         return state
 
-    def _late_to_save(self) -> Late:
+    def _cache_to_save(self) -> Late:
         """Without support vectors among the training rows: no row is held twice."""
         if self._stream is None:
             return self._values.copy()

@@ -77,7 +77,7 @@ class Function:
         return kernel
 
     def in_base(self) -> Function:
-        """The same without its term of K(x, x), under the base kernel of a deformed one."""
+        """Return the function without its term of K(x, x), under a deformed kernel's base."""
         if self.on_points is None:
             return self
         rows, coef = self.kernel.expanded(self.vectors, self.coef[0], self.on_points)
@@ -133,7 +133,7 @@ class Function:
         return centered(X, self.shift)
 
     def _evaluate_kernel(self, k: int, X: RowMatrix, n_jobs: int) -> FloatArray:
-        """What the k-th kernel contributes."""
+        """Return the sum over the k-th kernel."""
         kernel, coef, row_map = self.kernels[k], self.coef[k], None
         if self.float64 is not None and kernel.is_mapped:
             dtype = np.float64 if self.float64 else np.float32
@@ -159,7 +159,7 @@ class Function:
 
     @property
     def _leaf_values(self) -> tuple[FloatArray | None, ...]:
-        """``on_leaves``; of models from before these were kept they are found once."""
+        """``on_leaves``, computed once unless given."""
         if self.on_leaves is None:
             found = tuple(
                 kernel.weights(self.vectors, coef) if kernel.has_leaves else None
@@ -171,7 +171,7 @@ class Function:
         return leaves
 
     def _log_sums(self, X: RowMatrix, sums: FloatArray) -> FloatArray:
-        """Logarithms of ``sum_j coef_j K(x_j, x)``, from the kernel's own where sums are lost."""
+        """Return logarithms of ``sum_j coef_j K(x_j, x)``, by the kernel's where sums vanish."""
         logs, lost = np.log(np.maximum(sums, _MIN_SUM)), np.flatnonzero(sums < _MIN_SUM)
         with np.errstate(all="ignore"):
             weight = np.log(self.coef[0])
@@ -182,7 +182,7 @@ class Function:
         return logs
 
     def _diagonal_values(self, X: RowMatrix, diagonal: VectorLike | None) -> FloatArray:
-        """K(x, x) of rows."""
+        """Return K(x, x) of rows."""
         if diagonal is not None:
             diagonal = np.asarray(diagonal, dtype=float)
             if diagonal.shape != (X.shape[0],):

@@ -1,4 +1,4 @@
-"""What every estimator with a kernel is: rows in, the engine run, values out."""
+"""The base class of estimators with a kernel: they read rows, run the engine and score."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -43,7 +43,7 @@ from .status import Callback, report_status, reporter
 # Rows of a piece that is scored at a time.
 _ROWS_PER_PIECE = 250_000
 
-# What parameters that machines have in common may be.
+# The allowed values of parameters that estimators have in common.
 COMMON: dict = {
     "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
@@ -61,7 +61,7 @@ COMMON: dict = {
 
 
 class Outside(NamedTuple):
-    """What an estimator can have where its rows are not in memory."""
+    """The parameters that an estimator supports where its rows are not in memory."""
 
     parameters: Mapping = {}
     only_with: Mapping = {}
@@ -111,7 +111,7 @@ class KernelMachine(FittedEstimator):
         """
         self.shape_fit_ = rows.shape
         self.gamma_ = 0.0
-        kind = kind_of(self._kernel_used)
+        kind = kind_of(self._effective_kernel)
         if "gamma" in kind.takes:
             self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
         if kind.learns == "labels":
@@ -124,18 +124,18 @@ class KernelMachine(FittedEstimator):
         rows.check(kernel.plain, width=not isinstance(self.gamma, str))
         return kernel
 
-    _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
-    _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")
+    _effective_kernel = property(lambda self: self.kernel)  # what ``kernel`` stands for
+    _learns_kernel = property(lambda self: kind_of(self._effective_kernel).learns == "rows")
 
     def _make_kernel(self) -> Kernel:
         if self._deformed is not None:
             return self._deformed
-        return make_kernel(self._kernel_used, self.gamma_, self.degree, self.coef0)
+        return make_kernel(self._effective_kernel, self.gamma_, self.degree, self.coef0)
 
     def _kernel_over(self, X: RowMatrix, weight: FloatArray | None = None) -> Kernel:
-        """The kernel that is made of these rows."""
+        """Return the kernel that is made of these rows."""
         numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
-        return make_kernel(self._kernel_used, *numbers, X, weight, seed)
+        return make_kernel(self._effective_kernel, *numbers, X, weight, seed)
 
     def _seed(self) -> int:
         state = getattr(self, "random_state", None)
@@ -146,7 +146,7 @@ class KernelMachine(FittedEstimator):
     # -- fitting -------------------------------------------------------------------------------
 
     def _needs_memory(self, source: ShardedSource | type[ShardedSource]) -> str | None:
-        """What the model needs its rows in memory for, in one sentence; None for nothing."""
+        """Return why the model needs its rows in memory, in one sentence; None if it doesn't."""
         are, instead, kind = source.are, source.instead, kind_of(self.kernel)
         if not isinstance(self.kernel, str) or kind not in MAPPED_OUTSIDE:
             return f"{are} take {one_of(MAPPED_OUTSIDE)}"
@@ -169,7 +169,7 @@ class KernelMachine(FittedEstimator):
         y: VectorLike | None = None,
         anomalies: VectorLike | None = None,
     ) -> RowSource:
-        """The ``RowSource`` of what ``fit`` is given.
+        """Return the ``RowSource`` of the rows of a fit.
 
         Mapped rows of more than ``cache_size`` stay in their file, and arrays of a device on
         it. All others are in memory, as are rows of a file for which a model
@@ -180,14 +180,14 @@ class KernelMachine(FittedEstimator):
                 raise ValueError("X is a source of rows, so sample_weight belongs to its shards.")
             source: Any = X
         else:
-            source = self._source_outside(X, sample_weight)
+            source = self._out_of_core_source(X, sample_weight)
         if source is None:
             return fit_rows(self, X, sample_weight, anomalies)
         self._check_possible(source, anomalies)
         self.n_features_in_ = source.shape[1]
         return source
 
-    def _source_outside(
+    def _out_of_core_source(
         self, X: MatrixLike, sample_weight: VectorLike | None
     ) -> ShardedSource | None:
         """The ``ShardedSource`` of rows that stay where they are; None for all others."""
@@ -206,7 +206,7 @@ class KernelMachine(FittedEstimator):
         return FileSource(file, weight, n_jobs=jobs, cache_size=self._cache_bytes)
 
     def _may_hold(self, file: RowFile) -> bool:
-        """Whether rows of a file fit ``cache_size``."""
+        """Return whether rows of a file fit ``cache_size``."""
         return file.n_bytes <= self._cache_bytes
 
     def _check_possible(self, source: ShardedSource, anomalies: VectorLike | None = None) -> None:
@@ -221,7 +221,7 @@ class KernelMachine(FittedEstimator):
             raise ValueError(f"{missing}: change that, or pass {source.instead}.")
 
     def _settings(self, tol: float, rtol: float, callback: Callback | None) -> Settings:
-        """How the engine works for this estimator."""
+        """Return the settings of the engine."""
         return Settings(
             tol=tol,
             rtol=rtol,
@@ -245,7 +245,7 @@ class KernelMachine(FittedEstimator):
     # -- evaluating -----------------------------------------------------------------------------
 
     def _rows_to_score(self, X: MatrixLike) -> RowMatrix:
-        """Rows such as the function takes."""
+        """Return checked rows, as the function takes them."""
         self._check_is_fitted()
         # The last function says the kind of rows, however old: an update need not know more.
         function = (self._values.last("solution") or self._found).function
@@ -278,7 +278,7 @@ class KernelMachine(FittedEstimator):
         return FileSource(file, n_shards=max(1, -(-file.shape[0] // _ROWS_PER_PIECE)))
 
     def _evaluation(self, X: MatrixLike, **options: object) -> Callable[[], Any]:
-        """A call that gives values of the present function at rows, where their arrays compute."""
+        """Return a call that evaluates the present function at rows, where their arrays are."""
         backend = backend_of(X)
         with lock_of(self):
             function, name, width = self._found.function, type(self).__name__, self.n_features_in_
@@ -308,4 +308,4 @@ class KernelMachine(FittedEstimator):
         weights = self.function_.weights
         if weights is None or not self.function_.kernels[0].is_linear:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self._there(np.atleast_2d(weights))
+        return self._to_native(np.atleast_2d(weights))

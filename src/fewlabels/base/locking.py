@@ -31,7 +31,7 @@ P = ParamSpec("P")
 M = TypeVar("M")
 Trained = TypeVar("Trained", bound="_Trainable")
 
-# The lock of every model that has been used; ``_NEW`` is held where one is added.
+# The lock of every model that has been used; ``_NEW_LOCK`` is held where one is added.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
 _NEW_LOCK: Any = threading.RLock()
 # Seconds that a fork waits for the updates of other threads.
@@ -142,8 +142,8 @@ class _Lost:
     def __enter__(self) -> None:
         raise RuntimeError(
             f"Another thread was changing this {self.name} when the process was forked, and "
-            f"wasn't done within {_MAX_FORK_WAIT_SECONDS:g} s, so this process has no whole model; "
-            "fork when the change is done, or load or fit another one here."
+            f"wasn't done within {_MAX_FORK_WAIT_SECONDS:g} s, so this process has no whole "
+            "model; fork when the change is done, or load or fit another one here."
         )
 
     def __exit__(self, *error: object) -> None:
@@ -207,7 +207,7 @@ def consistent(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M
 
 
 def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenate[Trained, P], T]:
-    """The same, once parameters have been checked; not again with every ``partial_fit``.
+    """A method that fits: as ``one_at_a_time``, once parameters have been checked.
 
     Rows of a mapped file are refused if somebody writes into it meanwhile.
     """

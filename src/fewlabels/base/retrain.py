@@ -36,7 +36,7 @@ def solve_from_start(
     deadline: Deadline,
     cache_size: float,
 ) -> Result | None:
-    """The Result of the batch solver, exact to rounding; None where a path has to do it.
+    """Return the Result of the batch solver, exact to rounding; None if a path has to do it.
 
     The rows near the boundary are solved alone at first. All rows then show whether others take
     part; if so, the solver continues with all.
@@ -86,7 +86,7 @@ def solve_from_start(
 
 
 def solve_to_rounding(problem: DualProblem, deadline: Deadline, cache_size: float) -> Result:
-    """The Result of the batch solver from its own start, as near as rounding lets it come."""
+    """Return the Result of the batch solver from its own start, as exact as rounding allows."""
     result = solve_decomposition(
         problem, tol=_EXACT_VIOLATION, cache_size=cache_size, max_time=deadline.left()
     )
@@ -95,7 +95,7 @@ def solve_to_rounding(problem: DualProblem, deadline: Deadline, cache_size: floa
     return result
 
 
-class AfreshStream(SavedStream):
+class RetrainedStream(SavedStream):
     """The part of a ``ConvexStream`` that does without its path."""
 
     # What a ``ConvexStream`` sets.
@@ -125,11 +125,11 @@ class AfreshStream(SavedStream):
         """Return exact kernel values of the rows at some places."""
         raise NotImplementedError
 
-    def _wanted(self) -> BoolArray:
+    def _rows_for_path(self) -> BoolArray:
         """Return the mask of the places whose rows belong on a path now."""
         raise NotImplementedError
 
-    def _mass_of(self, places: IntArray) -> float:
+    def _total_weight(self, places: IntArray) -> float:
         """Return how much the rows at places weigh together."""
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class AfreshStream(SavedStream):
         """Note which rows have left the path."""
         raise NotImplementedError
 
-    def _begin_again(self) -> None:
+    def _discard_path(self) -> None:
         """Let another path begin where this one ended."""
         raise NotImplementedError
 
@@ -161,15 +161,15 @@ class AfreshStream(SavedStream):
         gram = self._gram(self.on_path)
         return not np.isnan(curvature_missing(gram, np.zeros(gram.n)))
 
-    def _solve_afresh(self) -> bool:
-        """Take over a new exact solution near the last one; whether there is one."""
+    def _retrain(self) -> bool:
+        """Solve near the last solution, and return whether that gave an exact one."""
         gradient, self._gradient = self._gradient, self._gradient[:0]
         if self.path is not None:
             self._notice()
             gradient = (self.path.h + self.path.multiplier)[self.of]
             gradient /= self.formulation.unit(self.mass)
-        self._begin_again()
-        places, problem = self._present_problem()
+        self._discard_path()
+        places, problem = self._current_problem()
         known = self._start[0]
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         start = known / self.formulation.unit(self.mass)
@@ -185,22 +185,22 @@ class AfreshStream(SavedStream):
         )
         if result is None:
             return False
-        self._take_over(places, problem, result)
+        self._start_from_result(places, problem, result)
         self.done = True
         return True
 
-    def _present_problem(self) -> tuple[IntArray, DualProblem]:
-        """Places of the rows that belong on a path, and the model's problem over them."""
+    def _current_problem(self) -> tuple[IntArray, DualProblem]:
+        """Return the places of the rows that belong on a path, and the problem over them."""
         self.marks.turn(self.on_path[:0])
-        places = np.flatnonzero(self._wanted())
+        places = np.flatnonzero(self._rows_for_path())
         return places, self.stated.problem(self._gram(places), self.marks.at(places))
 
-    def _take_over(
+    def _start_from_result(
         self, places: IntArray, problem: DualProblem, result: Result, finished: bool = True
     ) -> None:
-        """Let the Result over the rows at some places be the solution, and start of a path."""
+        """Store the Result over the rows at some places as the solution, and start of a path."""
         self._gradient, self._trained = result.gradient, reached(problem, result)
-        self.on_path, self.mass, self.stale = places, self._mass_of(places), False
+        self.on_path, self.mass, self.stale = places, self._total_weight(places), False
         self._start = (
             self.rows.spread(places, result.a) * self.formulation.unit(self.mass),
             self.formulation.path_multiplier(result.multiplier, self.mass),
@@ -249,7 +249,7 @@ class _ExactSolver:
 
 
 def _make_feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None:
-    """Variables near ``start`` that the problem allows; None if there are none by rounding."""
+    """Return variables near ``start`` that the problem allows; None if rounding leaves none."""
     a = problem.penalty.rounded(start)
     positive = a > 0.0
     size = float(a[positive].sum())
@@ -263,7 +263,7 @@ def _make_feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None
 def _find_rows_to_solve_first(
     problem: DualProblem, a: FloatArray, gradient: FloatArray | None
 ) -> IntArray | None:
-    """Rows to solve first, ascending; None where these would be too many or all."""
+    """Return the rows to solve first, ascending; None where these would be too many or all."""
     used = a != 0.0
     n = np.count_nonzero(used) + _N_NEAR_ROWS
     if n > min(_MAX_ROWS_TO_SOLVE_FIRST, problem.n // 2):

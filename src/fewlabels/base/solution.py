@@ -34,13 +34,13 @@ class Solution:
     duality_gap: float = np.inf
 
     def without_vectors(self) -> Self:
-        """The same without support vectors that are all among the training rows."""
+        """Return a copy without support vectors, if all of them are among the training rows."""
         if np.any(self.support < 0):
             return self
         return replace(self, function=replace(self.function, vectors=self.function.vectors[:0]))
 
     def with_vectors(self, X: RowMatrix) -> Self:
-        """The same with these support vectors among training rows ``X``, if they are missing."""
+        """Return a copy with support vectors from training rows ``X``, if it has none."""
         function, rows = self.function, self.support
         if function.vectors.shape[0] == function.coef.shape[1]:
             return self
@@ -64,18 +64,18 @@ class OneClassSolution(Solution):
 
     function: Function
     intercept: float  # decisions are the part of the score that depends on the row, plus this
-    scale: float = 1.0  # scores by machines of other rows compare when divided by this
+    scale: float = 1.0  # scores by models of other rows compare when divided by this
     size: float  # what a score is summed from: rounding is a share of it
     rate: float | None = None  # of new normal rows that may be rejected
     radius: float = np.nan  # of a ball
     is_point: bool = False  # the ball shrank to one, as slack is cheaper than a radius
 
     def comparable(self, score: FloatArray) -> FloatArray:
-        """Scores on no model's scale, as ``Conformal.scores`` are."""
+        """Return scores on no model's scale, as ``Conformal.scores`` are."""
         return (score - self.function.bias) / self.scale
 
     def calibrated(self, scores: FloatArray, keys: AnyArray | None = None) -> Conformal:
-        """The ``Conformal`` of sorted scores of rows that were not trained on.
+        """Return the ``Conformal`` of sorted scores of rows that were not trained on.
 
         ``keys`` identify the rows, where each was left out in turn.
         """
@@ -96,7 +96,7 @@ class OneClassSolution(Solution):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How good the function of a semi-supervised model is, and what it says of its rows.
+    """A measure of how good a semi-supervised model is, and its labels of the training rows.
 
     Of several classes the first two are arrays, and ``positive`` is the class by its number.
     """
@@ -106,10 +106,10 @@ class Certificate:
     positive: np.ndarray  # which training rows it finds on the positive side
 
 
-def edges_of_scores(
+def score_limits(
     kernel: Kernel, size: float, boundary: float, coef: FloatArray
 ) -> dict[str, float]:
-    """The ``boundary`` of a function, what counts as on it, and where its log scale begins.
+    """Return the ``boundary`` of a function, its rounding, and where its log scale begins.
 
     A sum with negative coefficients, of confirmed anomalies, has no log scale.
     """
@@ -127,7 +127,7 @@ def run_by(
     history: list[dict[str, Any]],
     converged: bool,
 ) -> dict[str, Any]:
-    """The part of a ``Solution`` that is the same for all models."""
+    """Return the values of a ``Solution`` that describe the run, for any model."""
     return {
         "support": support,
         "n_support": np.array(counts, dtype=np.int32),
@@ -166,8 +166,8 @@ def rounding_of(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> flo
     return ROUNDING * float(typical_terms(diagonal, coef).sum())
 
 
-def largest_value(gram: GramOperator) -> float:
-    """The largest K(x, x)."""
+def largest_diagonal(gram: GramOperator) -> float:
+    """Return the largest K(x, x)."""
     return float(np.abs(gram.diagonal()).max(initial=0.0))
 
 
@@ -179,7 +179,7 @@ def function_of(
     numbers: IntArray,
     **options: Any,
 ) -> tuple[Any, IntArray, IntArray]:
-    """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
+    """Return the ``Function`` of the rows with a coefficient, their places and numbers.
 
     ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; several rows for one kernel
     are as many functions. ``gram`` prepared rows as predictions will; ``numbers`` are what users

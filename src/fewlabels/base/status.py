@@ -1,4 +1,4 @@
-"""What an estimator says of how its training went: warnings, and lines on the way."""
+"""Messages about a training: warnings at its end, and a line per round."""
 
 from collections.abc import Callable
 from math import isnan
@@ -22,7 +22,7 @@ _ADVICE = {
     "smaller epsilon or a larger rho in solver_options",
 }
 
-# What to tell of a model where nothing supports a duality gap.
+# The warning for a model where nothing supports a duality gap.
 _STATIONARY = (
     "the solution is a stationary point but may not be the optimum: the kernel matrix is not "
     "positive semi-definite, so there is no duality gap. Use another kernel to get a certificate."
@@ -89,7 +89,7 @@ def warn_of_rounding(operation: str, violation: float) -> None:
 
 
 def reporter(name: str, callback: Callback | None, verbose: bool) -> Callback | None:
-    """A callback that prints a line per round as well, if so ``verbose``."""
+    """Return a callback that also prints a line per round, if so ``verbose``."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
     if not verbose:

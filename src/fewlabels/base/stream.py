@@ -16,7 +16,7 @@ from ..problem.penalty import group_sums
 from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, caught_up, weight_in_training
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
-from .retrain import AfreshStream, solve_to_rounding
+from .retrain import RetrainedStream, solve_to_rounding
 from .training_rows import TrainingRows
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
@@ -29,7 +29,7 @@ _MAX_PATHS = 2
 _MAX_BOUNDARY_ROWS = 20_000
 
 
-class ConvexStream(AfreshStream):
+class ConvexStream(RetrainedStream):
     """Rows, and the path that follows the solution of a ``Formulation`` over them.
 
     The rows change at once; the path may lag behind when its steps are limited. Until the first
@@ -61,7 +61,7 @@ class ConvexStream(AfreshStream):
         self.kernel, self.shift, self.rows = kernel, shift, rows
         self.marks = AnomalyMarks(rows)
         self.version, self.done = 0, True
-        self._start = start  # the machine's, until a path has begun: then the path's
+        self._start = start  # the model's, until a path has begun: then the path's
         self._steps_before, self._history_before = n_steps, list(history)
         self.path: PathFollower | None = None
         self.on_path = self.of = self.mass = None
@@ -72,7 +72,7 @@ class ConvexStream(AfreshStream):
         self._leaving = np.zeros(0, np.int64)
 
     def _prepare(self) -> None:
-        """What the formulation needs of the rows, before anything changes."""
+        """Compute what the formulation needs of the rows, before anything changes."""
         if self.on_path is not None:
             return
         rows = self.rows
@@ -81,8 +81,8 @@ class ConvexStream(AfreshStream):
         if self.formulation.needs_diagonal:
             rows["diagonal"] = self._diagonal(rows.X)
         self.formulation = self.stated.on_path(cast(Rows, rows))
-        self.on_path = np.flatnonzero(self._wanted())
-        self.mass = self._mass_of(self.on_path)
+        self.on_path = np.flatnonzero(self._rows_for_path())
+        self.mass = self._total_weight(self.on_path)
         a, multiplier = self._start
         self._start = (
             a * self.formulation.unit(self.mass),
@@ -122,7 +122,7 @@ class ConvexStream(AfreshStream):
         )
         return takes if calibrates is None else takes & ~calibrates
 
-    def _wanted(self) -> BoolArray:
+    def _rows_for_path(self) -> BoolArray:
         return self.rows.alive & self.takes()
 
     def _check_left(self, left: BoolArray, calibrates: BoolArray | None) -> None:
@@ -194,7 +194,7 @@ class ConvexStream(AfreshStream):
         left = rows.alive if calibrates is None else rows.alive & ~calibrates
         self.formulation.check_left(rows.at(left) | {"anomaly": marks[left]})
         self.version += 1
-        self._is_far = self.done and (self.path is None or self._is_long(places, anomaly))
+        self._is_far = self.done and (self.path is None or self._is_path_long(places, anomaly))
         rows["anomaly"] = marks
         if calibrates is not None:
             rows["calibrates"] = calibrates
@@ -209,21 +209,21 @@ class ConvexStream(AfreshStream):
     # -- the path -------------------------------------------------------------------------------
 
     def run(self, max_steps: int | None = None) -> bool:
-        """Let the path catch up with the rows; whether it has, within ``max_steps``."""
+        """Let the path catch up with the rows, and return whether it has within ``max_steps``."""
         self._prepare()
         is_far, self._is_far = self._is_far, False
-        if is_far and max_steps is None and self._solve_afresh():
+        if is_far and max_steps is None and self._retrain():
             return True
         before = self._start, self._steps_before, self._history_before
         is_first = self.path is None and self.done
         is_first = is_first and not self.marks.turning(self.on_path).any()
-        is_first = is_first and np.array_equal(np.flatnonzero(self._wanted()), self.on_path)
+        is_first = is_first and np.array_equal(np.flatnonzero(self._rows_for_path()), self.on_path)
         self.done = False
         try:
             with self.judging_kernel():
                 self.done = self._catch_up_or_train(max_steps)
         except BaseException as error:
-            self._begin_again()
+            self._discard_path()
             if is_first and isinstance(error, ValueError):  # no path: the solution is the start
                 self._start, self._steps_before, self._history_before = before
                 self.done = True
@@ -238,14 +238,14 @@ class ConvexStream(AfreshStream):
             try:
                 return self._catch_up(max_steps)
             except BREAKDOWNS as error:
-                self._begin_again()
+                self._discard_path()
                 broken = error
         if not self._has_curvature():
             raise broken
-        places, problem = self._present_problem()
+        places, problem = self._current_problem()
         result = solve_to_rounding(problem, self.deadline, self.cache_size)
         done = result.status in (Status.CONVERGED, Status.STALLED)
-        self._take_over(places, problem, result, done)
+        self._start_from_result(places, problem, result, done)
         return done
 
     def _catch_up(self, max_steps: int | None) -> bool:
@@ -260,14 +260,14 @@ class ConvexStream(AfreshStream):
         """
         self._notice()
         self.marks.turn(self.on_path)
-        wanted, there = self._wanted(), np.zeros(self.rows.n_places, bool)
+        wanted, there = self._rows_for_path(), np.zeros(self.rows.n_places, bool)
         there[self.on_path] = True
         joining = np.flatnonzero(wanted & ~there)
         stays = wanted[self.on_path] & ~self.marks.turning(self.on_path)
         if len(joining):
-            return self._join(joining, max_steps)
+            return self._add_rows(joining, max_steps)
         if not stays.all():
-            return self._leave(stays, max_steps)
+            return self._remove_rows(stays, max_steps)
         if self.stale:
             self.stale = False
             return self.move_to(self._begun_path, self.mass, max_steps)
@@ -277,7 +277,7 @@ class ConvexStream(AfreshStream):
             self.on_path, self.heads = moved[self.on_path], moved[self.heads]
         return None
 
-    def _join(self, joining: IntArray, max_steps: int | None) -> bool:
+    def _add_rows(self, joining: IntArray, max_steps: int | None) -> bool:
         """Let rows join the path: those that equal rows on it, or else the others."""
         heads, key = self.heads, self.rows["key"]
         here = key[heads]
@@ -299,28 +299,28 @@ class ConvexStream(AfreshStream):
             order = np.argsort(on_path)
             on_path, of = on_path[order], of[order]
         self.on_path, self.of = on_path, of
-        mass = self._set_mass(self._mass_of(on_path))
+        mass = self._set_mass(self._total_weight(on_path))
         penalties, total = self.penalties(self.merged(changed), mass), self.formulation.total(mass)
         if known.any():
             return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
         rows = self.kernel_rows(self.heads[changed])
         return self._begun_path.add(rows, penalties, total=total, max_steps=max_steps)
 
-    def _leave(self, stays: BoolArray, max_steps: int | None) -> bool:
+    def _remove_rows(self, stays: BoolArray, max_steps: int | None) -> bool:
         """Let rows leave the path: those that equal rows which stay, or else the others."""
         left = np.bincount(self.of[stays], minlength=len(self._begun_path)) > 0
         is_copy = ~stays & left[self.of]
         stays = ~is_copy if is_copy.any() else stays
         self._leaving = self.on_path[~stays]
-        mass = self._set_mass(self._mass_of(self.on_path[stays]))
+        mass = self._set_mass(self._total_weight(self.on_path[stays]))
         changed, total = np.unique(self.of[~stays]), self.formulation.total(mass)
         if not is_copy.any():
             return self._begun_path.remove(changed, total=total, max_steps=max_steps)
         penalties = self.penalties(self.merged(changed, stays), mass)
         return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
 
-    def _mass_of(self, places: IntArray) -> float:
-        """How much the rows at places weigh together."""
+    def _total_weight(self, places: IntArray) -> float:
+        """Return the total weight of the rows at places."""
         if self.rows.get("followed") is None:
             return float(self.rows["weight"][places].sum())
         return float(self.formulation.masses(self.marks.at(places)).sum())
@@ -383,22 +383,22 @@ class ConvexStream(AfreshStream):
         """Begin the path at a solution, and make that exact."""
         self._gradient = self._gradient[:0]
         self.marks.turn(self.on_path[:0])
-        places = np.flatnonzero(self._wanted())
+        places = np.flatnonzero(self._rows_for_path())
         copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
         known, multiplier = self._start
         a = np.append(known, np.zeros(self.rows.n_places - len(known)))
         self._start = a, multiplier  # of all rows, also if this is interrupted
         self._keep(places, copies.of)
         self._leaving = self._leaving[:0]
-        self.mass, self.stale = self._mass_of(places), False
+        self.mass, self.stale = self._total_weight(places), False
         penalties = self.penalties(self.merged(), self.mass)
         a = penalties.penalty.rounded(group_sums(copies, a[places]), _BREAKPOINT_TOLERANCE)
         members = int(penalties.penalty.between(a).sum())
         if members > _MAX_BOUNDARY_ROWS:
             raise ValueError(
                 f"{members} training rows lie exactly on the boundary; an update needs a matrix "
-                f"of that size, and the limit is {_MAX_BOUNDARY_ROWS}. Fit again instead, or choose "
-                "parameters with fewer such rows."
+                f"of that size, and the limit is {_MAX_BOUNDARY_ROWS}. Fit again instead, or "
+                "choose parameters with fewer such rows."
             )
         self.path = PathFollower(
             self.kernel,
@@ -410,14 +410,14 @@ class ConvexStream(AfreshStream):
         )
         self._begun_path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
 
-    def _is_long(self, places: IntArray, anomaly: BoolArray) -> bool:
-        """Whether a path to other marks takes longer than solving afresh.
+    def _is_path_long(self, places: IntArray, anomaly: BoolArray) -> bool:
+        """Return whether a path to other marks takes longer than solving afresh.
 
         It is short for support vectors that become anomalies. Elsewhere it has many steps.
         """
         return not np.all(anomaly) or bool(np.any(self._all_variables()[places] == 0.0))
 
-    def _begin_again(self) -> None:
+    def _discard_path(self) -> None:
         """After an exception: let another path begin where this one ended."""
         path = self.path
         if path is None:
@@ -454,7 +454,7 @@ class ConvexStream(AfreshStream):
     def history(self) -> list[dict[str, Any]]:
         return self._history_before + ([] if self.path is None else list(self._begun_path.history))
 
-    # -- what the machine is --------------------------------------------------------------------
+    # -- the model's solution -------------------------------------------------------------------
 
     def solution(self, gram: GramOperator | None = None) -> tuple[DualProblem, Result]:
         """The model's problem over the rows on the path, equal ones each, and its Result."""

@@ -114,17 +114,17 @@ class Task(ABC):
 
     @abstractmethod
     def suits(self, counts: Sequence[int], n_blank: int) -> bool:
-        """Whether a target calls for this task: its rows by class, and those without a class."""
+        """Return whether a target suits this task, from its rows by class and without a class."""
 
     def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
-        """The names of known classes by their labels, from what a model file says of a training.
+        """Return the names of known classes by their labels, from the training in a model file.
 
         A class that had no name in the table has None.
         """
         return {self.unlabelled + 1: training.get(self.key)}
 
     def is_known(self, y: IntArray) -> BoolArray:
-        """Which rows have a known class, by their labels."""
+        """Return a mask of the rows that have a known class, by their labels."""
         return y > self.unlabelled
 
     @property
@@ -133,7 +133,7 @@ class Task(ABC):
         return [*self.terms, *_COMMON_TERMS]
 
     def shown(self, score: float) -> str:
-        """A score in words."""
+        """Return a score in words."""
         return f"{score:.3f}"
 
     def __repr__(self) -> str:

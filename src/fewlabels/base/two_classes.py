@@ -1,4 +1,4 @@
-"""What models that tell two classes apart share: decisions and probabilities."""
+"""The base class of models of two classes: decisions and probabilities."""
 
 from operator import methodcaller
 from typing import Any, TypeAlias
@@ -25,7 +25,7 @@ PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
 
 
 class TwoClassMachine(ClassifierMixin, KernelMachine):
-    """A model with ``classes_``; with ``probability``, it says how its curve is fitted."""
+    """A model with ``classes_``; a subclass fits the curve that ``probability`` asks for."""
 
     # Groups of training rows, while a curve is fitted that leaves them out together.
     _groups = None
@@ -44,7 +44,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         if isinstance(function, ClassFunctions):
             return function.intercept
         moved = 0.0 if function.shift is None else float(function.weights @ function.shift)
-        return self._there(np.array([function.bias - moved]))
+        return self._to_native(np.array([function.bias - moved]))
 
     # -- evaluating ----------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     # -- probabilities -------------------------------------------------------------------------
 
     def _has_probabilities(self) -> bool:
-        """True where they are requested; else an error that says how."""
+        """Return True where probabilities are requested; else raise an error that says how."""
         if self.probability is None:
             raise AttributeError(
                 f"this {type(self).__name__} has no probabilities; pass probability='isotonic' or "

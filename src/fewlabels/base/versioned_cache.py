@@ -1,4 +1,4 @@
-"""Values that are computed when somebody asks for them."""
+"""Values that are computed when they are first needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Late:
         self._found = dict(values or {})  # (version, value) by name
 
     def get(self, name: str, version: int, make: Callable[[], T]) -> T:
-        """The value of that name at a version; ``make()`` computes it if need be."""
+        """Return the value of that name at a version; ``make()`` computes it if need be."""
         found = self._found.get(name)
         if found is None or found[0] != version:
             found = self._found[name] = (version, make())
@@ -30,21 +30,21 @@ class Late:
         self._found[name] = (version, value)
 
     def known(self, name: str, version: int) -> Any:
-        """The value of that name if it is there for that version, else None."""
+        """Return the value of that name if it is known for that version, else None."""
         found = self._found.get(name)
         return None if found is None or found[0] != version else found[1]
 
     def last(self, name: str) -> Any:
-        """The newest value of that name, of whatever version; None without any."""
+        """Return the newest value of that name, of whatever version; None without any."""
         found = self._found.get(name)
         return None if found is None else found[1]
 
     def copy(self) -> Late:
-        """The same values, to which others may be added."""
+        """Return a copy, to which other values may be added."""
         return Late(self._found)
 
     def with_value(self, name: str, value: object) -> Late:
-        """A copy with another value of that name, at the version that it has."""
+        """Return a copy with another value of that name, at the version that it has."""
         found = dict(self._found)
         return Late({**found, name: (found[name][0], value)})
 

@@ -1,4 +1,4 @@
-"""What simple methods have in common as models."""
+"""The base class of simple methods as models."""
 
 import warnings
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def fitted_quietly(estimator: E, *data: Any) -> E:
 
 
 class Baseline(BaseEstimator):
-    """An estimator of scikit-learn by its name, the ``method``; ``_known`` are the names."""
+    """An estimator of scikit-learn by its name, the ``method``; ``_specs`` has the methods."""
 
     _specs: dict = {}  # noqa: RUF012
 
@@ -47,7 +47,7 @@ class Baseline(BaseEstimator):
 
     @property
     def title(self) -> str:
-        """What the method is called in words."""
+        """The name of the method in words."""
         return self._specs[self.method].name
 
     @property

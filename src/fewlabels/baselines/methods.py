@@ -1,4 +1,4 @@
-"""What a sceptic would try, all of it made of scikit-learn's estimators, by name."""
+"""Simple methods to compare with, made of scikit-learn's estimators, by name."""
 
 import math
 import warnings
@@ -52,7 +52,7 @@ class NeighborDistance(NearestNeighbors):
 
 
 class RootNeighborDistance(NeighborDistance):
-    """The same to the q-th one of n rows, q = sqrt(n) rounded."""
+    """Minus the distance to the q-th nearest of n training rows, q = sqrt(n) rounded."""
 
     def fit(self, X: RowMatrix, y: object = None) -> Self:
         """Hold the rows."""
@@ -168,7 +168,10 @@ class ComparedMethod(NamedTuple):
 
 
 class BaselineSpec(NamedTuple):
-    """How the estimator of a method is made of a seed; ``fits`` as of a ``ComparedMethod``."""
+    """A method, and a function that makes its estimator from a seed.
+
+    ``fits`` is as of a ``ComparedMethod``.
+    """
 
     name: str
     make: Callable[[Any], Any]

@@ -17,7 +17,7 @@ from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import WholeGroups, count_once, groups_of
 from ._base import Baseline, fitted_quietly
 from .methods import ONE_CLASS_METHODS
-from .values import Distance, value_of
+from .values import Distance, make_score_function
 
 _MAX_FOLDS = 10
 
@@ -108,7 +108,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
                 )
             )
         estimator, X = self._make_estimator(), self._check_training_rows(X)
-        function = value_of(fitted_quietly(estimator, X), X)
+        function = make_score_function(fitted_quietly(estimator, X), X)
         groups = groups_of(X)
         once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
         if isinstance(function, Distance):

@@ -21,7 +21,7 @@ from ..positive_unlabelled.task import POSITIVE_UNLABELLED
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups
 from ._base import Baseline, ScoreFunction, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
-from .values import Votes, value_of
+from .values import Votes, make_score_function
 
 _MAX_FOLDS = 5
 # Scores nearer than this share of the largest are equal.
@@ -152,7 +152,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         fewest = int(min(of_groups.sum(), (~of_groups).sum()))
         if hasattr(estimator, "oob_score"):
             estimator.set_params(oob_score=True)
-        function = value_of(fitted_quietly(estimator, X, y), X)
+        function = make_score_function(fitted_quietly(estimator, X, y), X)
         if isinstance(function, Votes):
             held_out = estimator.oob_decision_function_[:, 1]
             missing = ~np.isfinite(held_out)  # rows that are in all bags

@@ -18,7 +18,7 @@ from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_g
 from ..semi_supervised.task import SEMI_SUPERVISED
 from ._base import Baseline, E, fitted_quietly
 from .methods import SEMI_SUPERVISED_METHODS
-from .values import value_of
+from .values import make_score_function
 
 _MAX_FOLDS = 10
 
@@ -99,7 +99,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         check_consistent_length(X, y)
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
         place = places_of(label, len(self.classes_))
-        self._function = value_of(self._fit_method(estimator, X, place), X)
+        self._function = make_score_function(self._fit_method(estimator, X, place), X)
         places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
         self._curve = self._fit_curve(estimator, X, place)
@@ -133,7 +133,9 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         def held_out(_: IntArray, test: IntArray) -> FloatArray:
             hidden = place.copy()
             hidden[known[test]] = -1
-            return value_of(self._fit_method(clone(estimator), X, hidden), X)(X[known[test]])
+            return make_score_function(self._fit_method(clone(estimator), X, hidden), X)(
+                X[known[test]]
+            )
 
         scores = left_out_scores(
             len(known),

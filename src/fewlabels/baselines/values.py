@@ -1,4 +1,4 @@
-"""What fits of simple methods leave behind: functions of rows that files can hold."""
+"""The functions of rows that simple methods learn, and that files can hold."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +83,7 @@ def _fit_neighbors(rows: RowMatrix, k: int) -> NearestNeighbors:
     return NearestNeighbors(n_neighbors=min(k, rows.shape[0])).fit(rows)
 
 
-def value_of(estimator: Any, X: RowMatrix) -> ScoreFunction:
+def make_score_function(estimator: Any, X: RowMatrix) -> ScoreFunction:
     """The function that an estimator fitted to rows X has found."""
     if isinstance(estimator, TunedSpreading):
         estimator = estimator.spreading_

@@ -84,8 +84,8 @@ class BagSettings:
 
 
 @dataclass
-class Bagged:
-    """What a fit has found; ``stopped`` says why there are fewer bags than requested, if so."""
+class BagResult:
+    """The result of a fit; ``stopped`` says why there are fewer bags than requested, if so."""
 
     function: BaggedFunction
     scores: np.ndarray  # of rows by the bags that they are not in, ascending
@@ -95,7 +95,7 @@ class Bagged:
 
 def fit_bags(
     X: RowMatrix, weight: FloatArray, settings: BagSettings, known: Sequence[Bag] = ()
-) -> Bagged:
+) -> BagResult:
     """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
 
     ``known`` are bags of earlier rows: those that hold the same rows still are taken as they are.
@@ -156,7 +156,7 @@ def fit_bags(
     scored = scored[np.argsort(combined[scored], kind="stable")]
     rows = copies.rows[places[scored]]
     reason = "" if stopped is None else stopped.value
-    return Bagged(BaggedFunction(bags=bags, parts=parts), combined[scored], rows, reason)
+    return BagResult(BaggedFunction(bags=bags, parts=parts), combined[scored], rows, reason)
 
 
 def _mean_out_of_bag(scores: FloatArray) -> FloatArray:
@@ -187,7 +187,7 @@ def _combine_groups(scores: FloatArray, is_auto: bool) -> tuple[tuple[Part, ...]
 
 
 def _do_agree(plain: FloatArray, trimmed: FloatArray) -> bool:
-    """Whether two scores mostly have the same tenth of the rows as the most anomalous."""
+    """Return whether two scores mostly agree on the most anomalous tenth of the rows."""
     known = np.isfinite(plain) & np.isfinite(trimmed)
     n = int(known.sum())
     if n < _MIN_ROWS_TO_COMPARE:

@@ -1,4 +1,4 @@
-"""What models of one class share: a threshold that may be calibrated, p-values, updates.
+"""The base class of models of one class: a calibrated threshold, p-values, updates.
 
 P-values and decisions compare the same numbers, and so they agree to the last bit. Rows that a
 split holds out are rows of weight 0, with the mark "calibrates".
@@ -46,7 +46,7 @@ from ..rows.validation import check_weight, is_outside, read_all
 from ..solvers import Result
 from .left_out import FitPredict
 from .problem import OneClassFormulation
-from .rows_outside import OUTSIDE, share_outside, warn_of_rows_outside
+from .rows_outside import OUTSIDE, measure_share_outside, warn_of_rows_outside
 from .task import ONE_CLASS
 
 # Scores of rows that a model was not trained on, what identifies each, and their numbers.
@@ -132,7 +132,7 @@ class OneClassMachine(FitPredict, KernelMachine):
             if rate is None:
                 return
             if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
-                self._with_threshold()
+                self._calibrate_or_reset()
                 return
         drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
         rest, held = rows.split(drawn)
@@ -140,7 +140,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         if held is not None:
             score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
             self._calibrate(self._found.comparable(score), rows=np.flatnonzero(drawn))
-        self._with_threshold()
+        self._calibrate_or_reset()
 
     def _refuse_graph(self, what: str) -> None:
         if self._learns_kernel:
@@ -150,8 +150,8 @@ class OneClassMachine(FitPredict, KernelMachine):
                 "'auto')."
             )
 
-    def _with_threshold(self) -> None:
-        """Calibrated; refused or interrupted, it is not fitted."""
+    def _calibrate_or_reset(self) -> None:
+        """Calibrate the model; refused or interrupted, it is not fitted."""
         with self._fitted_or_not(interrupted=True):
             self._calibrated()
 
@@ -163,7 +163,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         shift: FloatArray | None,
         tol: float,
     ) -> None:
-        """Keep what a fit has found, and its rows if that is possible; warn where it is rough."""
+        """Store the solution, and the rows if that is possible; warn where it is rough."""
         held_out, problem = rows.held_out, solved.problem
         result, unit = solved.result, formulation.unit(rows.mass)
         solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
@@ -178,7 +178,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         self._hold(stream)
         self._keep(solution)
         if solution.rate is None and not solution.is_point:  # which the fit warns of
-            share = share_outside(rows, formulation, solved, solution.function.rounding)
+            share = measure_share_outside(rows, formulation, solved, solution.function.rounding)
             self._values.put(OUTSIDE, self._version, share)
         if rows.backend is not None:
             self._backend = rows.backend
@@ -192,7 +192,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         self._share_held_out = self._ties_broken = None
 
     def _tell(self, result: Result, tol: float, solution: OneClassSolution) -> None:
-        """Warn of what a user should know."""
+        """Warn about the solution."""
         self._report_status(result, tol, solution.duality_gap)
 
     def _describe(self) -> Solution:
@@ -209,7 +209,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         with lock_of(self):
             found = self._values.known("conformal", self._version)
             if found is None:
-                # This may begin the path of the rows: then the machine is another one.
+                # This may begin the path of the rows: then the solution is another one.
                 found = self._calibrate(*self._scores_to_calibrate())
         return found
 
@@ -286,7 +286,7 @@ class OneClassMachine(FitPredict, KernelMachine):
     def intercept_(self) -> Any:
         threshold, solution = self._threshold, self._found
         moved = threshold - solution.function.boundary
-        return self._there(np.array([solution.intercept - moved]))
+        return self._to_native(np.array([solution.intercept - moved]))
 
     @property
     @consistent
@@ -310,7 +310,7 @@ class OneClassMachine(FitPredict, KernelMachine):
     def calibration_scores_(self) -> Any:
         self._check_is_fitted()
         try:
-            return self._there(self._calibrated().scores)
+            return self._to_native(self._calibrated().scores)
         except ValueError as error:
             raise AttributeError(str(error)) from error
 
@@ -427,10 +427,10 @@ class OneClassMachine(FitPredict, KernelMachine):
             found = conformal.p_values(score)
         else:
             keys = None if conformal.keys is None else keys_of(read_all(X, rows))
-            found = conformal.smoothed(score, self._to_break_ties(len(score)), keys)
+            found = conformal.smoothed(score, self._draw_tie_breakers(len(score)), keys)
         return found if backend is None else backend.array(found)
 
-    def _to_break_ties(self, n: int) -> FloatArray:
+    def _draw_tie_breakers(self, n: int) -> FloatArray:
         """The next n of the model's random numbers, in (0, 1]."""
         with lock_of(self):
             if isinstance(self.random_state, np.random.RandomState):
@@ -485,7 +485,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         stream = cast(ConvexStream, self._ready_stream())
         chosen = read_indices(indices, len(stream))
         marks = read_marks(anomaly, len(chosen))
-        redraw, after = self._redraw(), stream.marks.mask[stream.rows.alive]
+        redraw, after = self._make_redraw(), stream.marks.mask[stream.rows.alive]
         after[chosen] = marks
         options = {} if redraw is None else {"switching": redraw.after(after)}
         change = partial(stream.relabel, chosen, marks, **options)
@@ -501,18 +501,18 @@ class OneClassMachine(FitPredict, KernelMachine):
         """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
         X = self._rows_to_score(X)
         new = MemorySource(X, *check_weight(sample_weight, X))
-        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._redraw()
+        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._make_redraw()
         values = {"X": X, "weight": new.spread(new.weights), "anomaly": anomaly}
         if redraw is not None:
             values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
         return values
 
-    def _read_gone(self, indices: IntArray) -> dict[str, IntArray]:
+    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Rows that change between calibration and training when others go."""
-        redraw = self._redraw()
+        redraw = self._make_redraw()
         return {} if redraw is None else {"switching": redraw.without(indices)}
 
-    def _redraw(self) -> Redraw | None:
+    def _make_redraw(self) -> Redraw | None:
         """The ``Redraw`` of one update; None without a split."""
         return Redraw.of(self._stream, self._share_held_out, self._seed())
 
@@ -537,5 +537,5 @@ class OneClassMachine(FitPredict, KernelMachine):
         -------
         ndarray of shape (n_indices,)
         """
-        stream, places = self._leaving_out(indices)
+        stream, places = self._prepare_left_out(indices)
         return left_out_decisions(stream, places, self.function_)

@@ -1,4 +1,4 @@
-"""What an ensemble of small balls found: a function for every bag of rows, and one scale."""
+"""The solution of an ensemble of small balls: a function per bag of rows, on one scale."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def level(
     diagonal: FloatArray | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """How far inside a ball rows lie, given its function.
+    """Return how far inside a ball rows lie, given its function.
 
     The logarithm of the sum of kernel values of a similarity; minus the squared distance to the
     centre under any other kernel.

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
-from ..base.solution import OneClassSolution, edges_of_scores, function_of, largest_value, run_by
+from ..base.solution import OneClassSolution, function_of, largest_diagonal, run_by, score_limits
 from ..base.status import Callback
 from ..problem import DualProblem
 from ..rows.memory import StatedInMemory
@@ -178,7 +178,7 @@ class OneClassSVM(OneClassMachine):
     def _solve_refined(
         self, stated: Stated, tol: float, rtol: float, callback: Callback | None
     ) -> Solved:
-        """What is solved, and further where ``tol`` is no small part of the scores' range.
+        """Solve the problem, and further where ``tol`` is a large part of the scores' range.
 
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
         reorder them. Without convergence, as when rounding is in the way, the result stays.
@@ -218,9 +218,9 @@ class OneClassSVM(OneClassMachine):
     ) -> OneClassSolution:
         """From duals that sum to one back to LIBSVM's."""
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
-        offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
+        offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_diagonal(gram)
         function, _, support = function_of(
-            kernel, gram, X, coef, numbers, **edges_of_scores(kernel, size, offset, coef)
+            kernel, gram, X, coef, numbers, **score_limits(kernel, size, offset, coef)
         )
         return OneClassSolution(
             function=function,
@@ -243,13 +243,13 @@ class OneClassSVM(OneClassMachine):
 
     @property
     def offset_(self) -> Any:
-        return self._there(np.array([self._threshold]))
+        return self._to_native(np.array([self._threshold]))
 
     @property
     def dual_coef_(self) -> Any:
         function = self.function_
         coef = function.dual_coef
-        return _as_csr(coef) if sp.issparse(function.vectors) else self._there(coef)
+        return _as_csr(coef) if sp.issparse(function.vectors) else self._to_native(coef)
 
     @property
     def coef_(self) -> Any:

@@ -23,22 +23,22 @@ from ..problem.penalty import Penalty
 ANOMALY_COST = 10.0
 
 
-def anomalies_of(rows: Rows) -> BoolArray | None:
-    """Mask of the confirmed anomalies among some rows; None without any."""
+def anomaly_mask(rows: Rows) -> BoolArray | None:
+    """Return the mask of the confirmed anomalies among some rows; None without any."""
     anomaly = rows.get("anomaly")
     return anomaly if anomaly is not None and anomaly.any() else None
 
 
 class OneClassFormulation(Formulation):
-    """What models of one class share: normal rows, and confirmed anomalies."""
+    """A formulation with normal rows and confirmed anomalies."""
 
     def masses(self, rows: Rows) -> FloatArray:
-        anomaly = anomalies_of(rows)
+        anomaly = anomaly_mask(rows)
         return rows["weight"] if anomaly is None else np.where(anomaly, 0.0, rows["weight"])
 
     def check_left(self, rows: Rows) -> None:
         super().check_left(rows)
-        anomaly = anomalies_of(rows)
+        anomaly = anomaly_mask(rows)
         if anomaly is not None and not np.any(self.takes(rows) & ~anomaly):
             raise ValueError(
                 "all training rows with a weight would be confirmed anomalies; keep at least one "
@@ -50,7 +50,7 @@ class OneClassFormulation(Formulation):
         rows: Rows, upper: float | FloatArray, lower: float | FloatArray, slope: FloatArray | float
     ) -> Penalty:
         """The linear penalty with the upper ends of normal rows, or anomalies' ``lower`` ends."""
-        anomaly = anomalies_of(rows)
+        anomaly = anomaly_mask(rows)
         low = 0.0 if anomaly is None else np.where(anomaly, lower, 0.0)
         up = upper if anomaly is None else np.where(anomaly, 0.0, upper)
         return Penalty.linear(low, up, slope, len(rows["weight"]))
@@ -58,7 +58,7 @@ class OneClassFormulation(Formulation):
 
 @dataclass(frozen=True)
 class Ball(OneClassFormulation):
-    """What balls share: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
+    """A ball: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
 
     C: float  # cost of slack, > 0
     origin: float = 0.0  # taken from all K_ii, which may be large and nearly the same
@@ -116,7 +116,7 @@ class SquaredSlackBall(Ball):
         return self._penalty(rows, np.inf, -np.inf, self._slope(rows, mass))
 
     def ridge(self, rows: Rows) -> FloatArray:
-        anomaly = anomalies_of(rows)
+        anomaly = anomaly_mask(rows)
         cost = self.C if anomaly is None else np.where(anomaly, self._anomaly_cost(), self.C)
         return 1.0 / (2.0 * cost * rows["weight"])
 
@@ -161,7 +161,7 @@ class LinearSlackBall(Ball):
         return ANOMALY_COST
 
     def has_solution(self, mass: float) -> bool:
-        """Whether C is large enough for rows that weigh ``mass``."""
+        """Return whether C is large enough for rows that weigh ``mass``."""
         return self.nu is not None or self.C * mass >= 1.0 - 1e-12
 
     def check_left(self, rows: Rows) -> None:

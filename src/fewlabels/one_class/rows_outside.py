@@ -24,7 +24,7 @@ _BOUND_FACTOR = 1.5
 _BOUND_MARGIN = 0.02
 
 
-def share_outside(
+def measure_share_outside(
     rows: RowSource, formulation: OneClassFormulation, solved: Solved, rounding: float
 ) -> tuple[float, float]:
     """Return the share of normal training rows outside the boundary, and the bound on it.

@@ -13,9 +13,9 @@ from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
-from ..base.fitted_estimator import shown
+from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
-from ..base.solution import OneClassSolution, edges_of_scores, function_of, largest_value, run_by
+from ..base.solution import OneClassSolution, function_of, largest_diagonal, run_by, score_limits
 from ..base.status import Callback
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
@@ -342,7 +342,7 @@ class SVDD(OneClassMachine):
             # Rows so close together, or C so small, that the difference has no digits left.
             center_norm = gram.quadratic(np.flatnonzero(a), a[a != 0])
         radius_squared = center_norm - result.multiplier
-        size = float(np.abs(a).sum()) * largest_value(gram)
+        size = float(np.abs(a).sum()) * largest_diagonal(gram)
         variance = float(a @ gram.diagonal()) - center_norm
         is_point = radius_squared < 0.0 and variance > 1e-9 * size
         radius = float(np.sqrt(max(radius_squared, 0.0)))
@@ -360,7 +360,7 @@ class SVDD(OneClassMachine):
             bias=bias,
             self_weight=self_weight,
             shift=shift,
-            **edges_of_scores(kernel, size, boundary, a),
+            **score_limits(kernel, size, boundary, a),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
         )
         intercept = radius**2 - center_norm
@@ -388,10 +388,10 @@ class SVDD(OneClassMachine):
         return "C" if self.slack == "squared" else "nu"
 
     _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelMachine._FIXED)
-    radius_ = shown("radius")
+    radius_ = solution_attr("radius")
 
     offset_ = property(lambda self: self._threshold)
-    dual_coef_ = property(lambda self: self._there(0.5 * self.function_.dual_coef))
+    dual_coef_ = property(lambda self: self._to_native(0.5 * self.function_.dual_coef))
 
 
 def _constant_diagonal(gram: GramOperator) -> float | None:

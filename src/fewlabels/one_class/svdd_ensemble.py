@@ -197,7 +197,7 @@ class SVDDEnsemble(OneClassMachine):
     has_own_threshold = False
     takes_anomalies = False
     has_bags = True
-    # What other machines of one class have as parameters.
+    # Parameters of other models of one class.
     max_steps: ClassVar[None] = None
     cache_size: ClassVar[float] = 200.0
     _FIXED = (
@@ -254,7 +254,7 @@ class SVDDEnsemble(OneClassMachine):
         self._hold(stream)
         self._keep(found)
         self._report_bags(found)
-        self._with_threshold()
+        self._calibrate_or_reset()
         return self
 
     def _fit_bags(
@@ -362,8 +362,8 @@ class SVDDEnsemble(OneClassMachine):
         solution = cast(BagsSolution, self._found)
         return solution.scores, None, solution.scored
 
-    def _late_to_save(self) -> Late:
-        """What is known: bags hold their rows themselves."""
+    def _cache_to_save(self) -> Late:
+        """Return all values: bags hold their rows themselves."""
         return self._values.copy()
 
     def __setstate__(self, state: dict[str, Any]) -> None:

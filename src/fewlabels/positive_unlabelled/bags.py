@@ -16,7 +16,7 @@ from ..problem import DualProblem, Penalty
 from ..solvers import Result, Settings, Status, solve_decomposition
 from .data import PUData
 
-# Kernel values held at a time: they stay in cache while they are used for every machine.
+# Kernel values held at a time: they stay in cache while they are used for every model.
 _MAX_VALUES_AT_A_TIME = 2**18
 _MIN_COLUMNS = 16
 # Bags of up to so many rows are one working set.
@@ -105,7 +105,7 @@ def bagged_machines(
     seed: int,
     deadline: Deadline = ENDLESS,
 ) -> Bagging:
-    """Support vector machines that tell positive rows from samples of the unlabelled ones.
+    """Train support vector machines of positive rows and samples of the unlabelled ones.
 
     Every bag, the same for all kernels and costs, holds a bootstrap sample of the positive rows
     and as many unlabelled ones, but at most half of these, so that all are held out often enough
@@ -131,16 +131,16 @@ def bagged_machines(
         )
         for k, (bag, times) in enumerate(drawn)
     ]
-    for done, machines in enumerate(run_in_order(calls, n_bags)):
+    for done, models in enumerate(run_in_order(calls, n_bags)):
         bag = drawn[done][0]
-        if machines is None:
+        if models is None:
             deadline.cut.append(f"{done} of {ref('n_bags', n_bags)} bags were trained")
             found = replace(
                 found, coef=found.coef * (n_bags / done), bias=found.bias * (n_bags / done)
             )
             times_out -= n_bags - done
             break
-        (a, bias, n_iter, unfinished), f = machines
+        (a, bias, n_iter, unfinished), f = models
         found.n_iter += n_iter
         found.unfinished = unfinished or found.unfinished
         f[:, :, bag] = 0.0
@@ -180,7 +180,7 @@ def _train_bag(
     tol: float,
     deadline: Deadline,
 ) -> tuple[BagModels, FloatArray] | None:
-    """What ``_solve_bag`` finds of a bag, and decisions about all rows.
+    """Return what ``_solve_bag`` returns, and decisions about all rows.
 
     None where the deadline came first.
     """

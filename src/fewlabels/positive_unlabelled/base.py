@@ -1,4 +1,4 @@
-"""What the models of positive and unlabelled rows share, and searches for their settings."""
+"""The base class of models of positive and unlabelled rows, and fits along settings."""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -28,7 +28,7 @@ from .data import PUData, PUSolution
 from .fitted import HeldOutScores, PUFit, PUSVMFit
 from .leave_one_out import positives_left_out, unlabeled_left_out
 from .propensity_weights import propensity_weights
-from .rows import PURows, ShardedPURows, SomeRows, SupportRows
+from .rows import PURows, PURowsBase, ShardedPURows, SupportRows
 from .weights import PropensityWeights
 
 M = TypeVar("M", bound="PUMachine")
@@ -46,7 +46,7 @@ _ATTRIBUTES_OF_ROWS = (
 
 
 class PUMachine(TwoClassMachine):
-    """What ``PUSVM`` and ``PUEnsemble`` share: reading rows, the prior, and a score."""
+    """The base class of ``PUSVM`` and ``PUEnsemble``: it reads rows, finds the prior, scores."""
 
     _found: PUFit
 
@@ -98,7 +98,7 @@ class PUMachine(TwoClassMachine):
                 "sample_weight leaves one class only; give some positive rows and some "
                 "unlabelled rows a weight > 0."
             )
-        kind = kind_of(self._kernel_used)
+        kind = kind_of(self._effective_kernel)
         if kind.learns == "labels":
             # In an order of their own and as often as they weigh: weights act as repetitions.
             order = value_order(rows.X, counted, rows.weights)
@@ -106,7 +106,7 @@ class PUMachine(TwoClassMachine):
                 rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
             )
         kernel: Any = self._make_kernel()
-        if isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE:
+        if isinstance(self._effective_kernel, str) and self._effective_kernel == MIXTURE:
             kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
         shift = shift_of(kernel, rows.X)
         centred = centered(rows.X, shift)
@@ -262,7 +262,7 @@ class PUDescriber:
         if has_curve and left_out is not None:
             held_out = self.scores_left_out(rows, found, function, left_out)
         moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
-        counts, run = rows.number_of_support(places), found.result
+        counts, run = rows.count_support(places), found.result
         return PUSVMFit(
             function=function,
             **run_by(support, counts, run.n_iter, run.history, run.converged),
@@ -276,9 +276,9 @@ class PUDescriber:
         )
 
     def scores_left_out(
-        self, rows: SomeRows, found: PUSolution, function: Function, left_out: FloatArray
+        self, rows: PURowsBase, found: PUSolution, function: Function, left_out: FloatArray
     ) -> HeldOutScores:
-        """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
+        """Return the scores that the curve is fitted to, from those of the unlabelled rows."""
         data = rows.data
         if data.kernel.is_matrix:
             decision = row_products(data.X[data.positive], found.coef) + function.bias
@@ -306,7 +306,7 @@ def prior_of(
     return estimator._found_prior(rows), estimator.classes_
 
 
-def factors_of_new(
+def new_row_factors(
     weights: PropensityWeights | None, propensity: VectorLike | None, positive: BoolArray
 ) -> dict[str, FloatArray]:
     """The argument "factor" of new rows for the stream of a model with propensity weights."""
@@ -328,7 +328,7 @@ def factors_of_new(
 
 
 def fit_settings(
-    machines: list[M],
+    models: list[M],
     X: MatrixLike,
     y: VectorLike,
     sample_weight: VectorLike | None = None,
@@ -342,25 +342,25 @@ def fit_settings(
     Each starts from the one before. With ``prior`` that one holds for all models, unchecked,
     in place of what each was given or of one estimate. ``gathered`` as in PUData.
     """
-    for machine in machines:
-        machine._validate_params()
-        machine._check_settings()
-    first, before, estimate = machines[0], None, prior
+    for model in models:
+        model._validate_params()
+        model._check_settings()
+    first, before, estimate = models[0], None, prior
     rows = first._read(X, y, sample_weight, propensity, gathered=gathered)
-    for machine in machines:
+    for model in models:
         for name in _ATTRIBUTES_OF_ROWS:
             if hasattr(first, name):
-                setattr(machine, name, getattr(first, name))
-        known = prior if machine.prior != "estimate" else estimate
-        known = machine._found_prior(rows) if known is None else known
-        if machine.prior == "estimate":
+                setattr(model, name, getattr(first, name))
+        known = prior if model.prior != "estimate" else estimate
+        known = model._found_prior(rows) if known is None else known
+        if model.prior == "estimate":
             estimate = known
-        found = machine._within_time(machine._fit_rows, rows, known, before)
-        before = None if machine.bias > 1.0 else (machine.lam_, found)
-    return machines
+        found = model._within_time(model._fit_rows, rows, known, before)
+        before = None if model.bias > 1.0 else (model.lam_, found)
+    return models
 
 
-def zipped(lam: VectorLike | None, prior: VectorLike | None) -> list[dict[str, float]]:
+def zip_settings(lam: VectorLike | None, prior: VectorLike | None) -> list[dict[str, float]]:
     """The settings of a path, one dict each."""
     settings = {"lam": lam, "prior": prior}
     given = {k: np.asarray(v, dtype=float) for k, v in settings.items() if v is not None}

@@ -71,14 +71,14 @@ class BoundedPUStream(SavedStream):
 
     def add(self, X: RowMatrix, **values: AnyArray) -> IntArray:
         """Add rows with their numbers by name; their places."""
-        self._hold_places()
+        self._fix_places()
         self.done = False
         self.version += 1
         return self.rows.append(X, **values)
 
     def remove(self, indices: IntArray) -> IntArray:
         """Let rows go, by what users call them; their places."""
-        self._hold_places()
+        self._fix_places()
         places, left = self.rows.places[indices], self.rows.alive.copy()
         left[places] = False
         self.stated.check_left(self.rows.at(left))
@@ -87,12 +87,12 @@ class BoundedPUStream(SavedStream):
         self.rows.drop(places)
         return places
 
-    def _present(self) -> IntArray:
+    def _current_places(self) -> IntArray:
         return np.flatnonzero(self.rows.alive & (self.rows["weight"] > 0))
 
-    def _hold_places(self) -> None:
+    def _fix_places(self) -> None:
         if self.on_path is None:
-            self.on_path = self._present()
+            self.on_path = self._current_places()
 
     def _data(self, places: IntArray) -> PUData:
         rows, factor = self.rows, self.rows.get("factor")
@@ -118,7 +118,7 @@ class BoundedPUStream(SavedStream):
             )
         if self.done:
             return True
-        places = self._present()
+        places = self._current_places()
         data, known = self._data(places), self._start[0]
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         stated = self.stated.with_positives(float(data.weight_positive.sum()))
@@ -147,7 +147,7 @@ class BoundedPUStream(SavedStream):
         return self._solution(self._data(self._places()))
 
     def _places(self) -> IntArray:
-        return self._present() if self.on_path is None else self.on_path
+        return self._current_places() if self.on_path is None else self.on_path
 
     def _solution(self, data: PUData) -> tuple[DualProblem, Result]:
         problem, places = bounded_problem(data, self.stated), self._places()
@@ -160,4 +160,4 @@ class BoundedPUStream(SavedStream):
         places = self._places()
         data = self._data(places)
         found, data = bounded_solution(*self._solution(data), data, self.stated)
-        return PURows.of_held(self.rows, places, data, self.shift), found
+        return PURows.from_row_store(self.rows, places, data, self.shift), found

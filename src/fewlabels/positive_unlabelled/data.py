@@ -64,7 +64,7 @@ class PUData:
         self.share_positive = self.weight_positive / self.weight_positive.sum()
 
     def weighed(self, factor: FloatArray) -> PUData:
-        """The same, with other factors of the positive rows."""
+        """Return a copy with other factors of the positive rows."""
         positive = np.zeros(self.X.shape[0], dtype=bool)
         positive[self.positive] = True
         return PUData(
@@ -108,20 +108,20 @@ class PUData:
             return np.diagonal(self.X)[rows].astype(float)
         return self.kernel.diagonal(self.X[rows])
 
-    def in_span_of_positives(self, coef: FloatArray) -> Expansion:
+    def expand_over_positives(self, coef: FloatArray) -> Expansion:
         """The function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
         if self.kernel.is_matrix:
             return Expansion(self.kernel, self.X, coef, columns=self.positive, n_jobs=self.n_jobs)
-        return exact_sum(self.kernel, self.X[self.positive], coef, self.n_jobs)
+        return make_exact_expansion(self.kernel, self.X[self.positive], coef, self.n_jobs)
 
-    def at_all_rows(self, coef: FloatArray) -> tuple[FloatArray, float]:
+    def evaluate_all_rows(self, coef: FloatArray) -> tuple[FloatArray, float]:
         """Values of ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
         used = np.flatnonzero(coef)
         if self.kernel.is_matrix:
             options = {"columns": used, "n_jobs": self.n_jobs}
             function = Expansion(self.kernel, self.X, coef[used], **options)
         else:
-            function = exact_sum(self.kernel, self.X[used], coef[used], self.n_jobs)
+            function = make_exact_expansion(self.kernel, self.X[used], coef[used], self.n_jobs)
         f = function(self.X)
         if self.kernel.is_linear:
             return f, float(function.weights @ function.weights)
@@ -134,7 +134,7 @@ class PUData:
 
     @cached_property
     def similarity_positive(self) -> FloatArray:
-        """The same for each positive row (itself included)."""
+        """Mean kernel value between each positive row and all of them (itself included)."""
         return self._mean_similarity(self.positive)
 
     @cached_property
@@ -144,12 +144,14 @@ class PUData:
 
     def _mean_similarity(self, rows: IntArray) -> FloatArray:
         if self._copies is None:
-            return self.in_span_of_positives(self.share_positive)(self.X[rows])
+            return self.expand_over_positives(self.share_positive)(self.X[rows])
         # Of distinct rows with distinct ones.
         positive, others = self._copies.take(self.positive), self._copies.take(rows)
         share = np.bincount(positive.of, self.share_positive).astype(float, copy=False)
         vectors = self.X[self.positive[positive.first]]
-        values = exact_sum(self.kernel, vectors, share, self.n_jobs)(self.X[rows[others.first]])
+        values = make_exact_expansion(self.kernel, vectors, share, self.n_jobs)(
+            self.X[rows[others.first]]
+        )
         return values[others.of]
 
     @cached_property
@@ -163,7 +165,7 @@ class PUData:
         return float(self.share_positive @ self.similarity_positive)
 
     def largest_prior(self) -> float:
-        """What the prior exceeds with a probability of at most one in a million.
+        """Return what the prior exceeds with a probability of at most one in a million.
 
         ``P(set | unlabelled) >= prior P(set | positive)`` for the rows whose similarity to the
         (other) positives is at least t, for all t at once; frequencies are off by no more than
@@ -231,7 +233,9 @@ class PUSolution:
     objectives: list[float] | None = None
 
 
-def exact_sum(kernel: Kernel, vectors: RowMatrix, coef: FloatArray, n_jobs: int) -> Expansion:
+def make_exact_expansion(
+    kernel: Kernel, vectors: RowMatrix, coef: FloatArray, n_jobs: int
+) -> Expansion:
     """The function ``sum_i coef_i K(x_i, .)``, evaluated in float64."""
     row_map = None
     if isinstance(kernel, MappedKernel):

@@ -246,7 +246,7 @@ def _solve_second_stage(
     return Scored(np.outer(weights, result.a), bias, without_own + bias), result
 
 
-def two_sided_curve(
+def fit_two_sided_curve(
     scores: FloatArray, cut: float, posterior: FloatArray, weight: FloatArray, is_certain: bool
 ) -> TwoSidedCurve:
     """The curve with slopes above and below the cut, from held-out scores and ``posterior``.

@@ -56,7 +56,7 @@ def unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> F
 
 
 def positives_left_out(found: PUSolution, data: PUData) -> FloatArray:
-    """By how much the decisions about positive rows change when each is left out; at most 0.
+    """Return the changes of decisions about positive rows when each is left out, at most 0.
 
     The mean m of the positive rows moves by ``(m - phi(x_i)) / (W - 1)``, W the weight of them
     all. Rows between breakpoints keep their decisions as their variables take over, to first

@@ -110,7 +110,7 @@ class DoubleHinge(Formulation):
 
 @dataclass(frozen=True)
 class DoubleHingeOverAll(DoubleHinge):
-    """The same over all rows: variables of positive rows, marked so, are fixed.
+    """The double hinge over all rows: variables of positive rows, marked so, are fixed.
 
     ``min_s s'Ks/2 - sum_u min(s_u, c2_u - s_u)``, ``sum s = 0``, ``s_i = -c1 p w_i / W`` for
     positive rows, which weigh ``weight_positive``, W, together. The mass is the others' mass.

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import AnyArray, FloatArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import one_blas_thread, resolve_n_jobs
-from ..base.fitted_estimator import shown
+from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON
 from ..base.locking import fitting
 from ..base.solution import ROUNDING, function_of, rounding_of, run_by
@@ -45,8 +45,8 @@ from .ensemble import (
     EnsembleSettings,
     EnsembleSolution,
     ensemble_grams,
+    fit_two_sided_curve,
     solve_ensemble,
-    two_sided_curve,
 )
 from .fitted import PUEnsembleFit
 from .rows import PURows
@@ -78,7 +78,7 @@ def kernels_for(X: RowMatrix) -> list[str]:
 
 
 def _is_beyond_float32(X: AnyArray) -> bool:
-    """Whether rows are beyond single precision, in which trees compare them."""
+    """Return whether rows are beyond single precision, in which trees compare them."""
     return np.abs(X).max() >= np.finfo(np.float32).max
 
 
@@ -313,7 +313,7 @@ class PUEnsemble(base.PUMachine):
         return super()._set_kernel(rows)
 
     # Until a fit decides, what data without a decision get.
-    _kernel_used = property(
+    _effective_kernel = property(
         lambda self: getattr(self, "kernel_", "rbf") if self.kernel == "auto" else self.kernel
     )
 
@@ -321,17 +321,17 @@ class PUEnsemble(base.PUMachine):
         """Kernels, what rows are taken around, and families of operators over distinct rows."""
         is_matrix = self.kernel == "precomputed"
         vectors = rows.X if is_matrix else rows.X[distinct.index]
-        kind = kind_of(self._kernel_used)
+        kind = kind_of(self._effective_kernel)
         if "gamma" in kind.takes:
             # Again, so that repetitions and weights give the same to the last bit.
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
-        is_mixture = isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE
+        is_mixture = isinstance(self._effective_kernel, str) and self._effective_kernel == MIXTURE
         several = kind.is_similarity and kind.learns is None
         self.gammas_ = self.gamma_ * _GAMMA_FACTORS if several else np.array([self.gamma_])
         if is_mixture:
             return self._mixed_grams(vectors)
         if several:
-            kernels = tuple(make_kernel(self._kernel_used, gamma) for gamma in self.gammas_)
+            kernels = tuple(make_kernel(self._effective_kernel, gamma) for gamma in self.gammas_)
         elif kind.learns == "labels":
             kernels = (self._make_kernel(),)  # grown when the labels were read
         else:
@@ -343,7 +343,7 @@ class PUEnsemble(base.PUMachine):
         return kernels, shift, [[grams[0].take(distinct.index)] if is_matrix else grams]
 
     def _mixed_grams(self, vectors: RowMatrix) -> KernelFamilies:
-        """The same of Gaussian kernels and a kernel of trees."""
+        """Return what ``_grams`` does, of Gaussian kernels and a kernel of trees."""
         gaussian = tuple(RBF(gamma) for gamma in self.gamma_ * _GAMMA_FACTORS)
         families = [gaussian, (self._make_kernel(),)]
         self.gammas_ = np.append(self.gamma_ * _GAMMA_FACTORS, self.gamma_)
@@ -384,14 +384,14 @@ class PUEnsemble(base.PUMachine):
         posterior = found.posterior if found.averaged is None else found.averaged
         return PUEnsembleFit(
             function=function,
-            **run_by(support, rows.number_of_support(places), *run),
+            **run_by(support, rows.count_support(places), *run),
             is_positive=rows.predicted(function, found.function.held_out[distinct.place] - cut),
-            curve=two_sided_curve(scores, cut, posterior[unlabeled], weight, is_certain),
+            curve=fit_two_sided_curve(scores, cut, posterior[unlabeled], weight, is_certain),
         )
 
     # -- what a fit has found ------------------------------------------------------
 
-    curve_ = shown("curve")
+    curve_ = solution_attr("curve")
     has_curve_ = True
     probability = "logistic"
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._typing import MatrixLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
-from ..base.fitted_estimator import shown
+from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
 from ..base.locking import consistent, fitting
 from ..base.status import Callback
@@ -311,8 +311,8 @@ class PUSVM(base.PUMachine):
         list of PUSVM
             One fitted model per setting, in the order given.
         """
-        machines = [clone(self).set_params(**setting) for setting in base.zipped(lam, prior)]
-        return base.fit_settings(machines, X, y, sample_weight, propensity=propensity)
+        models = [clone(self).set_params(**setting) for setting in base.zip_settings(lam, prior)]
+        return base.fit_settings(models, X, y, sample_weight, propensity=propensity)
 
     def _check_settings(self) -> None:
         check_prior(self.prior)
@@ -343,10 +343,10 @@ class PUSVM(base.PUMachine):
         )
         found, weighed, stated = rows.trained(settings, before)
         is_held = stated is not None and self.kernel != "precomputed"
-        solution = self._describer().solution(weighed, found, lam, is_held)
+        solution = self._make_describer().solution(weighed, found, lam, is_held)
         stream = None
         if stated is not None and is_held:
-            stream = self._stream_of(stated, cast(PURows, weighed), found.result, solution)
+            stream = self._make_stream(stated, cast(PURows, weighed), found.result, solution)
         self._hold(stream)
         self._keep(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
@@ -355,12 +355,12 @@ class PUSVM(base.PUMachine):
             self._report_status(found.result, self.tol, found.gap)
         return found
 
-    def _describer(self) -> PUDescriber:
+    def _make_describer(self) -> PUDescriber:
         return base.PUDescriber(
             self.threshold, self.probability, self.prior_, self._deadline, self.n_jobs
         )
 
-    def _stream_of(
+    def _make_stream(
         self, stated: DoubleHinge, rows: PURows, result: Result, solution: PUSVMFit
     ) -> PUStream | BoundedPUStream:
         """The rows of a fit, and its solution."""
@@ -387,9 +387,9 @@ class PUSVM(base.PUMachine):
 
     # -- what a fit has found ------------------------------------------------------
 
-    lam_ = shown("lam")
-    risk_intercept_ = shown("risk_intercept")
-    objectives_ = shown("objectives")
+    lam_ = solution_attr("lam")
+    risk_intercept_ = solution_attr("risk_intercept")
+    objectives_ = solution_attr("objectives")
 
     @property
     @consistent
@@ -402,7 +402,7 @@ class PUSVM(base.PUMachine):
 
     _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelMachine._FIXED)
 
-    def _can_be_updated(self) -> bool:
+    def _check_updatable(self) -> bool:
         """True where the solution can follow its rows; else an error that says why not."""
         if self.loss == "ramp":
             raise ValueError(
@@ -418,7 +418,7 @@ class PUSVM(base.PUMachine):
             )
         return True
 
-    @available_if(methodcaller("_can_be_updated"))
+    @available_if(methodcaller("_check_updatable"))
     @fitting
     def partial_fit(
         self,
@@ -474,17 +474,17 @@ class PUSVM(base.PUMachine):
         -------
         ndarray of shape (n_indices,)
         """
-        stream, places = self._leaving_out(indices)
+        stream, places = self._prepare_left_out(indices)
         counts = stream.rows["weight"][places] > 0
         values = np.empty(len(places))
-        values[counts] = stream.decisions_left_out(places[counts])
-        if not counts.all():  # rows of weight 0 have no part in any machine
+        values[counts] = stream.decide_left_out(places[counts])
+        if not counts.all():  # rows of weight 0 have no part in any model
             values[~counts] = self.function_(stream.rows.rows(places[~counts]))
         return values
 
     def _ready_stream(self) -> RowStream:
         self._check_is_fitted()
-        self._can_be_updated()
+        self._check_updatable()
         return super()._ready_stream()
 
     def _read_new(
@@ -498,13 +498,13 @@ class PUSVM(base.PUMachine):
         new = MemorySource(X, *check_weight(sample_weight, X))
         positive = read_more_labels(y, X.shape[0], self.classes_)
         weights = getattr(self, "propensity_weights_", None)
-        factor = base.factors_of_new(weights, propensity, positive)
+        factor = base.new_row_factors(weights, propensity, positive)
         return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
 
     def _describe(self) -> PUSVMFit:
         stream = cast(PUStream | BoundedPUStream, self._stream)
         rows, found = stream.trained()
-        return self._describer().solution(rows, found, stream.stated.lam, True)
+        return self._make_describer().solution(rows, found, stream.stated.lam, True)
 
     def _fit_curve(self) -> Curve:
         """The curve of the scores of rows left out."""
@@ -518,7 +518,7 @@ class PUSVM(base.PUMachine):
                 )
             rows, found = stream.trained()
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
-            describer, function = self._describer(), self.function_
+            describer, function = self._make_describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)
         positive, unlabeled = held_out
         kind, quantiles = self.probability, self.prior_quantiles_

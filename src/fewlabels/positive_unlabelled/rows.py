@@ -31,7 +31,7 @@ _MAX_UNLABELLED_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SomeRows:
+class PURowsBase:
     """Rows ``X`` of ``data`` as they were given, and what users call them: ``numbers``.
 
     ``shift`` was taken from all rows under the linear kernel.
@@ -42,14 +42,14 @@ class SomeRows:
     numbers: np.ndarray
     shift: np.ndarray | None
 
-    def number_of_support(self, places: IntArray) -> IntArray:
-        """How many of the support vectors are unlabelled, and positive."""
+    def count_support(self, places: IntArray) -> IntArray:
+        """Return how many of the support vectors are unlabelled, and positive."""
         among = np.isin(places, self.data.positive, assume_unique=True)
         return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PURows(SomeRows):
+class PURows(PURowsBase):
     """All rows, in memory.
 
     They are ``n``, and numbers are -1 for rows that are leaving; ``others`` are rows that do not
@@ -65,7 +65,7 @@ class PURows(SomeRows):
     propensity: np.ndarray | None = None
 
     @classmethod
-    def of_held(
+    def from_row_store(
         cls, held: HeldRows, places: IntArray, data: PUData, shift: FloatArray | None
     ) -> Self:
         """Of ``HeldRows``, where ``data`` are of the rows at some places and no others count."""
@@ -107,11 +107,11 @@ class PURows(SomeRows):
         return solve_double_hinge(self.data, settings, before), self, stated
 
     def cut(self, f: FloatArray, share: float, rounding: float) -> float:
-        """Where f, at the unlabelled rows, is cut so that a share of them is above."""
+        """Return the cut of f, at the unlabelled rows, that leaves a share of them above."""
         return quantile_cut(f, self.data.weight_unlabeled, share, rounding)
 
     def predicted(self, function: Function, decision: FloatArray) -> BoolArray:
-        """Which rows are labelled positive or called so, by ``decision`` if they count."""
+        """Return a mask of rows labelled or predicted positive, by ``decision`` if they count."""
         is_positive = np.ones(self.n, dtype=bool)
         there = self.numbers[self.data.unlabeled]
         is_positive[there[there >= 0]] = decision[there >= 0] > function.rounding
@@ -121,13 +121,13 @@ class PURows(SomeRows):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SupportRows(SomeRows):
+class SupportRows(PURowsBase):
     """The support vectors among rows in shards, of which ``all_rows`` are the engine's."""
 
     all_rows: Any
 
     def cut(self, f: FloatArray, share: float, rounding: float) -> float:
-        """As of ``PURows``: f of the others is minus their gradient."""
+        """Return the cut as ``PURows`` does: f of the other rows is minus their gradient."""
         numbers = self.numbers[self.data.unlabeled]
         return cut_of_rows(self.all_rows, numbers, -f, share, rounding)
 
@@ -167,7 +167,7 @@ class ShardedPURows:
 
     @classmethod
     def of(cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int) -> Self:
-        """What follows from the rows; ``lam`` is the parameter."""
+        """Return the rows of a source with what follows from them; ``lam`` is the parameter."""
         weights, others, numbers = zip(*source.ask(summarise_labels), strict=True)
         weight_positive, mass = sum(weights), sum(others)
         if not weight_positive > 0 or not mass > 0:
@@ -200,7 +200,7 @@ class ShardedPURows:
     def trained(
         self, settings: PUSettings, before: object = None
     ) -> tuple[PUSolution, SupportRows, None]:
-        """As of ``PURows``; the rows are ``SupportRows``, and updates can't follow them."""
+        """Train as ``PURows`` does; the rows are ``SupportRows``, which can't be updated."""
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
         solved = solve_sharded(self.source, self.spec.stating(formulation), settings.engine)

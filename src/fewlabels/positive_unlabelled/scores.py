@@ -107,7 +107,7 @@ def _minimise(
 
 
 def quantile_cut(f: FloatArray, weight: FloatArray, share: float, rounding: float) -> float:
-    """Where to cut so that as nearly as possible ``share`` of the weight lies above.
+    """Return the cut that leaves as nearly as possible ``share`` of the weight above.
 
     Halfway between two neighbours. Values within twice ``rounding`` of the one where the share is
     reached count as equal to it and stay on one side; others don't, however close they are to

@@ -12,7 +12,7 @@ from ..calibration.leave_one_out import distinct, loo_decisions
 from ..problem import RowPenalties
 from ..problem.formulation import Rows
 from ..solvers.path import PathFollower
-from .data import PUData, PUSolution, exact_sum
+from .data import PUData, PUSolution, make_exact_expansion
 from .problem import DoubleHinge, kinds
 from .rows import PURows
 from .training import double_hinge_solution
@@ -39,7 +39,7 @@ class PUStream(ConvexStream):
 
     def _prepare(self) -> None:
         if self.on_path is None:
-            self._sum_afresh()
+            self._recompute_sums()
         super()._prepare()
 
     # -- rows -----------------------------------------------------------------------------------
@@ -63,64 +63,64 @@ class PUStream(ConvexStream):
 
     def add(self, X: RowMatrix, anomaly: BoolArray | None = None, **values: AnyArray) -> IntArray:
         """Add rows with their "weight", the mark "positive" and perhaps a "factor"."""
-        self._mend()
+        self._repair_sums()
         weight, positive = values["weight"], values["positive"]
         zeros, before = np.zeros(X.shape[0]), self.positives()
         self._sums_are_known = False
         places = super().add(X, sum=zeros, similarity=zeros, **values)
         sums = self.rows["sum"].copy()
-        sums[places] = self._span(before, places)
+        sums[places] = self._weighted_sums(before, places)
         self._set_sums(sums)
         joining = places[positive & (weight > 0)]
         if len(joining):
-            self._change(joining, 1.0)
+            self._add_to_sums(joining, 1.0)
         self._sums_are_known = True
         return places
 
     def remove(self, indices: IntArray, switching: IntArray | None = None) -> IntArray:
-        self._mend()
+        self._repair_sums()
         before = self.positives()
         self._sums_are_known = False
         places = super().remove(indices, switching)
         leaving = np.intersect1d(places, before)
         if len(leaving):
-            self._change(leaving, -1.0)
+            self._add_to_sums(leaving, -1.0)
         self._sums_are_known = True
         return places
 
     def run(self, max_steps: int | None = None) -> bool:
-        self._mend()
+        self._repair_sums()
         return super().run(max_steps)
 
     # -- sums over the positive rows ------------------------------------------------------------
 
     def _sum(self, places: IntArray, coef: FloatArray, at: IntArray) -> FloatArray:
         """``sum_i coef_i K(x_i, x)`` over rows at ``places``, for the rows ``at``."""
-        function = exact_sum(self.kernel, self.kernel_rows(places), coef, self.n_jobs)
+        function = make_exact_expansion(self.kernel, self.kernel_rows(places), coef, self.n_jobs)
         return function(self.kernel_rows(at))
 
-    def _span(self, places: IntArray, at: IntArray) -> FloatArray:
-        """The same with the rows' weights."""
+    def _weighted_sums(self, places: IntArray, at: IntArray) -> FloatArray:
+        """Return sums of kernel values with the rows at ``places``, times their weights."""
         return self._sum(places, self._weights(places), at)
 
     def _set_sums(self, sums: FloatArray) -> None:
         self.rows["sum"] = sums
         self.rows["similarity"] = sums / self.positive_weight
 
-    def _sum_afresh(self) -> None:
+    def _recompute_sums(self) -> None:
         positives = self.positives()
         self.positive_weight = float(self._weights(positives).sum())
         self._largest_weight = self.positive_weight
-        self._set_sums(self._span(positives, np.arange(self.rows.n_places)))
+        self._set_sums(self._weighted_sums(positives, np.arange(self.rows.n_places)))
 
-    def _change(self, places: IntArray, sign: float) -> None:
+    def _add_to_sums(self, places: IntArray, sign: float) -> None:
         """Rows at ``places`` join the positive ones, or leave them."""
         self.positive_weight += sign * float(self._weights(places).sum())
         self._largest_weight = max(self._largest_weight, self.positive_weight)
         if self.positive_weight < _MIN_SHARE_LEFT * self._largest_weight:
-            self._sum_afresh()
+            self._recompute_sums()
         else:
-            change = sign * self._span(places, np.arange(self.rows.n_places))
+            change = sign * self._weighted_sums(places, np.arange(self.rows.n_places))
             self._set_sums(self.rows["sum"] + change)
         self._follow_positives()
 
@@ -130,24 +130,24 @@ class PUStream(ConvexStream):
         self.stated = self.stated.with_positives(self.positive_weight)
         self.formulation = self.formulation.with_positives(self.positive_weight)
 
-    def _mend(self) -> None:
+    def _repair_sums(self) -> None:
         """Prepare, and compute sums afresh where Ctrl-C came between rows and their sums."""
         self._prepare()
         if not self._sums_are_known:
-            self._sum_afresh()
+            self._recompute_sums()
             self._follow_positives()
             self._sums_are_known = True
 
-    # -- what the machine is --------------------------------------------------------------------
+    # -- the model's solution -------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         if not self._sums_are_known:
-            self._mend()
+            self._repair_sums()
         return super().__getstate__()
 
     def pu_rows(self) -> PURows:
         """The rows that the present function is made of, as ``PURows``."""
-        self._mend()
+        self._repair_sums()
         if self.path is not None:
             self._notice()
         rows, positives = self.rows, self.positives()
@@ -163,7 +163,7 @@ class PUStream(ConvexStream):
         )
         data.similarity = rows["similarity"][self.on_path]
         data.similarity_positive = rows["similarity"][positives]
-        return PURows.of_held(rows, places, data, self.shift)
+        return PURows.from_row_store(rows, places, data, self.shift)
 
     def trained(self) -> tuple[PURows, PUSolution]:
         """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""
@@ -171,24 +171,26 @@ class PUStream(ConvexStream):
         found = double_hinge_solution(*self.solution(rows.data.gram), rows.data, self.stated.lam)
         return rows, found
 
-    def decisions_left_out(self, places: IntArray) -> FloatArray:
+    def decide_left_out(self, places: IntArray) -> FloatArray:
         """Decisions about rows with a weight by the models of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
         values[~positive] = loo_decisions(self, places[~positive])
         if positive.any():
             path, (few, of) = copy.deepcopy(self._begun_path), distinct(self, places[positive])
             with self.judging_kernel():
-                values[positive] = np.array([self._without_positive(path, k) for k in few])[of]
+                values[positive] = np.array([self._decide_without_positive(path, k) for k in few])[
+                    of
+                ]
         return values
 
-    def _without_positive(self, path: PathFollower, place: int) -> float:
+    def _decide_without_positive(self, path: PathFollower, place: int) -> float:
         """The decision about one positive row, from a path that moves to where it is not."""
         rows, mass, one = self.rows, self.mass, np.array([place])
         left = self.positive_weight - float(self._weights(place))
         formulation = self.formulation.with_positives(left)
         heads = self.heads
         where = np.append(heads, place)
-        similarity = (rows["sum"][where] - self._span(one, where)) / left
+        similarity = (rows["sum"][where] - self._weighted_sums(one, where)) / left
         numbers = self.merged() | {"similarity": similarity[:-1]}
         penalties = RowPenalties.convex(formulation.penalty(numbers, mass))
         path.move(np.arange(len(path)), penalties, total=formulation.total(mass))

@@ -139,7 +139,7 @@ def _evaluate_from_function(
     problem: DualProblem, result: Result, coef: FloatArray, data: PUData, lam: float
 ) -> tuple[float, float]:
     """Value of (4) and of its dual, from the function itself: no large numbers cancel."""
-    f, norm = data.at_all_rows(coef)
+    f, norm = data.evaluate_all_rows(coef)
     f += result.multiplier
     c2, f_unlabeled = problem.penalty.upper, f[data.unlabeled]
     risk = c2 @ double_hinge(-f_unlabeled) - problem.total * (
@@ -167,7 +167,7 @@ def _solve_by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> 
     ranking = one_class(data.gram_positive, _RANKING_NU, data.weight_positive)
     common = {"max_time": engine.max_time, "cache_size": engine.cache_size}
     ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state, **common)
-    scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
+    scores = data.expand_over_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
     options = {"max_iter": engine.max_iter, "callback": engine.callback, **common}
     return solve_usmo(problem, start, tol=engine.tol, **options)

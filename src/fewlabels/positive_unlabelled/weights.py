@@ -9,7 +9,7 @@ from .._typing import FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PropensityWeights:
-    """How propensities became weights of the labelled rows.
+    """The weights of labelled rows as a function of their propensities.
 
     A fit chooses these numbers once. Updates of the model apply them to new rows.
 
@@ -58,7 +58,7 @@ class PropensityWeights:
         return (1.0 - self.strength) + self.strength * self.unit * self.inverse(propensity)
 
     def inverse(self, propensity: FloatArray) -> FloatArray:
-        """How many positives a labelled row means; in one sample, how many unlabelled ones.
+        """Return how many positives a labelled row stands for; in one sample, unlabelled ones.
 
         Parameters
         ----------
