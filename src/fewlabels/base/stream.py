@@ -342,9 +342,9 @@ class ConvexStream(RetrainedStream):
         if not stays.all():
             of = self.of[stays]
             number = np.cumsum(np.bincount(of) > 0) - 1  # without those that nobody has any more
-            self._keep(self.on_path[stays], number[of])
+            self._set_path_rows(self.on_path[stays], number[of])
 
-    def _keep(self, on_path: IntArray, of: IntArray) -> None:
+    def _set_path_rows(self, on_path: IntArray, of: IntArray) -> None:
         """Rows that are on the path, and a place of every row of it (``heads``)."""
         self.on_path, self.of = on_path, of
         self.heads = np.empty(int(of.max(initial=-1)) + 1, np.int64)
@@ -388,7 +388,7 @@ class ConvexStream(RetrainedStream):
         known, multiplier = self._start
         a = np.append(known, np.zeros(self.rows.n_places - len(known)))
         self._start = a, multiplier  # of all rows, also if this is interrupted
-        self._keep(places, copies.of)
+        self._set_path_rows(places, copies.of)
         self._leaving = self._leaving[:0]
         self.mass, self.stale = self._total_weight(places), False
         penalties = self.penalties(self.merged(), self.mass)

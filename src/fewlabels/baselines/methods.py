@@ -110,8 +110,11 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
             LabelSpreading(kernel="knn", n_neighbors=min(k, X.shape[0] - 1), alpha=alpha)
             for k, alpha in product(_NEIGHBOR_COUNTS, _CLAMPING_FACTORS)
         ]
-        graphs = {one.n_neighbors: _FixedGraph(one.n_neighbors, X) for one in candidates}
-        trials = [clone(one).set_params(kernel=graphs[one.n_neighbors]) for one in candidates]
+        graphs = {c.n_neighbors: _FixedGraph(c.n_neighbors, X) for c in candidates}
+        trials = [
+            clone(candidate).set_params(kernel=graphs[candidate.n_neighbors])
+            for candidate in candidates
+        ]
         hits = np.zeros(len(candidates))
         if fewest > 1:
             parts = min(_N_FOLDS, fewest)
@@ -279,19 +282,19 @@ def beside(model: Any, methods: list[ComparedMethod], **settings: Any) -> list[C
     others = [method for method in methods if method.machine != model.method]
     usual = model.task.usual
     rival = machine_class(usual)(**settings)
-    ours = ComparedMethod(type(rival).__name__, rival, machine=usual)
-    return [ComparedMethod(model.title, model), ours, *others]
+    usual_method = ComparedMethod(type(rival).__name__, rival, machine=usual)
+    return [ComparedMethod(model.title, model), usual_method, *others]
 
 
 def one_class_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Detectors that learn from rows without labels."""
-    theirs = ComparedMethod(
+    sklearn_svm = ComparedMethod(
         "scikit-learn's OneClassSVM, defaults",
         OneClassSVM(),
         machine="one-class",
         settings={"nu": OneClassSVM().nu, "gamma": "scale"},
     )
-    return [*_make_methods(ONE_CLASS_METHODS, seed), theirs]
+    return [*_make_methods(ONE_CLASS_METHODS, seed), sklearn_svm]
 
 
 def positive_unlabelled_methods(seed: RandomStateLike) -> list[ComparedMethod]:

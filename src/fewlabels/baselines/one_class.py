@@ -17,7 +17,7 @@ from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import WholeGroups, count_once, groups_of
 from ._base import Baseline, fitted_quietly
 from .methods import ONE_CLASS_METHODS
-from .values import Distance, make_score_function
+from .values import DistanceScore, make_score_function
 
 _MAX_FOLDS = 10
 
@@ -111,7 +111,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         function = make_score_function(fitted_quietly(estimator, X), X)
         groups = groups_of(X)
         once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
-        if isinstance(function, Distance):
+        if isinstance(function, DistanceScore):
             scores = function.left_out()
         else:
             folds = KFold(min(_MAX_FOLDS, len(once)), shuffle=True, random_state=self._seed())

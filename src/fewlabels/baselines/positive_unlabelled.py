@@ -21,7 +21,7 @@ from ..positive_unlabelled.task import POSITIVE_UNLABELLED
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups
 from ._base import Baseline, ScoreFunction, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
-from .values import Votes, make_score_function
+from .values import ForestVotes, make_score_function
 
 _MAX_FOLDS = 5
 # Scores nearer than this share of the largest are equal.
@@ -131,16 +131,20 @@ class PUBaseline(ClassifierMixin, Baseline):
         self._function, self.cut_ = function, float(cut)
         found = np.where(positive, True, held_out > cut)
         self.transduction_ = self.classes_[found.astype(np.intp)]
-        ours, others = (
+        positive_scores, unlabelled_scores = (
             (part - cut, np.ones(len(part))) for part in (held_out[positive], unlabelled)
         )
         self.curve_: Curve
         if self.prior_quantiles_ is None:
-            curve = curve_with_prior(ours, others, self.prior_, self.probability)
+            curve = curve_with_prior(
+                positive_scores, unlabelled_scores, self.prior_, self.probability
+            )
             self.curve_ = replace(curve, agrees=True)
         else:
             quantiles = self.prior_quantiles_
-            self.curve_ = curve_with_priors(ours, others, quantiles, self.probability)
+            self.curve_ = curve_with_priors(
+                positive_scores, unlabelled_scores, quantiles, self.probability
+            )
         return self
 
     def _fit_method(
@@ -153,7 +157,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         if hasattr(estimator, "oob_score"):
             estimator.set_params(oob_score=True)
         function = make_score_function(fitted_quietly(estimator, X, y), X)
-        if isinstance(function, Votes):
+        if isinstance(function, ForestVotes):
             held_out = estimator.oob_decision_function_[:, 1]
             missing = ~np.isfinite(held_out)  # rows that are in all bags
             return function, np.where(missing, np.nanmean(held_out), held_out)

@@ -16,7 +16,7 @@ from .methods import NeighborDistance, TunedSpreading, decision_of
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class EstimatorScore:
     """An estimator of scikit-learn that is made of plain arrays."""
 
     estimator: Any
@@ -28,7 +28,7 @@ class Estimated:
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class ForestVotes:
     """The mean value of the leaves that rows fall into: the share of a class, or of each."""
 
     forest: Forest
@@ -48,7 +48,7 @@ class IsolationScore:
 
 
 @dataclass(frozen=True, eq=False)
-class Distance:
+class DistanceScore:
     """Minus the distance to the k-th nearest of the rows."""
 
     rows: Any
@@ -64,7 +64,7 @@ class Distance:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class NeighborShares:
     """Mean shares of the classes among the k nearest rows."""
 
     rows: Any
@@ -88,16 +88,16 @@ def make_score_function(estimator: Any, X: RowMatrix) -> ScoreFunction:
     if isinstance(estimator, TunedSpreading):
         estimator = estimator.spreading_
     if isinstance(estimator, LabelSpreading):
-        return Spread(X, estimator.n_neighbors, np.asarray(estimator.label_distributions_))
+        return NeighborShares(X, estimator.n_neighbors, np.asarray(estimator.label_distributions_))
     if isinstance(estimator, NeighborDistance):
-        return Distance(X, estimator.n_neighbors)
+        return DistanceScore(X, estimator.n_neighbors)
     if isinstance(estimator, IsolationForest):
         return IsolationScore(_make_depth_forest(estimator))
     if isinstance(estimator, RandomForestClassifier):
-        return Votes(Forest.of(estimator.estimators_, _share_of_second_class))
+        return ForestVotes(Forest.of(estimator.estimators_, _share_of_second_class))
     if isinstance(estimator, ExtraTreesClassifier):
-        return Votes(Forest.of(estimator.estimators_, _shares_of_classes))
-    return Estimated(estimator)
+        return ForestVotes(Forest.of(estimator.estimators_, _shares_of_classes))
+    return EstimatorScore(estimator)
 
 
 def _share_of_second_class(nodes: Any) -> FloatArray:

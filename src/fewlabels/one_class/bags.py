@@ -27,7 +27,7 @@ from ..kernels.sampling import WeightedCopies
 from ..rows.neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
 from ..solvers import Settings, Status, solve_decomposition
 from ..solvers.whole import gram_over
-from .fitted_bags import Bag, BaggedFunction, Isolated, Part, level, log_similarity
+from .fitted_bags import Bag, BaggedFunction, Isolated, Part, compute_level, log_similarity
 from .problem import SquaredSlackBall
 
 # Rows that levels are standardised on and thresholds set by, at most.
@@ -208,7 +208,7 @@ def _standardise(scores: FloatArray, weight: float = 1.0, **of: Any) -> tuple[Pa
         apart = np.abs(known - middle)
         spread = float(np.median(apart)) or float(np.mean(apart))
     part = Part(middle=middle, spread=(spread or 1.0) / weight, **of)
-    return part, part.standardised(scores)
+    return part, part.standardise(scores)
 
 
 def _score_by_isolation(
@@ -246,7 +246,7 @@ def _train_bag(
         return None
     if bag is None:
         bag = _fit_ball(inside, rows, marks, references.diagonal is not None, settings)
-    return references.standardised(replace(bag, rows=rows), settings.n_jobs)
+    return references.standardise(replace(bag, rows=rows), settings.n_jobs)
 
 
 class _References:
@@ -256,12 +256,12 @@ class _References:
         self.X, self.marks = X[rows], marks
         self.diagonal = X.diagonal()[rows] if is_matrix else None
 
-    def standardised(self, bag: Bag, n_jobs: int) -> tuple[Bag, FloatArray]:
+    def standardise(self, bag: Bag, n_jobs: int) -> tuple[Bag, FloatArray]:
         """A bag with what it says of rows outside (of all, where none is), and their scores.
 
         NaN for rows that are in the bag.
         """
-        levels = level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
+        levels = compute_level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
         # By sorting: the table that NumPy 1.26 would take cannot hold marks of 64 bits.
         outside = ~np.isin(self.marks, bag.marks, kind="sort")
         seen = levels[outside] if outside.any() else levels

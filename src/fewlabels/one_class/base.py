@@ -155,7 +155,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         with self._fitted_or_not(interrupted=True):
             self._calibrated()
 
-    def _settle(
+    def _store_result(
         self,
         rows: RowSource,
         formulation: OneClassFormulation,
@@ -185,13 +185,13 @@ class OneClassMachine(FitPredict, KernelMachine):
         if held_out is not None:
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
             self._share_held_out = float(held_out.mask[normal].mean())
-        self._tell(result, tol, solution)
+        self._warn_about_result(result, tol, solution)
 
     def _hold(self, stream: RowStream | None) -> None:
         super()._hold(stream)
         self._share_held_out = self._ties_broken = None
 
-    def _tell(self, result: Result, tol: float, solution: OneClassSolution) -> None:
+    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
         """Warn about the solution."""
         self._report_status(result, tol, solution.duality_gap)
 

@@ -34,11 +34,11 @@ class Bag:
         self, X: RowMatrix, *, diagonal: FloatArray | None = None, n_jobs: int | None = None
     ) -> FloatArray:
         """The level of rows, in deviations from the median."""
-        levels = level(self.function, X, diagonal=diagonal, n_jobs=n_jobs)
+        levels = compute_level(self.function, X, diagonal=diagonal, n_jobs=n_jobs)
         return (levels - self.middle) / self.spread
 
 
-def level(
+def compute_level(
     function: Function,
     X: RowMatrix,
     *,
@@ -86,7 +86,7 @@ class Part:
     middle: float  # median over training rows that have no part in the score
     spread: float  # what the difference from it is divided by, > 0
 
-    def standardised(self, scores: FloatArray) -> FloatArray:
+    def standardise(self, scores: FloatArray) -> FloatArray:
         """Scores in units of the spread."""
         return (scores - self.middle) / self.spread
 
@@ -132,7 +132,7 @@ class BaggedFunction:
                 found = self._mean(bags, X, diagonal, n_jobs)
             else:
                 found = part.isolated(X, n_jobs=n_jobs)
-            scores.append(part.standardised(found))
+            scores.append(part.standardise(found))
         return np.min(scores, axis=0)
 
     @staticmethod

@@ -173,7 +173,7 @@ class OneClassSVM(OneClassMachine):
         stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
         solved = self._solve_refined(stated, tol, 0.1 * self.tol, callback)
-        self._settle(rows, formulation, solved, stated.shift, tol)
+        self._store_result(rows, formulation, solved, stated.shift, tol)
 
     def _solve_refined(
         self, stated: Stated, tol: float, rtol: float, callback: Callback | None

@@ -267,9 +267,9 @@ class SVDD(OneClassMachine):
             solved = in_memory.solved(judged(result, gap, tol))
         else:
             solved = stated.solve(self._settings(tol, 0.0, callback))
-        self._settle(rows, formulation, solved, stated.shift, tol)
+        self._store_result(rows, formulation, solved, stated.shift, tol)
 
-    def _tell(self, result: Result, tol: float, solution: OneClassSolution) -> None:
+    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
         if result.converged and solution.is_point:
             warn(
                 f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
@@ -277,7 +277,7 @@ class SVDD(OneClassMachine):
                 "raise C.",
                 ConvergenceWarning,
             )
-        super()._tell(result, tol, solution)
+        super()._warn_about_result(result, tol, solution)
 
     def _tolerance(self, sample: GramOperator, ridge: float) -> float:
         # In units of the gradient, from the total variance in feature space, which unlike

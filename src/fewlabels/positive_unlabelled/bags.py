@@ -162,12 +162,12 @@ def sample_bag(
     """Distinct rows of one bag, and how often each is in it."""
     positive, unlabeled = drawn
     if chance is None:
-        ours = positive[rng.integers(0, len(positive), len(positive))]
+        chosen = positive[rng.integers(0, len(positive), len(positive))]
     else:
-        ours = rng.choice(positive, len(positive), p=chance)
+        chosen = rng.choice(positive, len(positive), p=chance)
     size = min(len(positive), (len(unlabeled) + 1) // 2)
     others = unlabeled[rng.choice(len(unlabeled), size, replace=False)]
-    return np.unique(np.concatenate([ours, others]), return_counts=True)
+    return np.unique(np.concatenate([chosen, others]), return_counts=True)
 
 
 def _train_bag(

@@ -247,7 +247,7 @@ class PUDescriber:
             noise = _NOISE_FACTOR * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
             f = found.f if self.threshold == "prior" else left_out
             assert f is not None
-            bias = -rows.cut(f, self.prior, max(rounding, noise))
+            bias = -rows.find_cut(f, self.prior, max(rounding, noise))
         function, places, support = function_of(
             data.kernel,
             gram,
@@ -268,7 +268,7 @@ class PUDescriber:
             **run_by(support, counts, run.n_iter, run.history, run.converged),
             objective=found.objective,
             duality_gap=found.gap,
-            is_positive=rows.predicted(function, found.f + bias),
+            is_positive=rows.predict_rows(function, found.f + bias),
             lam=lam,
             risk_intercept=float(found.bias) - moved,
             objectives=found.objectives,

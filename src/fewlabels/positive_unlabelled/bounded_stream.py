@@ -155,7 +155,7 @@ class BoundedPUStream(SavedStream):
         gradient = problem.gradient(a) if self._gradient is None else self._gradient
         return problem, self.certified(problem, a, gradient)
 
-    def trained(self) -> tuple[PURows, PUSolution]:
+    def current_solution(self) -> tuple[PURows, PUSolution]:
         """``PURows`` with the weights of the solution, and it as a ``PUSolution``."""
         places = self._places()
         data = self._data(places)

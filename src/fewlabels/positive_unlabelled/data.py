@@ -63,7 +63,7 @@ class PUData:
         self.weight_unlabeled = weight[self.unlabeled]
         self.share_positive = self.weight_positive / self.weight_positive.sum()
 
-    def weighed(self, factor: FloatArray) -> PUData:
+    def with_factors(self, factor: FloatArray) -> PUData:
         """Return a copy with other factors of the positive rows."""
         positive = np.zeros(self.X.shape[0], dtype=bool)
         positive[self.positive] = True

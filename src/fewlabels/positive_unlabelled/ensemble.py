@@ -18,7 +18,7 @@ from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.run import WHOLE
 from .bags import Bagging, DistinctPURows, bagged_machines
 from .problem import soft_labels
-from .scores import Scored, fit_logistic
+from .scores import HeldOutFunction, fit_logistic
 
 # Costs of the grid, with several kernels and with one.
 _COSTS = (1.0, 10.0)
@@ -60,7 +60,7 @@ class EnsembleSolution:
     did not reach the tolerance, if there is any.
     """
 
-    function: Scored
+    function: HeldOutFunction
     posterior: np.ndarray
     averaged: np.ndarray | None
     costs: np.ndarray
@@ -106,8 +106,8 @@ def solve_ensemble(
 def _average_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> EnsembleSolution:
     """The mean of their decisions, standardised, with members side by side."""
     unlabeled = rows.weight * (rows.label < 0)
-    share, parts = 1.0 / len(solved), [one.function.standardised(unlabeled) for one in solved]
-    function = Scored(
+    share, parts = 1.0 / len(solved), [one.function.standardise(unlabeled) for one in solved]
+    function = HeldOutFunction(
         share * np.concatenate([part.coef for part in parts]),
         share * sum(part.bias for part in parts),
         np.asarray(share * sum(part.held_out for part in parts)),
@@ -168,7 +168,7 @@ def _solve_family(
         function = second
     else:
         unlabeled = rows.weight * (rows.label < 0)
-        function = function.standardised(unlabeled) + second.standardised(unlabeled)
+        function = function.standardise(unlabeled) + second.standardise(unlabeled)
     worst = bags.unfinished if result.converged and bags.unfinished else result
     averaged = None
     if settings.quantiles is not None:
@@ -198,22 +198,22 @@ def _squared_norms(
     return gram.diagonal() - 2.0 * product + share @ product
 
 
-def _average_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> Scored:
+def _average_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> HeldOutFunction:
     """The weighted mean of the members, standardised."""
     n_kernels, _, n = bags.scores.shape
-    total = Scored(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
+    total = HeldOutFunction(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
     for k, c in np.argwhere(weights):
         coef = np.zeros_like(total.coef)
         coef[k] = bags.coef[k, c]
-        member = Scored(coef, bags.bias[k, c], bags.scores[k, c])
-        total += member.standardised(rows.weight).scaled(weights[k, c])
+        member = HeldOutFunction(coef, bags.bias[k, c], bags.scores[k, c])
+        total += member.standardise(rows.weight).scale(weights[k, c])
     return total
 
 
-def _estimate_posterior(first: Scored, rows: DistinctPURows, prior: float) -> FloatArray:
+def _estimate_posterior(first: HeldOutFunction, rows: DistinctPURows, prior: float) -> FloatArray:
     """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
     positive = rows.label > 0
-    x = first.standardised(rows.weight * ~positive).held_out
+    x = first.standardise(rows.weight * ~positive).held_out
     features = np.column_stack([x, np.ones(len(x))])
     among_positive = np.average(features[positive], axis=0, weights=rows.weight[positive])
     t = fit_logistic(
@@ -232,7 +232,7 @@ def _solve_second_stage(
     cost: float,
     settings: EnsembleSettings,
     deadline: Deadline,
-) -> tuple[Scored, Result]:
+) -> tuple[HeldOutFunction, Result]:
     """The model of all rows over the mean kernel."""
     weights = weights.sum(axis=1)
     used = np.flatnonzero(weights)
@@ -243,7 +243,7 @@ def _solve_second_stage(
     result = solve_decomposition(problem, settings=settings.engine, max_time=deadline.left())
     bias = -result.multiplier
     without_own = result.gradient - result.a * _squared_norms(gram, rows, settings)
-    return Scored(np.outer(weights, result.a), bias, without_own + bias), result
+    return HeldOutFunction(np.outer(weights, result.a), bias, without_own + bias), result
 
 
 def fit_two_sided_curve(

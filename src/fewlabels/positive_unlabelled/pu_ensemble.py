@@ -385,7 +385,7 @@ class PUEnsemble(base.PUMachine):
         return PUEnsembleFit(
             function=function,
             **run_by(support, rows.count_support(places), *run),
-            is_positive=rows.predicted(function, found.function.held_out[distinct.place] - cut),
+            is_positive=rows.predict_rows(function, found.function.held_out[distinct.place] - cut),
             curve=fit_two_sided_curve(scores, cut, posterior[unlabeled], weight, is_certain),
         )
 

@@ -341,7 +341,7 @@ class PUSVM(base.PUMachine):
         settings = PUSettings(
             self.prior_, lam, self.solver, engine, float(self.bias), self.loss, self.lam == "auto"
         )
-        found, weighed, stated = rows.trained(settings, before)
+        found, weighed, stated = rows.train(settings, before)
         is_held = stated is not None and self.kernel != "precomputed"
         solution = self._make_describer().solution(weighed, found, lam, is_held)
         stream = None
@@ -503,7 +503,7 @@ class PUSVM(base.PUMachine):
 
     def _describe(self) -> PUSVMFit:
         stream = cast(PUStream | BoundedPUStream, self._stream)
-        rows, found = stream.trained()
+        rows, found = stream.current_solution()
         return self._make_describer().solution(rows, found, stream.stated.lam, True)
 
     def _fit_curve(self) -> Curve:
@@ -516,7 +516,7 @@ class PUSVM(base.PUMachine):
                     "probabilities; call predict_proba once before you save the model or release "
                     "its rows, or fit again."
                 )
-            rows, found = stream.trained()
+            rows, found = stream.current_solution()
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
             describer, function = self._make_describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)

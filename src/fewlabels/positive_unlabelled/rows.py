@@ -90,7 +90,7 @@ class PURows(PURowsBase):
         """``PUData`` to estimate the prior from."""
         return self.data
 
-    def trained(
+    def train(
         self, settings: PUSettings, before: tuple[float, PUSolution] | None = None
     ) -> tuple[PUSolution, Self, DoubleHinge | None]:
         """The ``PUSolution`` with some ``PUSettings``, and the rows as it weighs them.
@@ -106,11 +106,11 @@ class PURows(PURowsBase):
         stated = DoubleHinge(settings.prior, settings.lam, settings.follows)
         return solve_double_hinge(self.data, settings, before), self, stated
 
-    def cut(self, f: FloatArray, share: float, rounding: float) -> float:
+    def find_cut(self, f: FloatArray, share: float, rounding: float) -> float:
         """Return the cut of f, at the unlabelled rows, that leaves a share of them above."""
         return quantile_cut(f, self.data.weight_unlabeled, share, rounding)
 
-    def predicted(self, function: Function, decision: FloatArray) -> BoolArray:
+    def predict_rows(self, function: Function, decision: FloatArray) -> BoolArray:
         """Return a mask of rows labelled or predicted positive, by ``decision`` if they count."""
         is_positive = np.ones(self.n, dtype=bool)
         there = self.numbers[self.data.unlabeled]
@@ -126,12 +126,12 @@ class SupportRows(PURowsBase):
 
     all_rows: Any
 
-    def cut(self, f: FloatArray, share: float, rounding: float) -> float:
+    def find_cut(self, f: FloatArray, share: float, rounding: float) -> float:
         """Return the cut as ``PURows`` does: f of the other rows is minus their gradient."""
         numbers = self.numbers[self.data.unlabeled]
         return cut_of_rows(self.all_rows, numbers, -f, share, rounding)
 
-    def predicted(self, function: Function, decision: FloatArray) -> None:
+    def predict_rows(self, function: Function, decision: FloatArray) -> None:
         """No row but those in memory."""
         return None
 
@@ -197,7 +197,7 @@ class ShardedPURows:
         given = None if np.all(weight == 1.0) else weight
         return PUData(centred, positive, given, self.spec.kernel, self.n_jobs), X
 
-    def trained(
+    def train(
         self, settings: PUSettings, before: object = None
     ) -> tuple[PUSolution, SupportRows, None]:
         """Train as ``PURows`` does; the rows are ``SupportRows``, which can't be updated."""

@@ -23,27 +23,27 @@ _HESSIAN_RIDGE = 1e-12
 
 
 @dataclass
-class Scored:
+class HeldOutFunction:
     """Coefficients (n_kernels, n), bias, and scores of rows by models that did not see them."""
 
     coef: np.ndarray
     bias: float
     held_out: np.ndarray
 
-    def __add__(self, other: Scored) -> Scored:
-        return Scored(
+    def __add__(self, other: HeldOutFunction) -> HeldOutFunction:
+        return HeldOutFunction(
             self.coef + other.coef, self.bias + other.bias, self.held_out + other.held_out
         )
 
-    def scaled(self, factor: float) -> Scored:
+    def scale(self, factor: float) -> HeldOutFunction:
         """The function times a number."""
-        return Scored(factor * self.coef, factor * self.bias, factor * self.held_out)
+        return HeldOutFunction(factor * self.coef, factor * self.bias, factor * self.held_out)
 
-    def standardised(self, weight: FloatArray) -> Scored:
+    def standardise(self, weight: FloatArray) -> HeldOutFunction:
         """Moved and scaled so that held-out scores have weighted mean 0 and variance 1."""
         mean, spread = mean_and_spread(self.held_out, weight)
-        moved = Scored(self.coef, self.bias - mean, self.held_out - mean)
-        return moved.scaled(1.0 / spread)
+        moved = HeldOutFunction(self.coef, self.bias - mean, self.held_out - mean)
+        return moved.scale(1.0 / spread)
 
 
 def fit_logistic(

@@ -165,7 +165,7 @@ class PUStream(ConvexStream):
         data.similarity_positive = rows["similarity"][positives]
         return PURows.from_row_store(rows, places, data, self.shift)
 
-    def trained(self) -> tuple[PURows, PUSolution]:
+    def current_solution(self) -> tuple[PURows, PUSolution]:
         """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""
         rows = self.pu_rows()
         found = double_hinge_solution(*self.solution(rows.data.gram), rows.data, self.stated.lam)

@@ -88,7 +88,7 @@ def bounded_solution(
     # The weights that the variables of positive rows stand for.
     used = -result.a[data.positive] * size
     found = solution_over_all(problem, result, data, stated.lam)
-    return found, data.weighed(used / data.given_weight_positive)
+    return found, data.with_factors(used / data.given_weight_positive)
 
 
 def solution_over_all(
