@@ -47,10 +47,10 @@ class FittedEstimator(BaseEstimator):
     Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
     Threads may use one model together: what that takes is in ``locking.py``.
 
-    One that can be updated also hands a stream of its rows to ``_hold`` (``base/stream.py``),
-    which does nothing until the first operation. A ``_read_new`` gives the arguments of
-    ``stream.add`` for rows that users pass, and ``_describe`` the ``Solution`` where the stream
-    stands.
+    One that can be updated also hands a stream of its rows (``base/stream.py``) to
+    ``_hold``. The stream does nothing until the first operation. ``_read_new``
+    returns the arguments of ``stream.add`` for rows that users pass, and
+    ``_describe`` the ``Solution`` for the stream's present state.
     """
 
     # What estimators declare, and a fit sets.

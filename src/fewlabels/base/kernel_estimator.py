@@ -72,10 +72,10 @@ class Outside(NamedTuple):
 class KernelMachine(FittedEstimator):
     """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
-    ``fit`` of an estimator asks for the ``RowSource`` (``_source``), states its problem over it,
-    has it solved, and hands a ``Solution``, or its own kind of it, to ``_keep``. One that can be
-    updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and ``_deformed`` to a kernel
-    that is made of its rows or labels.
+    ``fit`` of an estimator gets the ``RowSource`` (``_source``), states its problem over it and
+    has it solved. It hands a ``Solution``, or its own kind of it, to ``_keep``. One that
+    can be updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and
+    ``_deformed`` to a kernel that is made of its rows or labels.
     """
 
     _outside = Outside()
