@@ -102,7 +102,7 @@ def few_trees(monkeypatch):
         for name, known in list(table.items()):
             if "n_estimators" in known.make(0).get_params():
                 monkeypatch.setitem(table, name, smaller(known))
-    monkeypatch.setattr(methods, "_FEW_TREES", 10)
+    monkeypatch.setattr(methods, "_N_TREES_FOR_TUNING", 10)
     monkeypatch.setattr(class_ratio, "_TREES", 20)
     monkeypatch.setattr(_scores, "_TREES", 30)
     monkeypatch.setattr(TREES_OF_CLASSES, "n_trees", 60)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
+from sklearn import config_context, get_config
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 
@@ -100,6 +101,18 @@ def test_same_results_sparse(container, kernel, real_data, dense):
     np.testing.assert_allclose(
         ours.decision_function(X), on_dense.decision_function(X), atol=1e-5 * ours.offset_[0]
     )
+
+
+@pytest.mark.skipif("sparse_interface" not in get_config(), reason="new in scikit-learn 1.9")
+@pytest.mark.parametrize("interface", ["sparray", "spmatrix"])
+def test_sparse_attributes_follow_the_configuration(interface, real_data):
+    X = sp.csr_array(np.where(real_data("digits")[:100] > 0.7, 1.0, 0.0))
+    with config_context(sparse_interface=interface):
+        theirs, ours = both(X, kernel="linear", nu=0.4)
+        for name in ("coef_", "dual_coef_"):
+            assert type(getattr(ours, name)) is type(getattr(theirs, name))
+        is_matrix = interface == "spmatrix"
+        assert sp.isspmatrix(ours.coef_) == sp.isspmatrix(ours.dual_coef_) == is_matrix
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])

@@ -23,7 +23,7 @@ from fewlabels import PUEnsemble
 from fewlabels.kernels import RBF
 from fewlabels.kernels.operators import PrecomputedGram, make_gram
 from fewlabels.positive_unlabelled import bags, ensemble
-from fewlabels.positive_unlabelled.bags import DistinctPURows, bagged_machines, draw
+from fewlabels.positive_unlabelled.bags import DistinctPURows, bagged_machines, sample_bag
 from fewlabels.positive_unlabelled.data import PUData
 from fewlabels.positive_unlabelled.problem import soft_labels
 from fewlabels.positive_unlabelled.scores import fit_logistic
@@ -70,7 +70,7 @@ def test_bags_are_means_of_machines_and_scores_are_held_out(rng):
     gram = make_gram(RBF(0.2), points, dtype=np.float64)
     found = bagged_machines(gram, 3, prices, rows, n_bags, 1e-7, seed=5)
     draws = np.random.default_rng(5)
-    drawn = [draw(rows.drawn, draws) for _ in range(n_bags)]
+    drawn = [sample_bag(rows.drawn, draws) for _ in range(n_bags)]
     for k in range(3):
         K = kernel_matrix(("rbf", 0.2 * 2**k), points)
         for c, price in enumerate(prices):
@@ -100,7 +100,7 @@ def test_a_bag_holds_a_bootstrap_and_at_most_half_of_the_rest(rng):
         rows = distinct(X, y)
         draws = np.random.default_rng(0)
         for _ in range(5):
-            bag, times = draw(rows.drawn, draws)
+            bag, times = sample_bag(rows.drawn, draws)
             assert np.sum(times[rows.label[bag] > 0]) == p
             assert np.all(times[rows.label[bag] < 0] == 1)
             assert np.sum(rows.label[bag] < 0) == min(p, (n + 1) // 2)
@@ -111,7 +111,7 @@ def test_values_in_parts_are_the_same(rng, monkeypatch):
     rows = distinct(X, y)
     gram = make_gram(RBF(0.2), X[rows.index], dtype=np.float64)
     whole = bagged_machines(gram, 2, (1.0,), rows, 3, 1e-6, 0)
-    monkeypatch.setattr(bags, "_VALUES_AT_A_TIME", 1)
+    monkeypatch.setattr(bags, "_MAX_VALUES_AT_A_TIME", 1)
     parts = bagged_machines(gram, 2, (1.0,), rows, 3, 1e-6, 0)
     np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)
     stored = PrecomputedGram(gram.block(np.arange(80)))

@@ -153,7 +153,7 @@ def test_path_leaves_the_machine_alone(rng):
 
 
 @pytest.mark.parametrize("operation", ["partial_fit", "forget"])
-@pytest.mark.parametrize("method", ["_set_sums", "_change"])
+@pytest.mark.parametrize("method", ["_set_sums", "_add_to_sums"])
 def test_ctrl_c_between_rows_and_their_sums(operation, method, monkeypatch, rng):
     X, y = rng.normal(size=(40, 2)), np.tile([1, 0, 0, 0], 10)
     machine = PUSVM(prior=0.4, gamma=0.5).fit(X[:32], y[:32])

@@ -285,7 +285,7 @@ def test_no_updates(rows, stored):
 
 @pytest.mark.parametrize("share", [0.001, 0.2, 0.5, 0.9])
 def test_cuts_by_narrowing(share, rng, monkeypatch):
-    monkeypatch.setattr(pu_rows, "_GATHERED", 50)
+    monkeypatch.setattr(pu_rows, "_MAX_ROWS_GATHERED", 50)
     n = 5000
     for g in (rng.normal(size=n), np.round(rng.normal(size=n), 1), np.zeros(n)):
         width = rng.uniform(1.0, 2.0, n)

@@ -1,9 +1,11 @@
 """The functions that a model of several classes has learned."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from .._typing import FloatArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..kernels import centered
 from ..kernels.operators import Expansion, RowMap
@@ -17,7 +19,7 @@ class ClassFunctions:
     For all else see ``Function``: this is one over the same vectors for each class.
     """
 
-    kernels: tuple  # the kernel, alone
+    kernels: tuple[Any, ...]  # the kernel, alone
     vectors: np.ndarray
     coef: np.ndarray  # of shape (n_classes, m)
     bias: np.ndarray  # of shape (n_classes,)
@@ -31,33 +33,34 @@ class ClassFunctions:
     weights: np.ndarray | None = field(default=None, repr=False)  # of shape (n_classes, d)
     on_points: np.ndarray | None = field(default=None, repr=False)  # (n_classes, n_points)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.on_points is None and self.kernel.has_graph:
             object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
         if self.weights is None and self.kernel.has_features and not self.kernel.has_graph:
-            weights = self.kernel.weights(self._moved(self.vectors), self.coef)
+            weights = self.kernel.weights(self._shift_rows(self.vectors), self.coef)
             object.__setattr__(self, "weights", weights)
 
     @property
-    def kernel(self):
+    def kernel(self) -> Any:
+        """The kernel. What methods it has follows from what it can do."""
         return self.kernels[0]
 
     @property
-    def support_vectors(self):
+    def support_vectors(self) -> RowMatrix:
         """Support vectors, one for each training row, so that equal rows repeat."""
         return self.vectors if self.repeats is None else self.vectors[self.repeats]
 
     @property
-    def dual_coef(self):
+    def dual_coef(self) -> FloatArray:
         """Coefficients of the support vectors."""
         return self.coef if self.shares is None else self.shares
 
     @property
-    def intercept(self):
+    def intercept(self) -> FloatArray:
         """Constants for rows as they are given."""
         return self.bias if self.shift is None else self.bias - self.weights @ self.shift
 
-    def of(self, place):
+    def of(self, place: int) -> Function:
         """The ``Function`` of one class."""
         shares = None if self.shares is None else self.shares[place : place + 1]
         return Function(
@@ -76,9 +79,9 @@ class ClassFunctions:
             on_points=None if self.on_points is None else self.on_points[place],
         )
 
-    def __call__(self, X, *, n_jobs=None):
+    def __call__(self, X: RowMatrix, *, n_jobs: int | None = None) -> FloatArray:
         """Values at validated rows, shape (n, n_classes)."""
-        X = self._moved(X)
+        X = self._shift_rows(X)
         if self.weights is not None:
             value = self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
         else:
@@ -99,5 +102,5 @@ class ClassFunctions:
         value[np.abs(value) <= self.rounding] = 0.0
         return value
 
-    def _moved(self, X):
+    def _shift_rows(self, X: RowMatrix) -> RowMatrix:
         return centered(X, self.shift)

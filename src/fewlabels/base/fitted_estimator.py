@@ -1,17 +1,20 @@
 """What a fit has left, how it changes and is saved: values of one moment, and perhaps the rows."""
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.available import available_if
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import resolve_n_jobs
@@ -19,18 +22,23 @@ from .._util.warn import warn
 from ..kernels import kind_of
 from ..rows.row_store import read_indices
 from .locking import consistent, lock_of, one_at_a_time
+from .solution import Solution
 from .status import warn_of_rounding
+from .training_rows import RowStream, TrainingRows
 from .versioned_cache import Late
 
+T = TypeVar("T")
+P = ParamSpec("P")
 
-def shown(name):
-    """An attribute that shows one of the values in the model's ``Solution``."""
+
+def solution_attr(name: str) -> property:
+    """Return an attribute that has one of the values in the model's ``Solution``."""
     return property(lambda model: getattr(model._found, name))
 
 
-def shown_there(name):
-    """The same of an array, which is one of the library that the rows of the fit were of."""
-    return property(lambda model: model._there(getattr(model._found, name)))
+def native_attr(name: str) -> property:
+    """Return such an attribute for an array, as one of the library that the rows came from."""
+    return property(lambda model: model._to_native(getattr(model._found, name)))
 
 
 class FittedEstimator(BaseEstimator):
@@ -39,10 +47,10 @@ class FittedEstimator(BaseEstimator):
     Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
     Threads may use one model together: what that takes is in ``locking.py``.
 
-    One that can be updated also hands a stream of its rows to ``_hold`` (``base/stream.py``),
-    which does nothing until the first operation. A ``_read_new`` gives the arguments of
-    ``stream.add`` for rows that users pass, and ``_describe`` the ``Solution`` where the stream
-    stands.
+    One that can be updated also hands a stream of its rows (``base/stream.py``) to
+    ``_hold``. The stream does nothing until the first operation. ``_read_new``
+    returns the arguments of ``stream.add`` for rows that users pass, and
+    ``_describe`` the ``Solution`` for the stream's present state.
     """
 
     # What estimators declare, and a fit sets.
@@ -58,28 +66,34 @@ class FittedEstimator(BaseEstimator):
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict = {}  # noqa: RUF012
     # The rows and their path; None when they are not held.
-    _stream: Any = None
+    _stream: RowStream | None = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
     _backend: Any = None
     # The ``Solution`` where the stream stands, and arguments to add rows to it.
     _describe: Any = None
     _read_new: Any = None
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return self._late is not None
 
-    def _check_is_fitted(self):
+    def _check_is_fitted(self) -> None:
         """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
         if self._late is None:
             check_is_fitted(self)
 
-    def _keep(self, solution, **values):
-        """Make a ``Solution`` what the model shows, and other values known from the start."""
+    @property
+    def _values(self) -> Late:
+        """The values that a fit has left."""
+        assert self._late is not None
+        return self._late
+
+    def _keep(self, solution: Solution, **values: object) -> None:
+        """Store a ``Solution``, which attributes then show, and other values known so far."""
         values = {"solution": solution, **values}
         self._late = Late({name: (self._version, value) for name, value in values.items()})
 
-    def _hold(self, stream):
-        """Hold a stream from now on, or none (None)."""
+    def _hold(self, stream: RowStream | None) -> None:
+        """Store the stream of the training rows, or none (None)."""
         self._stream = stream
         if self._backend is not None:
             self._backend = None
@@ -88,39 +102,39 @@ class FittedEstimator(BaseEstimator):
             self._fixed["kernel"] = replace(self.kernel)  # it can change
 
     @property
-    def _version(self):
-        """Of what values are computed from: another number when rows have changed."""
+    def _version(self) -> int:
+        """Number of the present rows: another one when rows have changed."""
         return 0 if self._stream is None else self._stream.version
 
-    def _computed(self, name, make):
-        """A value as of now; one thread computes it, if need be."""
+    def _computed(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value for the present rows; one thread computes it, if need be."""
         with lock_of(self):
             self._check_is_fitted()
-            return self._late.get(name, self._version, make)
+            return self._values.get(name, self._version, make)
 
     @property
-    def _found(self):
+    def _found(self) -> Solution:
         """The model's ``Solution``, as of now."""
         late = self._late
         found = None if late is None else late.known("solution", self._version)
         return self._computed("solution", self._describe) if found is None else found
 
-    function_ = shown("function")
-    support_ = shown_there("support")
-    n_support_ = shown_there("n_support")
-    n_iter_ = shown("n_iter")
-    history_ = shown("history")
-    objective_ = shown("objective")
-    duality_gap_ = shown("duality_gap")
+    function_ = solution_attr("function")
+    support_ = native_attr("support")
+    n_support_ = native_attr("n_support")
+    n_iter_ = solution_attr("n_iter")
+    history_ = solution_attr("history")
+    objective_ = solution_attr("objective")
+    duality_gap_ = solution_attr("duality_gap")
 
     fit_status_ = property(lambda self: 0 if self._found.converged else 1)
-    support_vectors_ = property(lambda self: self._there(self._found.function.support_vectors))
-    dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
+    support_vectors_ = property(lambda self: self._to_native(self._found.function.support_vectors))
+    dual_coef_ = property(lambda self: self._to_native(self._found.function.dual_coef))
 
     # -- calls that change the model ------------------------------------------------------------
 
-    def _within_time(self, method, *args, **kwargs):
-        """Call a function that has until ``max_time`` is over, and say what that cut short."""
+    def _within_time(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method within ``max_time``, and warn about what that cut short."""
         if self._deadline is not ENDLESS:  # part of a longer call
             return method(*args, **kwargs)
         self._deadline = Deadline(self.max_time)
@@ -137,8 +151,8 @@ class FittedEstimator(BaseEstimator):
         return result
 
     @contextmanager
-    def _fitted_or_not(self, *, interrupted=False):
-        """What is refused within leaves no model; nor does Ctrl-C, if so ``interrupted``."""
+    def _fitted_or_not(self, *, interrupted: bool = False) -> Iterator[None]:
+        """Leave no model where the body raises; after Ctrl-C only if so ``interrupted``."""
         try:
             yield
         except BaseException as error:
@@ -151,8 +165,8 @@ class FittedEstimator(BaseEstimator):
 
     _is_updatable = property(lambda self: self._read_new is not None)
 
-    def _catch_up(self, stream, name, max_steps):
-        """Let the stream follow its rows; whether it is at its end."""
+    def _catch_up(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
+        """Let the stream follow its rows, and return whether it has."""
         done = stream.run(max_steps)
         rough = stream.lost_to_rounding()
         if rough:
@@ -160,25 +174,25 @@ class FittedEstimator(BaseEstimator):
         return done
 
     @property
-    def holds_rows_(self):
+    def holds_rows_(self) -> bool:
         self._check_is_fitted()
         return self._stream is not None
 
     @property
     @consistent
-    def training_rows_(self):
+    def training_rows_(self) -> TrainingRows | None:
         self._check_is_fitted()
         return None if self._stream is None else self._stream.training_rows()
 
     @property
     @consistent
-    def is_caught_up_(self):
+    def is_caught_up_(self) -> bool:
         """Whether all updates are complete, none of them cut short by a limit."""
         self._check_is_fitted()
         return self._stream is None or self._stream.done
 
-    def _ready_stream(self):
-        """The stream, for an operation that is possible."""
+    def _ready_stream(self) -> RowStream:
+        """Return the stream for an operation, or refuse the operation."""
         self._check_is_fitted()
         if self.kernel == "precomputed":
             raise ValueError(
@@ -203,7 +217,13 @@ class FittedEstimator(BaseEstimator):
         self._stream.tol = self.tol
         return self._stream
 
-    def _follow(self, name, stream, max_steps=None, change=None):
+    def _follow(
+        self,
+        name: str,
+        stream: RowStream,
+        max_steps: int | None = None,
+        change: Callable[[], object] | None = None,
+    ) -> Self:
         """Let rows change, and the stream catch up within the budget."""
         try:
             if change is not None:
@@ -221,24 +241,30 @@ class FittedEstimator(BaseEstimator):
             )
         return self
 
-    def _leaving_out(self, indices):
-        """The stream at its end, and the places of training rows that can be left out."""
-        stream = self._ready_stream()
+    def _prepare_left_out(self, indices: npt.ArrayLike | None) -> tuple[Any, IntArray]:
+        """Return the stream at its end, and the places of training rows to leave out."""
+        stream: Any = self._ready_stream()
         n = len(stream)
-        indices = np.arange(n) if indices is None else read_indices(indices, n)
-        stream.check_one_left_out(stream.rows.places[indices])
+        chosen = np.arange(n) if indices is None else read_indices(indices, n)
+        stream.check_one_left_out(stream.rows.places[chosen])
         self._follow("resume", stream)
-        return stream, stream.rows.places[indices]
+        return stream, stream.rows.places[chosen]
 
-    def _add(self, X, y, sample_weight, *more):
-        """What ``partial_fit`` does on a model that has been fitted."""
+    def _add(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        *more: VectorLike | None,
+    ) -> Self:
+        """Add rows to a fitted model, for ``partial_fit``."""
         stream = self._ready_stream()
         new = self._read_new(X, y, sample_weight, *more)
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
     @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
-    def forget(self, indices) -> Self:
+    def forget(self, indices: npt.ArrayLike) -> Self:
         """Remove training rows, as if they had never been there.
 
         Parameters
@@ -247,18 +273,18 @@ class FittedEstimator(BaseEstimator):
             Training rows. The others keep their order and are numbered again.
         """
         stream = self._ready_stream()
-        indices = read_indices(indices, len(stream))
-        options = self._read_gone(indices)
-        change = partial(stream.remove, indices, **options)
+        chosen = read_indices(indices, len(stream))
+        options = self._removal_options(chosen)
+        change = partial(stream.remove, chosen, **options)
         return self._follow("forget", stream, self.max_steps, change)
 
-    def _read_gone(self, indices):
-        """Further arguments of ``stream.remove``."""
+    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
+        """Return further arguments of ``stream.remove``."""
         return {}
 
     @available_if(attrgetter("_is_updatable"))
     @one_at_a_time
-    def resume(self, max_steps=None) -> Self:
+    def resume(self, max_steps: int | None = None) -> Self:
         """Continue with operations that ``max_steps`` or ``max_time`` cut short.
 
         Parameters
@@ -291,7 +317,7 @@ class FittedEstimator(BaseEstimator):
 
     # -- what others get ------------------------------------------------------------------------
 
-    def _there(self, values):
+    def _to_native(self, values: RowMatrix) -> Any:
         """An attribute as users see it: an array of the same library as the training rows."""
         return values if self._backend is None else self._backend.array(values)
 
@@ -323,40 +349,40 @@ class FittedEstimator(BaseEstimator):
         BaseEstimator.__setstate__(other, {**state, "_stream": None, "_late": late})
         return other
 
-    def _remembered(self):
+    def _remembered(self) -> Iterable[str]:
         """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
         return []
 
-    def _values_to_keep(self):
+    def _values_to_keep(self) -> dict[str, Any]:
         """Values by name that cannot be computed without the stream as it is now."""
-        known = {name: self._late.known(name, self._version) for name in self._remembered()}
+        known = {name: self._values.known(name, self._version) for name in self._remembered()}
         known = {name: value for name, value in known.items() if value is not None}
         return {**known, "solution": self._found}
 
     # -- saving ----------------------------------------------------------------------------------
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Values and rows of one moment, which later changes of the model don't reach."""
         with lock_of(self):
             return self._state()
 
-    def _state(self):
+    def _state(self) -> dict[str, Any]:
         state = super().__getstate__()
         state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
         if self._late is not None:
-            state["_late"] = self._late_to_save()
+            state["_late"] = self._cache_to_save()
         if self._stream is not None:
             state["_stream"] = self._stream.snapshot()
         return state
 
-    def _late_to_save(self):
+    def _cache_to_save(self) -> Late:
         """Without support vectors among the training rows: no row is held twice."""
         if self._stream is None:
-            return self._late.copy()
+            return self._values.copy()
         solution = self._values_to_keep()["solution"]
-        return self._late.with_value("solution", solution.without_vectors())
+        return self._values.with_value("solution", solution.without_vectors())
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if self._stream is None or self._late is None:
             return

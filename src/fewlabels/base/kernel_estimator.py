@@ -1,19 +1,22 @@
-"""What every estimator with a kernel is: rows in, the engine run, values out."""
+"""The base class of estimators with a kernel: they read rows, run the engine and score."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import resolve_n_jobs
 from ..kernels import (
     KERNEL_TYPES,
     KERNELS,
     MAPPED_OUTSIDE,
+    Kernel,
     Polynomial,
     kind_of,
     make_kernel,
@@ -25,19 +28,22 @@ from ..rows.device import backend_of
 from ..rows.device.backend import plain_rows
 from ..rows.device.source import ArraySource
 from ..rows.device.values import values_at
-from ..rows.files import FileSource, file_of
+from ..rows.files import FileSource, RowFile, file_of
 from ..rows.mapped import MappedFiles
-from ..rows.source import ShardedSource
+from ..rows.memory import MemorySource
+from ..rows.source import RowSource, ShardedSource
 from ..rows.validation import check_rows, check_values, fit_rows, plain_number, weight_of_all
-from ..solvers import Settings
+from ..solvers import Result, Settings
+from .class_functions import ClassFunctions
 from .fitted_estimator import FittedEstimator
+from .function import Function
 from .locking import lock_of
-from .status import report_status, reporter
+from .status import Callback, report_status, reporter
 
 # Rows of a piece that is scored at a time.
-_SCORED = 250_000
+_ROWS_PER_PIECE = 250_000
 
-# What parameters that machines have in common may be.
+# The allowed values of parameters that estimators have in common.
 COMMON: dict = {
     "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
@@ -55,7 +61,7 @@ COMMON: dict = {
 
 
 class Outside(NamedTuple):
-    """What an estimator can have where its rows are not in memory."""
+    """The parameters that an estimator supports where its rows are not in memory."""
 
     parameters: Mapping = {}
     only_with: Mapping = {}
@@ -66,10 +72,10 @@ class Outside(NamedTuple):
 class KernelMachine(FittedEstimator):
     """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
-    ``fit`` of an estimator asks for the ``RowSource`` (``_source``), states its problem over it,
-    has it solved, and hands a ``Solution``, or its own kind of it, to ``_keep``. One that can be
-    updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and ``_deformed`` to a kernel
-    that is made of its rows or labels.
+    ``fit`` of an estimator gets the ``RowSource`` (``_source``), states its problem over it and
+    has it solved. It hands a ``Solution``, or its own kind of it, to ``_keep``. One that
+    can be updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and
+    ``_deformed`` to a kernel that is made of its rows or labels.
     """
 
     _outside = Outside()
@@ -84,13 +90,13 @@ class KernelMachine(FittedEstimator):
 
     @classmethod
     @cache
-    def _get_param_names(cls):
+    def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()
 
-    def _validate_params(self):
+    def _validate_params(self) -> None:
         check_values(type(self), self._parameter_constraints, self.get_params(deep=False))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
@@ -98,37 +104,40 @@ class KernelMachine(FittedEstimator):
 
     # -- the kernel ------------------------------------------------------------------------------
 
-    def _set_kernel(self, rows):
+    def _set_kernel(self, rows: RowSource) -> Kernel | None:
         """Set gamma and the kernel from the rows of a fit, a ``RowSource``; the kernel.
 
         None where it is grown when labels have been read.
         """
         self.shape_fit_ = rows.shape
         self.gamma_ = 0.0
-        kind = kind_of(self._kernel_used)
+        kind = kind_of(self._effective_kernel)
         if "gamma" in kind.takes:
             self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
         if kind.learns == "labels":
             return None
-        self._deformed = self._kernel_over(rows.X, rows.weight) if kind.learns else None
+        self._deformed = None
+        if kind.learns:  # it needs its rows in memory
+            in_memory = cast(MemorySource, rows)
+            self._deformed = self._kernel_over(in_memory.X, in_memory.weight)
         kernel = self._make_kernel()
         rows.check(kernel.plain, width=not isinstance(self.gamma, str))
         return kernel
 
-    _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
-    _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")
+    _effective_kernel = property(lambda self: self.kernel)  # what ``kernel`` stands for
+    _learns_kernel = property(lambda self: kind_of(self._effective_kernel).learns == "rows")
 
-    def _make_kernel(self):
+    def _make_kernel(self) -> Kernel:
         if self._deformed is not None:
             return self._deformed
-        return make_kernel(self._kernel_used, self.gamma_, self.degree, self.coef0)
+        return make_kernel(self._effective_kernel, self.gamma_, self.degree, self.coef0)
 
-    def _kernel_over(self, X, weight=None):
-        """The kernel that is made of these rows."""
+    def _kernel_over(self, X: RowMatrix, weight: FloatArray | None = None) -> Kernel:
+        """Return the kernel that is made of these rows."""
         numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
-        return make_kernel(self._kernel_used, *numbers, X, weight, seed)
+        return make_kernel(self._effective_kernel, *numbers, X, weight, seed)
 
-    def _seed(self):
+    def _seed(self) -> int:
         state = getattr(self, "random_state", None)
         if isinstance(state, np.random.RandomState):
             return int(state.randint(2**31 - 1))
@@ -136,8 +145,8 @@ class KernelMachine(FittedEstimator):
 
     # -- fitting -------------------------------------------------------------------------------
 
-    def _needs_memory(self, source):
-        """What the model needs its rows in memory for, in one sentence; None for nothing."""
+    def _needs_memory(self, source: ShardedSource | type[ShardedSource]) -> str | None:
+        """Return why the model needs its rows in memory, in one sentence; None if it doesn't."""
         are, instead, kind = source.are, source.instead, kind_of(self.kernel)
         if not isinstance(self.kernel, str) or kind not in MAPPED_OUTSIDE:
             return f"{are} take {one_of(MAPPED_OUTSIDE)}"
@@ -152,8 +161,15 @@ class KernelMachine(FittedEstimator):
                 return f"{name}={value!r} needs {instead}; {name}={allowed[0]!r} does not"
         return None
 
-    def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
-        """The ``RowSource`` of what ``fit`` is given.
+    def _source(
+        self,
+        X: MatrixLike | ShardedSource,
+        sample_weight: VectorLike | None = None,
+        *,
+        y: VectorLike | None = None,
+        anomalies: VectorLike | None = None,
+    ) -> RowSource:
+        """Return the ``RowSource`` of the rows of a fit.
 
         Mapped rows of more than ``cache_size`` stay in their file, and arrays of a device on
         it. All others are in memory, as are rows of a file for which a model
@@ -164,14 +180,16 @@ class KernelMachine(FittedEstimator):
                 raise ValueError("X is a source of rows, so sample_weight belongs to its shards.")
             source: Any = X
         else:
-            source = self._source_outside(X, sample_weight)
+            source = self._out_of_core_source(X, sample_weight)
         if source is None:
             return fit_rows(self, X, sample_weight, anomalies)
         self._check_possible(source, anomalies)
         self.n_features_in_ = source.shape[1]
         return source
 
-    def _source_outside(self, X, sample_weight):
+    def _out_of_core_source(
+        self, X: MatrixLike, sample_weight: VectorLike | None
+    ) -> ShardedSource | None:
         """The ``ShardedSource`` of rows that stay where they are; None for all others."""
         backend = backend_of(X)
         if backend is not None:
@@ -187,11 +205,11 @@ class KernelMachine(FittedEstimator):
         weight, jobs = weight_of_all(sample_weight, X), resolve_n_jobs(self.n_jobs)
         return FileSource(file, weight, n_jobs=jobs, cache_size=self._cache_bytes)
 
-    def _may_hold(self, file):
-        """Whether rows of a file fit ``cache_size``."""
+    def _may_hold(self, file: RowFile) -> bool:
+        """Return whether rows of a file fit ``cache_size``."""
         return file.n_bytes <= self._cache_bytes
 
-    def _check_possible(self, source, anomalies=None):
+    def _check_possible(self, source: ShardedSource, anomalies: VectorLike | None = None) -> None:
         """Refuse a source that lacks what the model needs, or ``anomalies``."""
         if anomalies is not None:
             raise ValueError(
@@ -202,8 +220,8 @@ class KernelMachine(FittedEstimator):
         if missing is not None:
             raise ValueError(f"{missing}: change that, or pass {source.instead}.")
 
-    def _settings(self, tol, rtol, callback):
-        """How the engine works for this estimator."""
+    def _settings(self, tol: float, rtol: float, callback: Callback | None) -> Settings:
+        """Return the settings of the engine."""
         return Settings(
             tol=tol,
             rtol=rtol,
@@ -217,20 +235,20 @@ class KernelMachine(FittedEstimator):
     # An int may be too large for a float.
     _cache_bytes = property(lambda self: 1e6 * min(plain_number(self.cache_size), 1e300))
 
-    def _reporter(self, callback):
+    def _reporter(self, callback: Callback | None) -> Callback | None:
         return reporter(type(self).__name__, callback, self.verbose)
 
-    def _report_status(self, result, tol, gap):
+    def _report_status(self, result: Result, tol: float, gap: float) -> None:
         """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
         report_status(type(self).__name__, result, tol, gap, self._deadline)
 
     # -- evaluating -----------------------------------------------------------------------------
 
-    def _rows_to_score(self, X):
-        """Rows such as the function takes."""
+    def _rows_to_score(self, X: MatrixLike) -> RowMatrix:
+        """Return checked rows, as the function takes them."""
         self._check_is_fitted()
         # The last function says the kind of rows, however old: an update need not know more.
-        function = (self._late.last("solution") or self._found).function
+        function = (self._values.last("solution") or self._found).function
         X = check_rows(self, X, reset=False)
         if function.kernels[0].is_matrix and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
@@ -247,7 +265,7 @@ class KernelMachine(FittedEstimator):
             kernel.check_powers(X)
         return sp.csr_array(X) if is_sparse else X
 
-    def _source_to_score(self, X):
+    def _source_to_score(self, X: MatrixLike | ShardedSource) -> ShardedSource | None:
         """The ``ShardedSource`` of rows that are scored in pieces; None for all others.
 
         Those are rows of a file that is mapped and larger than ``cache_size``.
@@ -257,10 +275,10 @@ class KernelMachine(FittedEstimator):
         file = file_of(X)
         if file is None or self._may_hold(file):
             return None
-        return FileSource(file, n_shards=max(1, -(-file.shape[0] // _SCORED)))
+        return FileSource(file, n_shards=max(1, -(-file.shape[0] // _ROWS_PER_PIECE)))
 
-    def _evaluation(self, X, **options):
-        """A call that gives values of the present function at rows, where their arrays compute."""
+    def _evaluation(self, X: MatrixLike, **options: object) -> Callable[[], Any]:
+        """Return a call that evaluates the present function at rows, where their arrays are."""
         backend = backend_of(X)
         with lock_of(self):
             function, name, width = self._found.function, type(self).__name__, self.n_features_in_
@@ -273,18 +291,21 @@ class KernelMachine(FittedEstimator):
                 return files.checked()(call) if files else call
         if backend is not None:
             return partial(values_at, backend, name, function, X, width)
+        assert source is not None
         return partial(
             source.values, lambda X: self._evaluate(function, self._rows_to_score(X), options)
         )
 
-    def _evaluate(self, function, X, options):
+    def _evaluate(
+        self, function: Function | ClassFunctions, X: RowMatrix, options: dict[str, Any]
+    ) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # far rows are evaluated again
             return function(X, n_jobs=self.n_jobs, **options)
 
-    def _weights(self):
+    def _weights(self) -> Any:
         """Weights of the linear kernel, shape (1, n_features), or (n_classes, n_features)."""
         self._check_is_fitted()
         weights = self.function_.weights
         if weights is None or not self.function_.kernels[0].is_linear:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self._there(np.atleast_2d(weights))
+        return self._to_native(np.atleast_2d(weights))

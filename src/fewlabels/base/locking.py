@@ -15,21 +15,43 @@ import concurrent.futures.thread  # noqa: F401 (its lock at forks has to be take
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from copy import copy
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 
 from ..rows.mapped import MappedFiles, held
 
-# The lock of every model that has been used; ``_NEW`` is held where one is added.
+T = TypeVar("T")
+P = ParamSpec("P")
+M = TypeVar("M")
+Trained = TypeVar("Trained", bound="_Trainable")
+
+# The lock of every model that has been used; ``_NEW_LOCK`` is held where one is added.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
-_NEW: Any = threading.RLock()
+_NEW_LOCK: Any = threading.RLock()
 # Seconds that a fork waits for the updates of other threads.
-_PATIENCE = 60.0
+_MAX_FORK_WAIT_SECONDS = 60.0
+
+
+class _Trainable(Protocol):
+    """A model whose parameters are checked, and whose calls have a time limit."""
+
+    def _within_time(self, method: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call a method within the time limit."""
+
+    def _validate_params(self) -> None:
+        """Check the parameters."""
+
+    def _fitted_or_not(self) -> AbstractContextManager[None]:
+        """Leave no model where the body raises."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether the model is fitted."""
 
 
 class _Forks:
@@ -42,10 +64,10 @@ class _Forks:
 def lock_of(model: Any) -> Any:
     """The lock of a model, as a context; new ones are given out when no thread is to fork."""
     if _Forks.held and not any(lock._is_owned() for _, lock in _known_locks()):
-        _Forks.over.wait(_PATIENCE)
+        _Forks.over.wait(_MAX_FORK_WAIT_SECONDS)
     lock = _LOCKS.get(model)
     if lock is None:
-        with _NEW:
+        with _NEW_LOCK:
             lock = _LOCKS.setdefault(model, threading.RLock())
     return lock
 
@@ -64,7 +86,7 @@ def _before_fork() -> None:
     held: list[Any] = []
     _Forks.over.clear()
     _Forks.held[threading.get_ident()] = held
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _MAX_FORK_WAIT_SECONDS
     while (busy := _take_all(held)) is not None and time.monotonic() < end:
         _release(held)  # its owner may need others to come to an end
         if busy.acquire(timeout=max(0.0, end - time.monotonic())):
@@ -73,8 +95,8 @@ def _before_fork() -> None:
 
 def _take_all(held: list[Any]) -> Any:
     """Take what is free without waiting; one that isn't, or None."""
-    _NEW.acquire()  # nobody waits for anything while holding it
-    held.append(_NEW)
+    _NEW_LOCK.acquire()  # nobody waits for anything while holding it
+    held.append(_NEW_LOCK)
     busy = None
     for _, lock in _known_locks():
         if lock.acquire(blocking=False):
@@ -92,15 +114,15 @@ def _release(held: list[Any]) -> None:
 def _after_fork() -> None:
     """In the process that has forked, let other threads continue."""
     _release(_Forks.held.pop(threading.get_ident(), []))
-    while _NEW._is_owned():  # Ctrl-C came before it was on the list
-        _NEW.release()
+    while _NEW_LOCK._is_owned():  # Ctrl-C came before it was on the list
+        _NEW_LOCK.release()
     if not _Forks.held:
         _Forks.over.set()
 
 
 def _after_fork_in_child() -> None:
     """In a forked process, refuse the models whose locks are with threads it doesn't have."""
-    global _NEW
+    global _NEW_LOCK
     mine = _Forks.held.pop(threading.get_ident(), [])
     for model, lock in list(_known_locks()):
         if not any(lock is one for one in mine):
@@ -108,7 +130,7 @@ def _after_fork_in_child() -> None:
             if getattr(model, "_late", None) is not None:
                 model._late = None  # which is read without a lock
     _release(mine)
-    _Forks.held, _Forks.over, _NEW = {}, threading.Event(), threading.RLock()
+    _Forks.held, _Forks.over, _NEW_LOCK = {}, threading.Event(), threading.RLock()
 
 
 class _Lost:
@@ -120,8 +142,8 @@ class _Lost:
     def __enter__(self) -> None:
         raise RuntimeError(
             f"Another thread was changing this {self.name} when the process was forked, and "
-            f"wasn't done within {_PATIENCE:g} s, so this process has no whole model; fork when "
-            "the change is done, or load or fit another one here."
+            f"wasn't done within {_MAX_FORK_WAIT_SECONDS:g} s, so this process has no whole "
+            "model; fork when the change is done, or load or fit another one here."
         )
 
     def __exit__(self, *error: object) -> None:
@@ -146,50 +168,54 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def snapshot_of(model):
+def snapshot_of(model: T) -> T:
     """A fitted model, or a pipeline that ends in one, as it is now: updates don't change it."""
     from sklearn.pipeline import Pipeline  # which takes its time
 
-    if isinstance(model, Pipeline):
-        *before, (name, last) = model.steps
-        model = copy(model)
-        model.steps = [*before, (name, snapshot_of(last))]
-        return model
-    is_ours = hasattr(model, "snapshot") and model.__sklearn_is_fitted__()
-    return model.snapshot() if is_ours else model
+    fitted: Any = model
+    if isinstance(fitted, Pipeline):
+        *before, (name, last) = fitted.steps
+        fitted = copy(fitted)
+        fitted.steps = [*before, (name, snapshot_of(last))]
+        return fitted
+    is_ours = hasattr(fitted, "snapshot") and fitted.__sklearn_is_fitted__()
+    return fitted.snapshot() if is_ours else fitted
 
 
-def one_at_a_time(method):
+def one_at_a_time(
+    method: Callable[Concatenate[Trained, P], T],
+) -> Callable[Concatenate[Trained, P], T]:
     """A method that changes its model: other threads wait, those that read it too."""
 
     @wraps(method)
-    def alone(model, *args, **kwargs):
+    def alone(model: Trained, *args: P.args, **kwargs: P.kwargs) -> T:
         with lock_of(model):
             return model._within_time(method, model, *args, **kwargs)
 
     return alone
 
 
-def consistent(method):
+def consistent(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
     """A method or getter that reads, or sets, several values of its model, all of one moment."""
 
     @wraps(method)
-    def unchanged(model, *args, **kwargs):
+    def unchanged(model: M, *args: P.args, **kwargs: P.kwargs) -> T:
         with lock_of(model):
             return method(model, *args, **kwargs)
 
     return unchanged
 
 
-def fitting(method):
-    """The same, once parameters have been checked; not again with every ``partial_fit``.
+def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenate[Trained, P], T]:
+    """A method that fits: as ``one_at_a_time``, once parameters have been checked.
 
     Rows of a mapped file are refused if somebody writes into it meanwhile.
     """
-    alone, is_update = one_at_a_time(method), method.__name__ == "partial_fit"
+    alone: Callable[..., T] = one_at_a_time(method)
+    is_update = method.__name__ == "partial_fit"
 
     @wraps(method)
-    def checked(model, *args, **kwargs):
+    def checked(model: Trained, *args: P.args, **kwargs: P.kwargs) -> T:
         is_known = get_config()["skip_parameter_validation"] or (
             is_update and model.__sklearn_is_fitted__()
         )
@@ -199,10 +225,10 @@ def fitting(method):
         if not files:
             return alone(model, *args, **kwargs)
         if is_update:  # rows that were added can't be taken back
-            args = tuple(map(held, args))
-            kwargs = {name: held(value) for name, value in kwargs.items()}
+            copies = tuple(map(held, args))
+            named = {name: held(value) for name, value in kwargs.items()}
             files.check()
-            return alone(model, *args, **kwargs)
+            return alone(model, *copies, **named)
         with lock_of(model), model._fitted_or_not(), files.checked():
             return alone(model, *args, **kwargs)
 

@@ -1,23 +1,42 @@
 """A solution of rows that have changed, from a solution before: where a path would be long."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray, IntArray
+from .._util.deadline import Deadline
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator
 from ..problem import DualProblem
 from ..problem.dual import curvature_missing
-from ..rows.row_store import BREAKDOWNS, SavedStream, reached
-from ..solvers import Status, solve_decomposition
+from ..problem.formulation import Formulation
+from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, SavedStream, reached
+from ..solvers import Result, Status, solve_decomposition
+from ..solvers.path import PathFollower
 from ..solvers.run import certify
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
-_ROUGH, _EXACT = 1e-3, 1e-10
-# Rows that are solved first: support vectors and the rows nearest to becoming one.
-_NEAR, _MOST, _ROUNDS = 256, 1024, 3
+_ROUGH_VIOLATION = 1e-3
+_EXACT_VIOLATION = 1e-10
+# Rows that are solved first, beside the support vectors: those nearest to becoming one.
+_N_NEAR_ROWS = 256
+# Rows to solve first, support vectors included, and how often other rows may be added.
+_MAX_ROWS_TO_SOLVE_FIRST = 1024
+_MAX_ROUNDS = 3
 
 
-def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
-    """The Result of the batch solver, exact to rounding; None where a path has to do it.
+def solve_from_start(
+    problem: DualProblem,
+    start: FloatArray,
+    gradient: FloatArray | None,
+    gram_of: Callable[[IntArray], GramOperator],
+    deadline: Deadline,
+    cache_size: float,
+) -> Result | None:
+    """Return the Result of the batch solver, exact to rounding; None if a path has to do it.
 
     The rows near the boundary are solved alone at first. All rows then show whether others take
     part; if so, the solver continues with all.
@@ -38,13 +57,13 @@ def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
     """
     if not problem.gram.is_inner_product:  # a path finds out whether there is a solution
         return None
-    solve = _Solver(deadline, cache_size)
-    a = _feasible(problem, start)
+    solve = _ExactSolver(deadline, cache_size)
+    a = _make_feasible(problem, start)
     if a is None:
         return None
     result = None
-    for _ in range(_ROUNDS):
-        near = _near(problem, a, gradient)
+    for _ in range(_MAX_ROUNDS):
+        near = _find_rows_to_solve_first(problem, a, gradient)
         if near is None:
             break
         part = DualProblem(
@@ -66,21 +85,64 @@ def solved_afresh(problem, start, gradient, gram_of, deadline, cache_size):
     return solve(problem, a if result is None else result)
 
 
-def trained(problem, deadline, cache_size):
-    """The Result of the batch solver from its own start, as near as rounding lets it come."""
+def solve_to_rounding(problem: DualProblem, deadline: Deadline, cache_size: float) -> Result:
+    """Return the Result of the batch solver from its own start, as exact as rounding allows."""
     result = solve_decomposition(
-        problem, tol=_EXACT, cache_size=cache_size, max_time=deadline.left()
+        problem, tol=_EXACT_VIOLATION, cache_size=cache_size, max_time=deadline.left()
     )
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
 
 
-class AfreshStream(SavedStream):
+class RetrainedStream(SavedStream):
     """The part of a ``ConvexStream`` that does without its path."""
 
+    # What a ``ConvexStream`` sets.
+    stated: Formulation
+    formulation: Formulation
+    kernel: Kernel
+    shift: FloatArray | None
+    rows: HeldRows
+    marks: AnomalyMarks
+    path: PathFollower | None
+    # Places of the rows on the path, and which row of the path each is: None before the first.
+    on_path: Any
+    of: Any
+    mass: Any
+    stale: bool
+    version: int
+    done: bool
+    cache_size: float
+    n_jobs: int
+    deadline: Deadline
+    _start: tuple[FloatArray, float]
+    _gradient: FloatArray
+    _steps_before: int
+    _history_before: list[dict[str, Any]]
+
+    def _gram(self, places: IntArray) -> GramOperator:
+        """Return exact kernel values of the rows at some places."""
+        raise NotImplementedError
+
+    def _rows_for_path(self) -> BoolArray:
+        """Return the mask of the places whose rows belong on a path now."""
+        raise NotImplementedError
+
+    def _total_weight(self, places: IntArray) -> float:
+        """Return how much the rows at places weigh together."""
+        raise NotImplementedError
+
+    def _notice(self) -> None:
+        """Note which rows have left the path."""
+        raise NotImplementedError
+
+    def _discard_path(self) -> None:
+        """Let another path begin where this one ended."""
+        raise NotImplementedError
+
     @contextmanager
-    def judging_kernel(self):
+    def judging_kernel(self) -> Iterator[None]:
         """Refuse a kernel under which a path breaks down because it isn't an inner product."""
         try:
             yield
@@ -95,25 +157,25 @@ class AfreshStream(SavedStream):
                 "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
             ) from error
 
-    def _has_curvature(self):
+    def _has_curvature(self) -> bool:
         gram = self._gram(self.on_path)
         return not np.isnan(curvature_missing(gram, np.zeros(gram.n)))
 
-    def _solve_afresh(self):
-        """Take over a new exact solution near the last one; whether there is one."""
+    def _retrain(self) -> bool:
+        """Solve near the last solution, and return whether that gave an exact one."""
         gradient, self._gradient = self._gradient, self._gradient[:0]
         if self.path is not None:
             self._notice()
             gradient = (self.path.h + self.path.multiplier)[self.of]
             gradient /= self.formulation.unit(self.mass)
-        self._begin_again()
-        places, problem = self._present_problem()
+        self._discard_path()
+        places, problem = self._current_problem()
         known = self._start[0]
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         start = known / self.formulation.unit(self.mass)
         self.done = False
         self.version += 1
-        result = solved_afresh(
+        result = solve_from_start(
             problem,
             start,
             gradient if len(gradient) == len(places) else None,
@@ -123,20 +185,22 @@ class AfreshStream(SavedStream):
         )
         if result is None:
             return False
-        self._take_over(places, problem, result)
+        self._start_from_result(places, problem, result)
         self.done = True
         return True
 
-    def _present_problem(self):
-        """Places of the rows that belong on a path, and the model's problem over them."""
+    def _current_problem(self) -> tuple[IntArray, DualProblem]:
+        """Return the places of the rows that belong on a path, and the problem over them."""
         self.marks.turn(self.on_path[:0])
-        places = np.flatnonzero(self._wanted())
+        places = np.flatnonzero(self._rows_for_path())
         return places, self.stated.problem(self._gram(places), self.marks.at(places))
 
-    def _take_over(self, places, problem, result, finished=True):
-        """Let the Result over the rows at some places be the solution, and start of a path."""
+    def _start_from_result(
+        self, places: IntArray, problem: DualProblem, result: Result, finished: bool = True
+    ) -> None:
+        """Store the Result over the rows at some places as the solution, and start of a path."""
         self._gradient, self._trained = result.gradient, reached(problem, result)
-        self.on_path, self.mass, self.stale = places, self._mass_of(places), False
+        self.on_path, self.mass, self.stale = places, self._total_weight(places), False
         self._start = (
             self.rows.spread(places, result.a) * self.formulation.unit(self.mass),
             self.formulation.path_multiplier(result.multiplier, self.mass),
@@ -145,7 +209,7 @@ class AfreshStream(SavedStream):
         self._history_before = [*self._history_before, {**entry, "finished": finished}]
         self._steps_before += result.n_iter
 
-    def _reached(self):
+    def _reached(self) -> tuple[float, float]:
         path = self.path
         if path is None:
             return self._trained
@@ -155,36 +219,37 @@ class AfreshStream(SavedStream):
         return path.violation() / unit, path.size_of_terms / unit
 
 
-class _Solver:
+class _ExactSolver:
     """The batch solver, to rounding."""
 
-    def __init__(self, deadline, cache_size):
+    def __init__(self, deadline: Deadline, cache_size: float) -> None:
         self._deadline, self._cache_size = deadline, cache_size
 
-    def __call__(self, problem, result):
-        for tol in (_ROUGH, _EXACT):
-            result = solve_decomposition(
+    def __call__(self, problem: DualProblem, start: FloatArray | Result) -> Result | None:
+        for tol in (_ROUGH_VIOLATION, _EXACT_VIOLATION):
+            found = solve_decomposition(
                 problem,
-                result,
+                start,
                 tol=tol,
                 cache_size=self._cache_size,
                 max_time=self._deadline.left(),
             )
-            if result.status is Status.INTERRUPTED:
+            if found.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            if not result.converged:
+            if not found.converged:
                 return None
-            if self.is_exact(problem, result):
+            if self.is_exact(problem, found):
                 break
-        return result
+            start = found
+        return found
 
     @staticmethod
-    def is_exact(problem, result):
-        return result.violation <= _EXACT * problem.largest
+    def is_exact(problem: DualProblem, result: Result) -> bool:
+        return result.violation <= _EXACT_VIOLATION * problem.largest
 
 
-def _feasible(problem, start):
-    """Variables near ``start`` that the problem allows; None if there are none by rounding."""
+def _make_feasible(problem: DualProblem, start: FloatArray) -> FloatArray | None:
+    """Return variables near ``start`` that the problem allows; None if rounding leaves none."""
     a = problem.penalty.rounded(start)
     positive = a > 0.0
     size = float(a[positive].sum())
@@ -195,11 +260,13 @@ def _feasible(problem, start):
     return a if problem.is_feasible(a) else None
 
 
-def _near(problem, a, gradient):
-    """Rows to solve first, ascending; None where these would be too many or all."""
+def _find_rows_to_solve_first(
+    problem: DualProblem, a: FloatArray, gradient: FloatArray | None
+) -> IntArray | None:
+    """Return the rows to solve first, ascending; None where these would be too many or all."""
     used = a != 0.0
-    n = np.count_nonzero(used) + _NEAR
-    if n > min(_MOST, problem.n // 2):
+    n = np.count_nonzero(used) + _N_NEAR_ROWS
+    if n > min(_MAX_ROWS_TO_SOLVE_FIRST, problem.n // 2):
         return None
     gradient = problem.gradient(a) if gradient is None else gradient
     penalty = problem.penalty

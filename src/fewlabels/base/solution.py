@@ -1,13 +1,17 @@
 """What a fit found: a function, and what can be said about it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..calibration.conformal import TIE, TIE_FLOAT32, Conformal
-from ..kernels.operators import equal_rows
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator, equal_rows
 from ..problem.penalty import group_sums
 from .class_functions import ClassFunctions
 from .function import TAIL, Function
@@ -20,7 +24,7 @@ ROUNDING = 1e-12
 class Solution:
     """The function of a model with its certificate."""
 
-    function: Function
+    function: Function | ClassFunctions
     support: np.ndarray  # training rows that are its vectors, int32; -1 for those leaving
     n_support: np.ndarray  # their number, by class
     n_iter: int
@@ -29,14 +33,14 @@ class Solution:
     objective: float = np.nan
     duality_gap: float = np.inf
 
-    def without_vectors(self):
-        """The same without support vectors that are all among the training rows."""
+    def without_vectors(self) -> Self:
+        """Return a copy without support vectors, if all of them are among the training rows."""
         if np.any(self.support < 0):
             return self
         return replace(self, function=replace(self.function, vectors=self.function.vectors[:0]))
 
-    def with_vectors(self, X):
-        """The same with these support vectors among training rows ``X``, if they are missing."""
+    def with_vectors(self, X: RowMatrix) -> Self:
+        """Return a copy with support vectors from training rows ``X``, if it has none."""
         function, rows = self.function, self.support
         if function.vectors.shape[0] == function.coef.shape[1]:
             return self
@@ -44,12 +48,12 @@ class Solution:
             rows = rows[np.unique(function.repeats, return_index=True)[1]]
         return replace(self, function=replace(function, vectors=X[rows]))
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         # One text in place of many small objects.
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {**state, "history": json.dumps(self.history, default=float)}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, json.loads(value) if name == "history" else value)
 
@@ -58,19 +62,20 @@ class Solution:
 class OneClassSolution(Solution):
     """The ``Solution`` of a model of one class; its function gives ``score_samples``."""
 
+    function: Function
     intercept: float  # decisions are the part of the score that depends on the row, plus this
-    scale: float = 1.0  # scores by machines of other rows compare when divided by this
+    scale: float = 1.0  # scores by models of other rows compare when divided by this
     size: float  # what a score is summed from: rounding is a share of it
     rate: float | None = None  # of new normal rows that may be rejected
     radius: float = np.nan  # of a ball
     is_point: bool = False  # the ball shrank to one, as slack is cheaper than a radius
 
-    def comparable(self, score):
-        """Scores on no model's scale, as ``Conformal.scores`` are."""
+    def comparable(self, score: FloatArray) -> FloatArray:
+        """Return scores on no model's scale, as ``Conformal.scores`` are."""
         return (score - self.function.bias) / self.scale
 
-    def calibrated(self, scores, keys=None):
-        """The ``Conformal`` of sorted scores of rows that were not trained on.
+    def calibrated(self, scores: FloatArray, keys: AnyArray | None = None) -> Conformal:
+        """Return the ``Conformal`` of sorted scores of rows that were not trained on.
 
         ``keys`` identify the rows, where each was left out in turn.
         """
@@ -91,7 +96,7 @@ class OneClassSolution(Solution):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How good the function of a semi-supervised model is, and what it says of its rows.
+    """A measure of how good a semi-supervised model is, and its labels of the training rows.
 
     Of several classes the first two are arrays, and ``positive`` is the class by its number.
     """
@@ -101,8 +106,10 @@ class Certificate:
     positive: np.ndarray  # which training rows it finds on the positive side
 
 
-def edges_of_scores(kernel, size, boundary, coef):
-    """The ``boundary`` of a function, what counts as on it, and where its log scale begins.
+def score_limits(
+    kernel: Kernel, size: float, boundary: float, coef: FloatArray
+) -> dict[str, float]:
+    """Return the ``boundary`` of a function, its rounding, and where its log scale begins.
 
     A sum with negative coefficients, of confirmed anomalies, has no log scale.
     """
@@ -113,8 +120,14 @@ def edges_of_scores(kernel, size, boundary, coef):
     return {"boundary": boundary, "rounding": rounding, "tail": tail}
 
 
-def run_by(support, counts, n_iter, history, converged):
-    """The part of a ``Solution`` that is the same for all models."""
+def run_by(
+    support: IntArray,
+    counts: Sequence[int] | IntArray,
+    n_iter: int,
+    history: list[dict[str, Any]],
+    converged: bool,
+) -> dict[str, Any]:
+    """Return the values of a ``Solution`` that describe the run, for any model."""
     return {
         "support": support,
         "n_support": np.array(counts, dtype=np.int32),
@@ -153,20 +166,27 @@ def rounding_of(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> flo
     return ROUNDING * float(typical_terms(diagonal, coef).sum())
 
 
-def largest_value(gram):
-    """The largest K(x, x)."""
+def largest_diagonal(gram: GramOperator) -> float:
+    """Return the largest K(x, x)."""
     return float(np.abs(gram.diagonal()).max(initial=0.0))
 
 
-def function_of(kernel, gram, X, coef, numbers, **options):
-    """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
+def function_of(
+    kernel: Kernel | tuple[Kernel, ...],
+    gram: GramOperator,
+    X: RowMatrix,
+    coef: FloatArray,
+    numbers: IntArray,
+    **options: Any,
+) -> tuple[Any, IntArray, IntArray]:
+    """Return the ``Function`` of the rows with a coefficient, their places and numbers.
 
     ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; several rows for one kernel
     are as many functions. ``gram`` prepared rows as predictions will; ``numbers`` are what users
     call the rows ``X``, which are as they were given.
     """
     kernels = kernel if isinstance(kernel, tuple) else (kernel,)
-    places = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
+    places = np.flatnonzero(coef if coef.ndim == 1 else coef.any(axis=0))
     coef = coef[None] if coef.ndim == 1 else coef
     support = numbers[places].astype(np.int32)
     is_matrix = kernels[0].is_matrix

@@ -1,11 +1,17 @@
-"""What an estimator says of how its training went: warnings, and lines on the way."""
+"""Messages about a training: warnings at its end, and a line per round."""
 
+from collections.abc import Callable
 from math import isnan
+from typing import Any, TypeAlias
 
 from sklearn.exceptions import ConvergenceWarning
 
+from .._util.deadline import Deadline
 from .._util.warn import warn
-from ..solvers import Status
+from ..solvers import Result, Status
+
+# What is called with the newest entry of the history after every round; True stops the solver.
+Callback: TypeAlias = Callable[[dict[str, Any]], object]
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
@@ -16,14 +22,14 @@ _ADVICE = {
     "smaller epsilon or a larger rho in solver_options",
 }
 
-# What to tell of a model where nothing supports a duality gap.
+# The warning for a model where nothing supports a duality gap.
 _STATIONARY = (
     "the solution is a stationary point but may not be the optimum: the kernel matrix is not "
     "positive semi-definite, so there is no duality gap. Use another kernel to get a certificate."
 )
 
 
-def report_status(name, result, tol, gap, deadline):
+def report_status(name: str, result: Result, tol: float, gap: float, deadline: Deadline) -> None:
     """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on.
 
     Parameters
@@ -47,7 +53,9 @@ def report_status(name, result, tol, gap, deadline):
         deadline.cut.clear()
 
 
-def _warnings_about(name, result, tol, gap, cut):
+def _warnings_about(
+    name: str, result: Result, tol: float, gap: float, cut: list[str]
+) -> list[str]:
     status = result.status
     if status is Status.INTERRUPTED:
         return [
@@ -71,7 +79,7 @@ def _warnings_about(name, result, tol, gap, cut):
     return messages
 
 
-def warn_of_rounding(operation, violation):
+def warn_of_rounding(operation: str, violation: float) -> None:
     """Warn that rounding keeps the solution after an operation at a ``violation``."""
     warn(
         f"{operation} ended at a KKT violation of {violation:.3g}: kernel values are so large "
@@ -80,14 +88,14 @@ def warn_of_rounding(operation, violation):
     )
 
 
-def reporter(name, callback, verbose):
-    """A callback that prints a line per round as well, if so ``verbose``."""
+def reporter(name: str, callback: Callback | None, verbose: bool) -> Callback | None:
+    """Return a callback that also prints a line per round, if so ``verbose``."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
     if not verbose:
         return callback
 
-    def report(entry):
+    def report(entry: dict[str, Any]) -> object:
         n = entry.get("kernel_values")
         values = "" if n is None else f", {n:.3g} kernel values"
         print(

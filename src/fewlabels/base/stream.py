@@ -1,30 +1,35 @@
 """Rows of a convex model that come and go, and the path of its exact solution."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
 import numpy as np
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
-from ..kernels import centered
-from ..kernels.operators import make_gram
+from ..kernels import Kernel, centered
+from ..kernels.operators import GramOperator, make_gram
 from ..kernels.operators.equal_rows import Copies, row_keys
-from ..problem import RowPenalties
+from ..problem import DualProblem, RowPenalties
+from ..problem.formulation import Formulation, Rows
 from ..problem.penalty import group_sums
-from ..rows.row_store import BREAKDOWNS, AnomalyMarks, caught_up, weight_in_training
-from ..solvers import Status
+from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, caught_up, weight_in_training
+from ..solvers import Result, Status
 from ..solvers.path import PathFollower
-from .retrain import AfreshStream, trained
+from .retrain import RetrainedStream, solve_to_rounding
 from .training_rows import TrainingRows
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
-_ON_AT_FIRST = 1e-9
+_BREAKPOINT_TOLERANCE = 1e-9
 # Relative rounding beyond which h is computed afresh.
 _ROUNDING = 1e-11
 # Paths that are tried: another one may go another way.
-_PATHS = 2
+_MAX_PATHS = 2
 # Rows between breakpoints beyond which their factor would take gigabytes.
-_MOST_MEMBERS = 20_000
+_MAX_BOUNDARY_ROWS = 20_000
 
 
-class ConvexStream(AfreshStream):
+class ConvexStream(RetrainedStream):
     """Rows, and the path that follows the solution of a ``Formulation`` over them.
 
     The rows change at once; the path may lag behind when its steps are limited. Until the first
@@ -41,22 +46,33 @@ class ConvexStream(AfreshStream):
 
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
 
-    def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
+    def __init__(
+        self,
+        formulation: Formulation,
+        kernel: Kernel,
+        rows: HeldRows,
+        start: tuple[FloatArray, float],
+        *,
+        shift: FloatArray | None = None,
+        n_steps: int = 0,
+        history: Iterable[dict[str, Any]] = (),
+    ) -> None:
         self.stated = self.formulation = formulation
         self.kernel, self.shift, self.rows = kernel, shift, rows
         self.marks = AnomalyMarks(rows)
         self.version, self.done = 0, True
-        self._start = start  # the machine's, until a path has begun: then the path's
+        self._start = start  # the model's, until a path has begun: then the path's
         self._steps_before, self._history_before = n_steps, list(history)
-        self.path, self.mass = None, None
-        self.on_path, self.of, self.heads = None, None, None
+        self.path: PathFollower | None = None
+        self.on_path = self.of = self.mass = None
+        self.heads: Any = None  # a place of every row of the path
         self.stale = False  # whether slopes have yet to move
         self._is_far = False  # whether solving afresh is quicker than following the path
         self._gradient = np.zeros(0)  # of the solution that was solved afresh last
         self._leaving = np.zeros(0, np.int64)
 
-    def _prepare(self):
-        """What the formulation needs of the rows, before anything changes."""
+    def _prepare(self) -> None:
+        """Compute what the formulation needs of the rows, before anything changes."""
         if self.on_path is not None:
             return
         rows = self.rows
@@ -64,47 +80,57 @@ class ConvexStream(AfreshStream):
         self.marks.begin()
         if self.formulation.needs_diagonal:
             rows["diagonal"] = self._diagonal(rows.X)
-        self.formulation = self.stated.on_path(rows)
-        self.on_path = np.flatnonzero(self._wanted())
-        self.mass = self._mass_of(self.on_path)
+        self.formulation = self.stated.on_path(cast(Rows, rows))
+        self.on_path = np.flatnonzero(self._rows_for_path())
+        self.mass = self._total_weight(self.on_path)
         a, multiplier = self._start
         self._start = (
             a * self.formulation.unit(self.mass),
             self.formulation.path_multiplier(multiplier, self.mass),
         )
 
-    def _diagonal(self, X):
+    @property
+    def _begun_path(self) -> PathFollower:
+        """The path, once it has begun."""
+        path = self.path
+        assert path is not None
+        return path
+
+    def _diagonal(self, X: RowMatrix) -> FloatArray:
         return self.kernel.diagonal(centered(X, self.shift))
 
     # -- rows -----------------------------------------------------------------------------------
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def kernel_rows(self, places):
+    def kernel_rows(self, places: IntArray) -> RowMatrix:
         """Rows at some places, as the kernel sees them."""
         rows = self.rows.rows(places)
         return centered(rows, self.shift)
 
-    def _gram(self, places):
+    def _gram(self, places: IntArray) -> GramOperator:
         """Exact kernel values of the rows at some places."""
         X = self.kernel_rows(places)
         return make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
 
-    def takes(self):
+    def takes(self) -> BoolArray:
         """Mask of the places whose rows belong on a path."""
-        takes, calibrates = self.formulation.takes(self.rows), self.rows.get("calibrates")
+        takes, calibrates = (
+            self.formulation.takes(cast(Rows, self.rows)),
+            self.rows.get("calibrates"),
+        )
         return takes if calibrates is None else takes & ~calibrates
 
-    def _wanted(self):
+    def _rows_for_path(self) -> BoolArray:
         return self.rows.alive & self.takes()
 
-    def _check_left(self, left, calibrates):
+    def _check_left(self, left: BoolArray, calibrates: BoolArray | None) -> None:
         """Refuse to keep only the rows in the mask ``left``, where these leave no model."""
         left = left if calibrates is None else left & ~calibrates
         self.formulation.check_left(self.rows.at(left))
 
-    def check_one_left_out(self, places):
+    def check_one_left_out(self, places: IntArray) -> None:
         """Refuse to leave out a row without which there is no model."""
         self._prepare()
         for kind in self.kinds():
@@ -114,12 +140,12 @@ class ConvexStream(AfreshStream):
                 left[here[np.argmax(self.rows["weight"][here])]] = False
                 self._check_left(left, self.rows.get("calibrates"))
 
-    def kinds(self):
+    def kinds(self) -> Sequence[BoolArray]:
         """Masks of the kinds of rows that a model needs one of."""
         normal, calibrates = ~self.marks.mask, self.rows.get("calibrates")
         return [normal if calibrates is None else normal & ~calibrates]
 
-    def add(self, X, anomaly=None, **values):
+    def add(self, X: RowMatrix, anomaly: BoolArray | None = None, **values: AnyArray) -> IntArray:
         """Add rows with their numbers, "weight" among them, and perhaps marks; their places."""
         self._prepare()
         values |= self.marks.of_new(row_keys(X), anomaly)
@@ -129,7 +155,7 @@ class ConvexStream(AfreshStream):
         self.version += 1
         return self.rows.append(X, **values)
 
-    def remove(self, indices, switching=None):
+    def remove(self, indices: IntArray, switching: IntArray | None = None) -> IntArray:
         """Let rows go, by what users call them.
 
         Those ``switching`` then go from training to calibration, or the other way.
@@ -148,7 +174,9 @@ class ConvexStream(AfreshStream):
         self.rows.drop(places)
         return places
 
-    def relabel(self, indices, anomaly, switching=None):
+    def relabel(
+        self, indices: IntArray, anomaly: BoolArray, switching: IntArray | None = None
+    ) -> None:
         """Let rows become anomalies, or normal rows, by what users call them.
 
         ``anomaly`` are their marks. Anomalies calibrate no more, and rows that become normal are
@@ -166,12 +194,12 @@ class ConvexStream(AfreshStream):
         left = rows.alive if calibrates is None else rows.alive & ~calibrates
         self.formulation.check_left(rows.at(left) | {"anomaly": marks[left]})
         self.version += 1
-        self._is_far = self.done and (self.path is None or self._is_long(places, anomaly))
+        self._is_far = self.done and (self.path is None or self._is_path_long(places, anomaly))
         rows["anomaly"] = marks
         if calibrates is not None:
             rows["calibrates"] = calibrates
 
-    def training_rows(self):
+    def training_rows(self) -> TrainingRows:
         """The rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
         anomaly = state.get("anomaly")
@@ -180,22 +208,22 @@ class ConvexStream(AfreshStream):
 
     # -- the path -------------------------------------------------------------------------------
 
-    def run(self, max_steps=None):
-        """Let the path catch up with the rows; whether it has, within ``max_steps``."""
+    def run(self, max_steps: int | None = None) -> bool:
+        """Let the path catch up with the rows, and return whether it has within ``max_steps``."""
         self._prepare()
         is_far, self._is_far = self._is_far, False
-        if is_far and max_steps is None and self._solve_afresh():
+        if is_far and max_steps is None and self._retrain():
             return True
         before = self._start, self._steps_before, self._history_before
         is_first = self.path is None and self.done
         is_first = is_first and not self.marks.turning(self.on_path).any()
-        is_first = is_first and np.array_equal(np.flatnonzero(self._wanted()), self.on_path)
+        is_first = is_first and np.array_equal(np.flatnonzero(self._rows_for_path()), self.on_path)
         self.done = False
         try:
             with self.judging_kernel():
                 self.done = self._catch_up_or_train(max_steps)
         except BaseException as error:
-            self._begin_again()
+            self._discard_path()
             if is_first and isinstance(error, ValueError):  # no path: the solution is the start
                 self._start, self._steps_before, self._history_before = before
                 self.done = True
@@ -204,52 +232,52 @@ class ConvexStream(AfreshStream):
             self.version += 1
         return self.done
 
-    def _catch_up_or_train(self, max_steps):
+    def _catch_up_or_train(self, max_steps: int | None) -> bool:
         """Follow a path, or another one; where both break down, train on the present rows."""
-        for _ in range(_PATHS):
+        for _ in range(_MAX_PATHS):
             try:
                 return self._catch_up(max_steps)
             except BREAKDOWNS as error:
-                self._begin_again()
+                self._discard_path()
                 broken = error
         if not self._has_curvature():
             raise broken
-        places, problem = self._present_problem()
-        result = trained(problem, self.deadline, self.cache_size)
+        places, problem = self._current_problem()
+        result = solve_to_rounding(problem, self.deadline, self.cache_size)
         done = result.status in (Status.CONVERGED, Status.STALLED)
-        self._take_over(places, problem, result, done)
+        self._start_from_result(places, problem, result, done)
         return done
 
-    def _catch_up(self, max_steps):
+    def _catch_up(self, max_steps: int | None) -> bool:
         if self.path is None:
             self._begin()
-        return caught_up(self.path, self._next, max_steps, self.deadline)
+        return caught_up(self._begun_path, self._next, max_steps, self.deadline)
 
-    def _next(self, max_steps):
+    def _next(self, max_steps: int | None) -> bool | None:
         """One operation of the path; None when there is nothing to do.
 
         Rows arrive before others leave, so that every sum on the way can be reached.
         """
         self._notice()
         self.marks.turn(self.on_path)
-        wanted, there = self._wanted(), np.zeros(self.rows.n_places, bool)
+        wanted, there = self._rows_for_path(), np.zeros(self.rows.n_places, bool)
         there[self.on_path] = True
         joining = np.flatnonzero(wanted & ~there)
         stays = wanted[self.on_path] & ~self.marks.turning(self.on_path)
         if len(joining):
-            return self._join(joining, max_steps)
+            return self._add_rows(joining, max_steps)
         if not stays.all():
-            return self._leave(stays, max_steps)
+            return self._remove_rows(stays, max_steps)
         if self.stale:
             self.stale = False
-            return self.move_to(self.path, self.mass, max_steps)
+            return self.move_to(self._begun_path, self.mass, max_steps)
         self._check_rounding()
         moved = self.rows.compact()
         if moved is not None:
             self.on_path, self.heads = moved[self.on_path], moved[self.heads]
         return None
 
-    def _join(self, joining, max_steps):
+    def _add_rows(self, joining: IntArray, max_steps: int | None) -> bool:
         """Let rows join the path: those that equal rows on it, or else the others."""
         heads, key = self.heads, self.rows["key"]
         here = key[heads]
@@ -271,77 +299,79 @@ class ConvexStream(AfreshStream):
             order = np.argsort(on_path)
             on_path, of = on_path[order], of[order]
         self.on_path, self.of = on_path, of
-        mass = self._set_mass(self._mass_of(on_path))
+        mass = self._set_mass(self._total_weight(on_path))
         penalties, total = self.penalties(self.merged(changed), mass), self.formulation.total(mass)
         if known.any():
-            return self.path.change(changed, penalties, total=total, max_steps=max_steps)
+            return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
         rows = self.kernel_rows(self.heads[changed])
-        return self.path.add(rows, penalties, total=total, max_steps=max_steps)
+        return self._begun_path.add(rows, penalties, total=total, max_steps=max_steps)
 
-    def _leave(self, stays, max_steps):
+    def _remove_rows(self, stays: BoolArray, max_steps: int | None) -> bool:
         """Let rows leave the path: those that equal rows which stay, or else the others."""
-        left = np.bincount(self.of[stays], minlength=len(self.path)) > 0
+        left = np.bincount(self.of[stays], minlength=len(self._begun_path)) > 0
         is_copy = ~stays & left[self.of]
         stays = ~is_copy if is_copy.any() else stays
         self._leaving = self.on_path[~stays]
-        mass = self._set_mass(self._mass_of(self.on_path[stays]))
+        mass = self._set_mass(self._total_weight(self.on_path[stays]))
         changed, total = np.unique(self.of[~stays]), self.formulation.total(mass)
         if not is_copy.any():
-            return self.path.remove(changed, total=total, max_steps=max_steps)
+            return self._begun_path.remove(changed, total=total, max_steps=max_steps)
         penalties = self.penalties(self.merged(changed, stays), mass)
-        return self.path.change(changed, penalties, total=total, max_steps=max_steps)
+        return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
 
-    def _mass_of(self, places):
-        """How much the rows at places weigh together."""
+    def _total_weight(self, places: IntArray) -> float:
+        """Return the total weight of the rows at places."""
         if self.rows.get("followed") is None:
             return float(self.rows["weight"][places].sum())
         return float(self.formulation.masses(self.marks.at(places)).sum())
 
-    def _set_mass(self, mass):
+    def _set_mass(self, mass: float) -> float:
         self.stale |= self.formulation.moves_slopes and mass != self.mass
         self.mass = mass
         return mass
 
-    def _notice(self):
+    def _notice(self) -> None:
         """See whether rows that were leaving have left the path, and others never joined it."""
-        n = len(self.path)
+        n = len(self._begun_path)
         stays = self.of < n
         if len(self._leaving):
             others = ~np.isin(self.on_path, self._leaving)
             is_off = np.count_nonzero(np.bincount(self.of[others])) == n
-            if is_off and (self.path.finished or not stays.all()):
+            if is_off and (self._begun_path.finished or not stays.all()):
                 stays, self._leaving = others, self._leaving[:0]
         if not stays.all():
             of = self.of[stays]
             number = np.cumsum(np.bincount(of) > 0) - 1  # without those that nobody has any more
-            self._keep(self.on_path[stays], number[of])
+            self._set_path_rows(self.on_path[stays], number[of])
 
-    def _keep(self, on_path, of):
+    def _set_path_rows(self, on_path: IntArray, of: IntArray) -> None:
         """Rows that are on the path, and a place of every row of it (``heads``)."""
         self.on_path, self.of = on_path, of
         self.heads = np.empty(int(of.max(initial=-1)) + 1, np.int64)
         self.heads[of[::-1]] = on_path[::-1]
 
-    def merged(self, numbers=slice(None), stays=slice(None)):
+    def merged(
+        self, numbers: slice | IntArray = slice(None), stays: slice | BoolArray = slice(None)
+    ) -> dict[str, AnyArray]:
         """Numbers of rows of the path by name, with the weights of the rows that stay together."""
         heads, weight = self.heads, self.rows["weight"][self.on_path[stays]]
         weight = np.bincount(self.of[stays], weight, minlength=len(heads))
         return self.marks.at(heads[numbers]) | {"weight": weight[numbers]}
 
-    def penalties(self, rows, mass):
+    def penalties(self, rows: Rows, mass: float) -> RowPenalties:
         """RowPenalties of rows of the path, from their numbers."""
         penalty = self.formulation.penalty(rows, mass)
         return RowPenalties.convex(penalty, self.formulation.ridge(rows))
 
-    def move_to(self, path, mass, max_steps=None):
+    def move_to(self, path: PathFollower, mass: float, max_steps: int | None = None) -> bool:
         """Move a path over the present rows to the problem of a mass."""
         rows, penalties = np.arange(len(path)), self.penalties(self.merged(), mass)
         total = self.formulation.total(mass)
         return path.move(rows, penalties, total=total, max_steps=max_steps)
 
-    def _check_rounding(self):
+    def _check_rounding(self) -> None:
         """Compute afresh what steps of a path have left of its sum and conditions."""
-        path, total = self.path, self.formulation.total(self.mass)
+        path, total = self._begun_path, self.formulation.total(self.mass)
         a, penalty = path.a, path.penalty
         steepest = max(np.abs(slope).max() for slope in penalty.slopes)
         size = steepest + np.abs(path.h).max() + abs(path.multiplier)
@@ -349,26 +379,26 @@ class ConvexStream(AfreshStream):
         if lost or path.violation() > _ROUNDING * size:
             path.refresh()
 
-    def _begin(self):
+    def _begin(self) -> None:
         """Begin the path at a solution, and make that exact."""
         self._gradient = self._gradient[:0]
         self.marks.turn(self.on_path[:0])
-        places = np.flatnonzero(self._wanted())
+        places = np.flatnonzero(self._rows_for_path())
         copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
         known, multiplier = self._start
         a = np.append(known, np.zeros(self.rows.n_places - len(known)))
         self._start = a, multiplier  # of all rows, also if this is interrupted
-        self._keep(places, copies.of)
+        self._set_path_rows(places, copies.of)
         self._leaving = self._leaving[:0]
-        self.mass, self.stale = self._mass_of(places), False
+        self.mass, self.stale = self._total_weight(places), False
         penalties = self.penalties(self.merged(), self.mass)
-        a = penalties.penalty.rounded(group_sums(copies, a[places]), _ON_AT_FIRST)
+        a = penalties.penalty.rounded(group_sums(copies, a[places]), _BREAKPOINT_TOLERANCE)
         members = int(penalties.penalty.between(a).sum())
-        if members > _MOST_MEMBERS:
+        if members > _MAX_BOUNDARY_ROWS:
             raise ValueError(
                 f"{members} training rows lie exactly on the boundary; an update needs a matrix "
-                f"of that size, and the limit is {_MOST_MEMBERS}. Fit again instead, or choose "
-                "parameters with fewer such rows."
+                f"of that size, and the limit is {_MAX_BOUNDARY_ROWS}. Fit again instead, or "
+                "choose parameters with fewer such rows."
             )
         self.path = PathFollower(
             self.kernel,
@@ -378,16 +408,16 @@ class ConvexStream(AfreshStream):
             n_jobs=self.n_jobs,
             deadline=self.deadline,
         )
-        self.path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
+        self._begun_path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
 
-    def _is_long(self, places, anomaly):
-        """Whether a path to other marks takes longer than solving afresh.
+    def _is_path_long(self, places: IntArray, anomaly: BoolArray) -> bool:
+        """Return whether a path to other marks takes longer than solving afresh.
 
         It is short for support vectors that become anomalies. Elsewhere it has many steps.
         """
-        return not np.all(anomaly) or np.any(self._all_variables()[places] == 0.0)
+        return not np.all(anomaly) or bool(np.any(self._all_variables()[places] == 0.0))
 
-    def _begin_again(self):
+    def _discard_path(self) -> None:
         """After an exception: let another path begin where this one ended."""
         path = self.path
         if path is None:
@@ -398,9 +428,9 @@ class ConvexStream(AfreshStream):
             self._start = self._all_variables(), path.multiplier
         self.path = None
 
-    def _variables(self):
+    def _variables(self) -> FloatArray:
         """The variables of the rows on the path, shared out among equal rows."""
-        a, of = self.path.a, self.of
+        a, of = self._begun_path.a, self.of
         if len(a) < len(of):
             rows = self.marks.at(self.on_path)
             penalties = self.penalties(rows, self.mass)
@@ -410,23 +440,23 @@ class ConvexStream(AfreshStream):
             return penalties.penalty.shared_out(a, Copies(of, first))
         return a[of]
 
-    def _all_variables(self):
+    def _all_variables(self) -> FloatArray:
         """The variables at all places."""
         return self.rows.spread(self.on_path, self._variables())
 
     # Of the start and of all paths since.
 
     @property
-    def n_steps(self):
-        return self._steps_before + (0 if self.path is None else self.path.n_steps)
+    def n_steps(self) -> int:
+        return self._steps_before + (0 if self.path is None else self._begun_path.n_steps)
 
     @property
-    def history(self):
-        return self._history_before + ([] if self.path is None else list(self.path.history))
+    def history(self) -> list[dict[str, Any]]:
+        return self._history_before + ([] if self.path is None else list(self._begun_path.history))
 
-    # -- what the machine is --------------------------------------------------------------------
+    # -- the model's solution -------------------------------------------------------------------
 
-    def solution(self, gram=None):
+    def solution(self, gram: GramOperator | None = None) -> tuple[DualProblem, Result]:
         """The model's problem over the rows on the path, equal ones each, and its Result."""
         self._prepare()
         path, unit = self.path, self.formulation.unit(self.mass)

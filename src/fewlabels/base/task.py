@@ -1,7 +1,13 @@
 """What a task is: which rows and labels it has, and the methods that learn it."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:  # commands import this, and NumPy would be slow
+    from .._typing import BoolArray, IntArray
 
 
 class Method(NamedTuple):
@@ -21,7 +27,7 @@ class Method(NamedTuple):
 
 
 # Words of every report.
-_ALWAYS = (
+_COMMON_TERMS = (
     (
         "Interval",
         "A 90 % confidence interval: it contains the true value in nine of ten cases, if the "
@@ -102,33 +108,33 @@ class Task(ABC):
     terms: tuple[tuple[str, str], ...] = ()
 
     @property
-    def estimators(self):
+    def estimators(self) -> list[str]:
         """Names of its estimators that are no simple methods."""
         return [one.estimator for one in self.methods.values() if not one.is_baseline]
 
     @abstractmethod
-    def suits(self, counts, n_blank):
-        """Whether a target calls for this task: its rows by class, and those without a class."""
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
+        """Return whether a target suits this task, from its rows by class and without a class."""
 
-    def class_names(self, training):
-        """The names of known classes by their labels, from what a model file says of a training.
+    def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
+        """Return the names of known classes by their labels, from the training in a model file.
 
         A class that had no name in the table has None.
         """
         return {self.unlabelled + 1: training.get(self.key)}
 
-    def is_known(self, y):
-        """Which rows have a known class, by their labels."""
+    def is_known(self, y: IntArray) -> BoolArray:
+        """Return a mask of the rows that have a known class, by their labels."""
         return y > self.unlabelled
 
     @property
-    def glossary(self):
+    def glossary(self) -> list[tuple[str, str]]:
         """Words of its reports for people who meet them the first time, with what they mean."""
-        return [*self.terms, *_ALWAYS]
+        return [*self.terms, *_COMMON_TERMS]
 
-    def shown(self, score):
-        """A score in words."""
+    def shown(self, score: float) -> str:
+        """Return a score in words."""
         return f"{score:.3f}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__name__

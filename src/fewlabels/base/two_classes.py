@@ -1,30 +1,36 @@
-"""What models that tell two classes apart share: decisions and probabilities."""
+"""The base class of models of two classes: decisions and probabilities."""
 
 from operator import methodcaller
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike
 from .._util.available import available_if
 from .._util.deadline import ENDLESS, Deadline
-from ..calibration.curve import class_of
+from ..calibration.curve import ClassCurves, Curve, TwoSidedCurve, class_of
 from ..rows.device import backend_of
+from ..rows.device.backend import ArrayBackend
 from .class_functions import ClassFunctions
 from .kernel_estimator import KernelMachine
 from .locking import consistent, lock_of
+
+ProbabilityCurve: TypeAlias = Curve | TwoSidedCurve | ClassCurves
 
 # What ``probability`` may be.
 PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
 
 
 class TwoClassMachine(ClassifierMixin, KernelMachine):
-    """A model with ``classes_``; with ``probability``, it says how its curve is fitted."""
+    """A model with ``classes_``; a subclass fits the curve that ``probability`` asks for."""
 
     # Groups of training rows, while a curve is fitted that leaves them out together.
     _groups = None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -32,17 +38,17 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     coef_ = property(KernelMachine._weights)
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Any:
         """The constant of f for rows as they are given, shape (1,); (n_classes,) of several."""
         function = self.function_
         if isinstance(function, ClassFunctions):
             return function.intercept
         moved = 0.0 if function.shift is None else float(function.weights @ function.shift)
-        return self._there(np.array([function.bias - moved]))
+        return self._to_native(np.array([function.bias - moved]))
 
     # -- evaluating ----------------------------------------------------------------------------
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """f(x); positive for the class ``classes_[1]``, or one for each of several classes.
 
         Parameters
@@ -57,7 +63,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         """
         return self._evaluation(X)()
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """``classes_[1]`` where f(x) > 0, else ``classes_[0]``; of several the one of largest f.
 
         Parameters
@@ -80,14 +86,14 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         return classes[class_of(decision)]
 
     @staticmethod
-    def _classes_at(backend, decision, classes):
+    def _classes_at(backend: ArrayBackend, decision: Any, classes: AnyArray) -> Any:
         """Classes where decisions are; names, which no device knows, in NumPy."""
         chosen = backend.xp.astype(decision > 0, backend.xp.int64)
         if classes.dtype.kind not in "biuf":
             return classes[backend.numpy(chosen)]
         return backend.xp.take(backend.array(classes), chosen)
 
-    def _decision_in_memory(self, X):
+    def _decision_in_memory(self, X: MatrixLike) -> FloatArray:
         """``decision_function`` as a NumPy array."""
         decision = self.decision_function(X)
         backend = backend_of(decision)
@@ -95,8 +101,8 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     # -- probabilities -------------------------------------------------------------------------
 
-    def _has_probabilities(self):
-        """True where they are requested; else an error that says how."""
+    def _has_probabilities(self) -> bool:
+        """Return True where probabilities are requested; else raise an error that says how."""
         if self.probability is None:
             raise AttributeError(
                 f"this {type(self).__name__} has no probabilities; pass probability='isotonic' or "
@@ -105,12 +111,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         return True
 
     @property
-    def _curve_name(self):
+    def _curve_name(self) -> str:
         """The name of the curve that is requested among the model's late values."""
         return f"{self.probability} curve"
 
     @property
-    def curve_(self):
+    def curve_(self) -> ProbabilityCurve:
         """The ``Curve`` from decisions to probabilities, fitted when first requested.
 
         It is fitted again when the rows or the kind of curve change.
@@ -120,7 +126,9 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         return self._computed(self._curve_name, self._fit_curve)
 
     @consistent
-    def curve_within(self, seconds, groups=None):
+    def curve_within(
+        self, seconds: float, groups: IntArray | None = None
+    ) -> tuple[ProbabilityCurve, list[str]]:
         """``curve_`` fitted in about ``seconds``, and messages about what was cut short.
 
         The curve may then use fewer labels, but at least those that one model was trained without.
@@ -136,14 +144,14 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     @property
     @consistent
-    def has_curve_(self):
+    def has_curve_(self) -> bool:
         """Whether probabilities are requested, and known without training again."""
         self._check_is_fitted()
-        is_known = self._late.known(self._curve_name, self._version) is not None
+        is_known = self._values.known(self._curve_name, self._version) is not None
         return self.probability is not None and is_known
 
     @available_if(methodcaller("_has_probabilities"))
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the classes, for rows drawn as the unlabelled ones were.
 
         An increasing function of the decision, see ``probability``; of several classes, of the
@@ -181,7 +189,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         )
 
     @available_if(methodcaller("_has_probabilities"))
-    def predict_log_proba(self, X) -> np.ndarray:
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 
         Parameters

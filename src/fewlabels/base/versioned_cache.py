@@ -1,4 +1,11 @@
-"""Values that are computed when somebody asks for them."""
+"""Values that are computed when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Late:
@@ -8,41 +15,41 @@ class Late:
     no lock.
     """
 
-    def __init__(self, values=None):
+    def __init__(self, values: Mapping[str, tuple[int, Any]] | None = None) -> None:
         self._found = dict(values or {})  # (version, value) by name
 
-    def get(self, name, version, make):
-        """The value of that name at a version; ``make()`` computes it if need be."""
+    def get(self, name: str, version: int, make: Callable[[], T]) -> T:
+        """Return the value of that name at a version; ``make()`` computes it if need be."""
         found = self._found.get(name)
         if found is None or found[0] != version:
             found = self._found[name] = (version, make())
         return found[1]
 
-    def put(self, name, version, value):
+    def put(self, name: str, version: int, value: object) -> None:
         """Store a value that is known already."""
         self._found[name] = (version, value)
 
-    def known(self, name, version):
-        """The value of that name if it is there for that version, else None."""
+    def known(self, name: str, version: int) -> Any:
+        """Return the value of that name if it is known for that version, else None."""
         found = self._found.get(name)
         return None if found is None or found[0] != version else found[1]
 
-    def last(self, name):
-        """The newest value of that name, of whatever version; None without any."""
+    def last(self, name: str) -> Any:
+        """Return the newest value of that name, of whatever version; None without any."""
         found = self._found.get(name)
         return None if found is None else found[1]
 
-    def copy(self):
-        """The same values, to which others may be added."""
+    def copy(self) -> Late:
+        """Return a copy, to which other values may be added."""
         return Late(self._found)
 
-    def with_value(self, name, value):
-        """A copy with another value of that name, at the version that it has."""
+    def with_value(self, name: str, value: object) -> Late:
+        """Return a copy with another value of that name, at the version that it has."""
         found = dict(self._found)
         return Late({**found, name: (found[name][0], value)})
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, dict[str, tuple[int, Any]]]:
         return {"found": dict(self._found)}
 
-    def __setstate__(self, state):
-        self.__init__(state["found"])
+    def __setstate__(self, state: dict[str, dict[str, tuple[int, Any]]]) -> None:
+        self._found = dict(state["found"])

@@ -1,10 +1,10 @@
-"""What a sceptic would try, all of it made of scikit-learn's estimators, by name."""
+"""Simple methods to compare with, made of scikit-learn's estimators, by name."""
 
 import math
 import warnings
 from collections.abc import Callable
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,31 +19,42 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
 from ..rows.neighbors import rank_of_neighbor
 from ..tasks import machine_class
 
-_NEIGHBOR = 10
-# Settings that a forest is tuned over: rows in a leaf, columns per split; trees to choose by.
-_FORESTS, _FEW_TREES = ((5, "sqrt"), (1, "sqrt"), (15, "sqrt"), (5, 0.5)), 40
-# And label spreading: neighbours, how far labels may change; parts of the labels held out.
-_GRAPHS, _CLAMPING, _PARTS = (7, 5, 10, 20), (0.2, 0.8), 3
+_NEIGHBOR_RANK = 10
+# Settings that a forest is tuned over: rows in a leaf, columns per split.
+_FOREST_SETTINGS: tuple[tuple[int, str | float], ...] = (
+    (5, "sqrt"),
+    (1, "sqrt"),
+    (15, "sqrt"),
+    (5, 0.5),
+)
+# Trees of the forests that the settings are chosen by.
+_N_TREES_FOR_TUNING = 40
+# Settings that label spreading is tuned over: neighbours, and how far labels may change.
+_NEIGHBOR_COUNTS = (7, 5, 10, 20)
+_CLAMPING_FACTORS = (0.2, 0.8)
+# Parts of the labels, each held out once.
+_N_FOLDS = 3
 MAJORITY = "majority class"
 
 
 class NeighborDistance(NearestNeighbors):
     """Minus the distance to the k-th nearest training row."""
 
-    def score_samples(self, X):
+    def score_samples(self, X: RowMatrix) -> FloatArray:
         """Greater is more normal."""
         k = min(self.n_neighbors, self.n_samples_fit_)
         return -self.kneighbors(X, k)[0][:, -1]
 
 
 class RootNeighborDistance(NeighborDistance):
-    """The same to the q-th one of n rows, q = sqrt(n) rounded."""
+    """Minus the distance to the q-th nearest of n training rows, q = sqrt(n) rounded."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: RowMatrix, y: object = None) -> Self:
         """Hold the rows."""
         self.n_neighbors = rank_of_neighbor(X.shape[0]) if X.shape[0] > 1 else 1
         return super().fit(X)
@@ -52,41 +63,41 @@ class RootNeighborDistance(NeighborDistance):
 class TunedForest(RandomForestClassifier):
     """A forest with the size of leaves and the columns per split that do best out of bag."""
 
-    def fit(self, X, y):
+    def fit(self, X: RowMatrix, y: IntArray) -> Self:
         """Fit a small forest for each setting, and a whole one with the best, by its area."""
         n_trees, whole, areas = self.n_estimators, self.oob_score, []
-        self.set_params(n_estimators=_FEW_TREES, oob_score=True)
-        for leaf, columns in _FORESTS:
+        self.set_params(n_estimators=_N_TREES_FOR_TUNING, oob_score=True)
+        for leaf, columns in _FOREST_SETTINGS:
             self.set_params(min_samples_leaf=leaf, max_features=columns)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # rows that no tree has left out
                 super().fit(X, y)
             votes = np.nan_to_num(self.oob_decision_function_[:, 1], nan=0.5)
             areas.append(roc_auc_score(y, votes))
-        leaf, columns = _FORESTS[int(np.argmax(areas))]
+        leaf, columns = _FOREST_SETTINGS[int(np.argmax(areas))]
         self.set_params(n_estimators=n_trees, oob_score=whole)
         self.set_params(min_samples_leaf=leaf, max_features=columns)
         return super().fit(X, y)
 
 
-class _GraphOf:
+class _FixedGraph:
     """The graph that ``LabelSpreading(kernel="knn")`` makes of rows, found once for many fits."""
 
-    def __init__(self, n_neighbors, X):
+    def __init__(self, n_neighbors: int, X: RowMatrix) -> None:
         neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
         self.graph = neighbors.kneighbors_graph(X, mode="connectivity")
 
-    def __call__(self, X, Z):
+    def __call__(self, X: RowMatrix, Z: RowMatrix) -> sp.csr_array:
         return self.graph
 
 
 class TunedSpreading(ClassifierMixin, BaseEstimator):
     """Label spreading over the graph of nearest neighbours that does best on labels held out."""
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state: RandomStateLike = None) -> None:
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X: RowMatrix, y: IntArray) -> Self:
         """Choose a graph and a share of clamping by cross-validation over the labelled rows."""
         known = np.flatnonzero(y != -1)
         self.classes_, place = np.unique(y[known], return_inverse=True)
@@ -97,24 +108,27 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
         fewest = int(np.bincount(of_groups, minlength=len(self.classes_)).min())
         candidates = [
             LabelSpreading(kernel="knn", n_neighbors=min(k, X.shape[0] - 1), alpha=alpha)
-            for k, alpha in product(_GRAPHS, _CLAMPING)
+            for k, alpha in product(_NEIGHBOR_COUNTS, _CLAMPING_FACTORS)
         ]
-        graphs = {one.n_neighbors: _GraphOf(one.n_neighbors, X) for one in candidates}
-        trials = [clone(one).set_params(kernel=graphs[one.n_neighbors]) for one in candidates]
+        graphs = {c.n_neighbors: _FixedGraph(c.n_neighbors, X) for c in candidates}
+        trials = [
+            clone(candidate).set_params(kernel=graphs[candidate.n_neighbors])
+            for candidate in candidates
+        ]
         hits = np.zeros(len(candidates))
         if fewest > 1:
-            parts = min(_PARTS, fewest)
+            parts = min(_N_FOLDS, fewest)
             folds = StratifiedKFold(parts, shuffle=True, random_state=self.random_state)
             for _, held in WholeGroups(folds).split(known, y[known], groups):
                 hidden = y.copy()
                 hidden[known[held]] = -1
-                for place, trial in enumerate(trials):
+                for number, trial in enumerate(trials):
                     predicted = trial.fit(X, hidden).transduction_
-                    hits[place] += np.sum(predicted[known[held]] == y[known[held]])
+                    hits[number] += np.sum(predicted[known[held]] == y[known[held]])
         self.spreading_ = candidates[int(np.argmax(hits))].fit(X, y)
         return self
 
-    def predict(self, X):
+    def predict(self, X: RowMatrix) -> AnyArray:
         """Labels of rows."""
         return self.spreading_.predict(X)
 
@@ -122,7 +136,7 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
 class Mahalanobis(LedoitWolf):
     """Minus the squared Mahalanobis distance, by Ledoit and Wolf's covariance."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: RowMatrix, y: object = None) -> Self:
         """Fit mean and covariance."""
         if sp.issparse(X):
             raise ValueError(
@@ -131,7 +145,7 @@ class Mahalanobis(LedoitWolf):
             )
         return super().fit(X)
 
-    def score_samples(self, X):
+    def score_samples(self, X: FloatArray) -> FloatArray:
         """Greater is more normal."""
         return -self.mahalanobis(X)
 
@@ -156,8 +170,11 @@ class ComparedMethod(NamedTuple):
     folds_to_lead: float = math.inf
 
 
-class Known(NamedTuple):
-    """How the estimator of a method is made of a seed; ``fits`` as of a ``ComparedMethod``."""
+class BaselineSpec(NamedTuple):
+    """A method, and a function that makes its estimator from a seed.
+
+    ``fits`` is as of a ``ComparedMethod``.
+    """
 
     name: str
     make: Callable[[Any], Any]
@@ -165,83 +182,95 @@ class Known(NamedTuple):
     fits: int = 1
 
 
-def _forest(kind, **parameters):
+def _make_forest_factory(
+    kind: type[RandomForestClassifier], **parameters: Any
+) -> Callable[[RandomStateLike], RandomForestClassifier]:
     return lambda seed: kind(class_weight="balanced_subsample", random_state=seed, **parameters)
 
 
 _AS_NEGATIVE = "unlabelled as negative"
-# Fits of a model whose rows are scored as if they were new, in so many parts.
-_FIFTHS, _TENTHS = 6, 11
+# Fits of a model whose rows are scored as if they were new, in five parts or in ten.
+_FITS_WITH_FIVE_FOLDS = 6
+_FITS_WITH_TEN_FOLDS = 11
 # Methods by their names on the command line: detectors that learn from rows without labels, ...
 ONE_CLASS_METHODS = {
-    "isolation-forest": Known(
-        "isolation forest", lambda seed: IsolationForest(random_state=seed), fits=_TENTHS
+    "isolation-forest": BaselineSpec(
+        "isolation forest",
+        lambda seed: IsolationForest(random_state=seed),
+        fits=_FITS_WITH_TEN_FOLDS,
     ),
-    "neighbours": Known(
-        f"distance to the {_NEIGHBOR}th neighbour",
-        lambda seed: NeighborDistance(n_neighbors=_NEIGHBOR),
+    "neighbours": BaselineSpec(
+        f"distance to the {_NEIGHBOR_RANK}th neighbour",
+        lambda seed: NeighborDistance(n_neighbors=_NEIGHBOR_RANK),
     ),
-    "root-neighbours": Known(
+    "root-neighbours": BaselineSpec(
         "distance to the root-n-th neighbour", lambda seed: RootNeighborDistance()
     ),
-    "mahalanobis": Known("Mahalanobis distance", lambda seed: Mahalanobis(), fits=_TENTHS),
+    "mahalanobis": BaselineSpec(
+        "Mahalanobis distance", lambda seed: Mahalanobis(), fits=_FITS_WITH_TEN_FOLDS
+    ),
 }
 # ... classifiers that take unlabelled rows for negatives, ...
 POSITIVE_UNLABELLED_METHODS = {
-    "pu-logistic": Known(
+    "pu-logistic": BaselineSpec(
         f"logistic regression, {_AS_NEGATIVE}",
         lambda seed: LogisticRegression(class_weight="balanced", max_iter=1000),
-        fits=_FIFTHS,
+        fits=_FITS_WITH_FIVE_FOLDS,
     ),
-    "random-forest": Known(
-        f"random forest, {_AS_NEGATIVE}", _forest(RandomForestClassifier, min_samples_leaf=5)
+    "random-forest": BaselineSpec(
+        f"random forest, {_AS_NEGATIVE}",
+        _make_forest_factory(RandomForestClassifier, min_samples_leaf=5),
     ),
-    "pu-svm": Known(
-        f"SVM, {_AS_NEGATIVE}", lambda seed: SVC(class_weight="balanced"), fits=_FIFTHS
+    "pu-svm": BaselineSpec(
+        f"SVM, {_AS_NEGATIVE}",
+        lambda seed: SVC(class_weight="balanced"),
+        fits=_FITS_WITH_FIVE_FOLDS,
     ),
-    "forest": Known(f"tuned forest, {_AS_NEGATIVE}", _forest(TunedForest)),
+    "forest": BaselineSpec(f"tuned forest, {_AS_NEGATIVE}", _make_forest_factory(TunedForest)),
 }
 # ... and classifiers of the labels alone, and simple ones that use unlabelled rows.
 SEMI_SUPERVISED_METHODS = {
-    "logistic": Known(
+    "logistic": BaselineSpec(
         "logistic regression, labels only",
         lambda seed: LogisticRegression(max_iter=1000),
         "labels",
-        _TENTHS,
+        _FITS_WITH_TEN_FOLDS,
     ),
-    "svm": Known("SVM, labels only", lambda seed: SVC(random_state=seed), "labels", _TENTHS),
-    "extra-trees": Known(
+    "svm": BaselineSpec(
+        "SVM, labels only", lambda seed: SVC(random_state=seed), "labels", _FITS_WITH_TEN_FOLDS
+    ),
+    "extra-trees": BaselineSpec(
         "extremely random trees, labels only",
         lambda seed: ExtraTreesClassifier(random_state=seed),
         "labels",
-        _TENTHS,
+        _FITS_WITH_TEN_FOLDS,
     ),
-    "self-training": Known(
+    "self-training": BaselineSpec(
         "self-training",
         lambda seed: SelfTrainingClassifier(LogisticRegression(max_iter=1000)),
-        fits=_TENTHS,
+        fits=_FITS_WITH_TEN_FOLDS,
     ),
-    "spreading": Known(
+    "spreading": BaselineSpec(
         "label spreading, nearest neighbours",
         lambda seed: LabelSpreading(kernel="knn"),
-        fits=_TENTHS,
+        fits=_FITS_WITH_TEN_FOLDS,
     ),
-    "tuned-spreading": Known(
+    "tuned-spreading": BaselineSpec(
         "label spreading, best of several graphs",
         lambda seed: TunedSpreading(random_state=seed),
-        fits=_TENTHS,
+        fits=_FITS_WITH_TEN_FOLDS,
     ),
 }
 
 
-def _methods(known, seed):
+def _make_methods(specs: dict[str, BaselineSpec], seed: RandomStateLike) -> list[ComparedMethod]:
     return [
-        ComparedMethod(one.name, one.make(seed), one.trains_on, machine, fits=one.fits)
-        for machine, one in known.items()
+        ComparedMethod(spec.name, spec.make(seed), spec.trains_on, machine, fits=spec.fits)
+        for machine, spec in specs.items()
     ]
 
 
-def beside(model, methods, **settings):
+def beside(model: Any, methods: list[ComparedMethod], **settings: Any) -> list[ComparedMethod]:
     """The methods to compare: the model first, then others than itself.
 
     A simple method is compared with the task's usual estimator too, which gets the ``settings``.
@@ -253,33 +282,33 @@ def beside(model, methods, **settings):
     others = [method for method in methods if method.machine != model.method]
     usual = model.task.usual
     rival = machine_class(usual)(**settings)
-    ours = ComparedMethod(type(rival).__name__, rival, machine=usual)
-    return [ComparedMethod(model.title, model), ours, *others]
+    usual_method = ComparedMethod(type(rival).__name__, rival, machine=usual)
+    return [ComparedMethod(model.title, model), usual_method, *others]
 
 
-def one_class_methods(seed):
+def one_class_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Detectors that learn from rows without labels."""
-    theirs = ComparedMethod(
+    sklearn_svm = ComparedMethod(
         "scikit-learn's OneClassSVM, defaults",
         OneClassSVM(),
         machine="one-class",
         settings={"nu": OneClassSVM().nu, "gamma": "scale"},
     )
-    return [*_methods(ONE_CLASS_METHODS, seed), theirs]
+    return [*_make_methods(ONE_CLASS_METHODS, seed), sklearn_svm]
 
 
-def positive_unlabelled_methods(seed):
+def positive_unlabelled_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Classifiers that take unlabelled rows for negatives."""
-    return _methods(POSITIVE_UNLABELLED_METHODS, seed)
+    return _make_methods(POSITIVE_UNLABELLED_METHODS, seed)
 
 
-def semi_supervised_methods(seed):
+def semi_supervised_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
     majority = ComparedMethod(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
-    return [majority, *_methods(SEMI_SUPERVISED_METHODS, seed)]
+    return [majority, *_make_methods(SEMI_SUPERVISED_METHODS, seed)]
 
 
-def decision_of(estimator, X):
+def decision_of(estimator: Any, X: MatrixLike) -> FloatArray:
     """Decisions of a classifier, greater for its second class, or one for each of several."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=float)

@@ -8,6 +8,7 @@ from sklearn.base import OutlierMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import FloatArray, MatrixLike, RandomStateLike
 from .._util.messages import Message, ref
 from ..base.locking import consistent
 from ..calibration.conformal import TIE, Conformal
@@ -16,9 +17,9 @@ from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import WholeGroups, count_once, groups_of
 from ._base import Baseline, fitted_quietly
 from .methods import ONE_CLASS_METHODS
-from .values import Distance, value_of
+from .values import DistanceScore, make_score_function
 
-_FOLDS = 10
+_MAX_FOLDS = 10
 
 
 class OneClassBaseline(OutlierMixin, Baseline):
@@ -72,16 +73,23 @@ class OneClassBaseline(OutlierMixin, Baseline):
 
     task = ONE_CLASS
     has_own_threshold = takes_anomalies = False
-    _known = ONE_CLASS_METHODS
+    _specs = ONE_CLASS_METHODS
+    conformal_: Conformal
 
-    def __init__(self, method="root-neighbours", target_fpr=0.05, random_state=None, n_jobs=None):
+    def __init__(
+        self,
+        method: str = "root-neighbours",
+        target_fpr: float = 0.05,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.method = method
         self.target_fpr = target_fpr
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @consistent
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Fit the method, and set the threshold.
 
         Parameters
@@ -99,14 +107,14 @@ class OneClassBaseline(OutlierMixin, Baseline):
                     "these methods have no threshold of their own."
                 )
             )
-        estimator, X = self._made(), self._read(X)
-        function = value_of(fitted_quietly(estimator, X), X)
+        estimator, X = self._make_estimator(), self._check_training_rows(X)
+        function = make_score_function(fitted_quietly(estimator, X), X)
         groups = groups_of(X)
         once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
-        if isinstance(function, Distance):
+        if isinstance(function, DistanceScore):
             scores = function.left_out()
         else:
-            folds = KFold(min(_FOLDS, len(once)), shuffle=True, random_state=self._seed())
+            folds = KFold(min(_MAX_FOLDS, len(once)), shuffle=True, random_state=self._seed())
             scores = left_out_scores(
                 X.shape[0],
                 list(WholeGroups(folds).split(np.empty(X.shape[0]), None, groups)),
@@ -129,16 +137,16 @@ class OneClassBaseline(OutlierMixin, Baseline):
         return self
 
     @property
-    def calibration_scores_(self):
+    def calibration_scores_(self) -> FloatArray:
         check_is_fitted(self)
         return self.conformal_.scores
 
     @property
-    def offset_(self):
+    def offset_(self) -> float:
         check_is_fitted(self)
         return self.conformal_.threshold
 
-    def score_samples(self, X) -> np.ndarray:
+    def score_samples(self, X: MatrixLike) -> np.ndarray:
         """The method's scores: higher is more normal.
 
         Parameters
@@ -146,9 +154,9 @@ class OneClassBaseline(OutlierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        return self._values(X)
+        return self._score_rows(X)
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """``score_samples`` minus ``offset_``; positive inside.
 
         Parameters
@@ -158,7 +166,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.
 
         Parameters
@@ -168,7 +176,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         """
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
-    def p_values(self, X) -> np.ndarray:
+    def p_values(self, X: MatrixLike) -> np.ndarray:
         """Conformal p-values, small for rows unlike the training rows.
 
         Parameters

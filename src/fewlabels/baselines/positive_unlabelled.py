@@ -1,13 +1,15 @@
 """Simple classifiers of positive and unlabelled rows, cut where the prior says."""
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
 from ..calibration.curve import Curve, class_of
@@ -17,11 +19,11 @@ from ..data.labels.positive_unlabelled import read_labels
 from ..positive_unlabelled.scores import quantile_cut
 from ..positive_unlabelled.task import POSITIVE_UNLABELLED
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups
-from ._base import Baseline, fitted_quietly
+from ._base import Baseline, ScoreFunction, fitted_quietly
 from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
-from .values import Votes, value_of
+from .values import ForestVotes, make_score_function
 
-_FOLDS = 5
+_MAX_FOLDS = 5
 # Scores nearer than this share of the largest are equal.
 _ROUNDING = 1e-12
 
@@ -78,26 +80,31 @@ class PUBaseline(ClassifierMixin, Baseline):
     """
 
     task = POSITIVE_UNLABELLED
-    _known = POSITIVE_UNLABELLED_METHODS
+    _specs = POSITIVE_UNLABELLED_METHODS
     has_curve_ = True
     probability = "isotonic"
 
     def __init__(
-        self, method="forest", prior="estimate", pos_label=None, random_state=None, n_jobs=None
-    ):
+        self,
+        method: str = "forest",
+        prior: float | str = "estimate",
+        pos_label: Any = None,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.method = method
         self.prior = prior
         self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
     @consistent
-    def fit(self, X, y) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit the method, and cut it.
 
         Parameters
@@ -109,7 +116,7 @@ class PUBaseline(ClassifierMixin, Baseline):
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         """
         check_prior(self.prior)
-        estimator, X = self._made(), self._read(X)
+        estimator, X = self._make_estimator(), self._check_training_rows(X)
         check_consistent_length(X, y)
         positive, self.classes_ = read_labels(y, self.pos_label)
         if self.prior == "estimate":
@@ -117,40 +124,46 @@ class PUBaseline(ClassifierMixin, Baseline):
         else:
             found = Prior(float(self.prior))
         self.prior_, self.prior_interval_, self.prior_quantiles_ = found
-        function, held_out = self._fitted(estimator, X, positive)
+        function, held_out = self._fit_method(estimator, X, positive)
         unlabelled = held_out[~positive]
         rounding = _ROUNDING * float(np.abs(held_out).max(initial=0.0))
         cut = quantile_cut(unlabelled, np.ones(len(unlabelled)), self.prior_, rounding)
         self._function, self.cut_ = function, float(cut)
         found = np.where(positive, True, held_out > cut)
         self.transduction_ = self.classes_[found.astype(np.intp)]
-        ours, others = (
+        positive_scores, unlabelled_scores = (
             (part - cut, np.ones(len(part))) for part in (held_out[positive], unlabelled)
         )
         self.curve_: Curve
         if self.prior_quantiles_ is None:
-            curve = curve_with_prior(ours, others, self.prior_, self.probability)
+            curve = curve_with_prior(
+                positive_scores, unlabelled_scores, self.prior_, self.probability
+            )
             self.curve_ = replace(curve, agrees=True)
         else:
             quantiles = self.prior_quantiles_
-            self.curve_ = curve_with_priors(ours, others, quantiles, self.probability)
+            self.curve_ = curve_with_priors(
+                positive_scores, unlabelled_scores, quantiles, self.probability
+            )
         return self
 
-    def _fitted(self, estimator, X, positive):
+    def _fit_method(
+        self, estimator: Any, X: RowMatrix, positive: BoolArray
+    ) -> tuple[ScoreFunction, FloatArray]:
         """The function, and values of the rows by fits without them."""
         y, groups = positive.astype(int), groups_of(X, positive.astype(int) - 1)
         of_groups = kinds_of_groups(positive, groups)
         fewest = int(min(of_groups.sum(), (~of_groups).sum()))
         if hasattr(estimator, "oob_score"):
             estimator.set_params(oob_score=True)
-        function = value_of(fitted_quietly(estimator, X, y), X)
-        if isinstance(function, Votes):
+        function = make_score_function(fitted_quietly(estimator, X, y), X)
+        if isinstance(function, ForestVotes):
             held_out = estimator.oob_decision_function_[:, 1]
             missing = ~np.isfinite(held_out)  # rows that are in all bags
             return function, np.where(missing, np.nanmean(held_out), held_out)
         if fewest < 2:
             return function, function(X)
-        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
+        folds = StratifiedKFold(min(_MAX_FOLDS, fewest), shuffle=True, random_state=self._seed())
         held_out = left_out_scores(
             len(y),
             list(WholeGroups(folds).split(X, y, groups)),
@@ -160,7 +173,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         )
         return function, held_out
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """The method's scores above the cut; positive for the positive class.
 
         Parameters
@@ -168,9 +181,9 @@ class PUBaseline(ClassifierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        return self._values(X) - self.cut_
+        return self._score_rows(X) - self.cut_
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The positive class where the decision is above 0, else the mark of unlabelled rows.
 
         Parameters
@@ -181,7 +194,9 @@ class PUBaseline(ClassifierMixin, Baseline):
         decision = self.decision_function(X)
         return self.classes_[class_of(decision)]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
         """ROC AUC of positive rows against all others, as of ``PUSVM``.
 
         Parameters
@@ -198,7 +213,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         decision = self.decision_function(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
 
         Parameters

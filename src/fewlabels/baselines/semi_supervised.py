@@ -1,25 +1,26 @@
 """Simple classifiers of a few labels and unlabelled rows."""
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
-from ..calibration.curve import class_of
+from ..calibration.curve import ClassCurves, Curve, class_of
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes
 from ..data.labels.semi_supervised import places_of, read_semi_labels
 from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
 from ..semi_supervised.task import SEMI_SUPERVISED
-from ._base import Baseline, fitted_quietly
+from ._base import Baseline, E, fitted_quietly
 from .methods import SEMI_SUPERVISED_METHODS
-from .values import value_of
+from .values import make_score_function
 
-_FOLDS = 10
+_MAX_FOLDS = 10
 
 
 class SemiSupervisedBaseline(ClassifierMixin, Baseline):
@@ -68,17 +69,23 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
     """
 
     task = SEMI_SUPERVISED
-    _known = SEMI_SUPERVISED_METHODS
+    _specs = SEMI_SUPERVISED_METHODS
     probability: str | None = "sigmoid"
 
-    def __init__(self, method="logistic", unlabeled=-1, random_state=None, n_jobs=None):
+    def __init__(
+        self,
+        method: str = "logistic",
+        unlabeled: Any = -1,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.method = method
         self.unlabeled = unlabeled
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @consistent
-    def fit(self, X, y) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit the method.
 
         Parameters
@@ -88,11 +95,11 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         y : array-like of shape (n_samples,)
             Labels; ``unlabeled`` or a missing value where there is none.
         """
-        estimator, X = self._made(), self._read(X)
+        estimator, X = self._make_estimator(), self._check_training_rows(X)
         check_consistent_length(X, y)
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
         place = places_of(label, len(self.classes_))
-        self._function = value_of(self._fitted(estimator, X, place), X)
+        self._function = make_score_function(self._fit_method(estimator, X, place), X)
         places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
         self._curve = self._fit_curve(estimator, X, place)
@@ -104,27 +111,31 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         copy.probability = None
         return copy
 
-    def _fitted(self, estimator, X, place):
+    def _fit_method(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
         """The estimator, fitted to places of classes (-1: none)."""
-        if self._known[self.method].trains_on == "labels":
+        if self._specs[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]
         return fitted_quietly(estimator, X, place)
 
-    def _fit_curve(self, estimator, X, place):
+    def _fit_curve(
+        self, estimator: Any, X: RowMatrix, place: IntArray
+    ) -> Curve | ClassCurves | None:
         known = np.flatnonzero(place >= 0)
-        groups = take_groups(groups_of(X, place), known)
+        groups = take_groups(groups_of(X, place.astype(np.intp, copy=False)), known)
         of_groups = kinds_of_groups(place[known], groups)
         n_classes = len(self.classes_)
         fewest = int(np.bincount(of_groups, minlength=n_classes).min())
         if fewest < 2 or self.probability is None:
             return None
-        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
+        folds = StratifiedKFold(min(_MAX_FOLDS, fewest), shuffle=True, random_state=self._seed())
 
-        def held_out(_, test):
+        def held_out(_: IntArray, test: IntArray) -> FloatArray:
             hidden = place.copy()
             hidden[known[test]] = -1
-            return value_of(self._fitted(clone(estimator), X, hidden), X)(X[known[test]])
+            return make_score_function(self._fit_method(clone(estimator), X, hidden), X)(
+                X[known[test]]
+            )
 
         scores = left_out_scores(
             len(known),
@@ -140,21 +151,23 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         return replace(curve, agrees=True)
 
     @property
-    def has_curve_(self):
+    def has_curve_(self) -> bool:
         """Whether there are probabilities."""
         return getattr(self, "_curve", None) is not None
 
     @property
-    def curve_(self):
+    def curve_(self) -> Curve | ClassCurves:
         """The ``Curve`` from decisions to probabilities."""
         if not self.has_curve_:
             raise ValueError(
                 "there are no probabilities, because a class has only one labelled row and it "
                 "can't be held out; label a second one."
             )
-        return self._curve
+        curve = self._curve
+        assert curve is not None
+        return curve
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Positive for the class ``classes_[1]``, or one decision for each of several classes.
 
         Parameters
@@ -162,9 +175,9 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        return self._values(X)
+        return self._score_rows(X)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The class of the largest decision.
 
         Parameters
@@ -175,7 +188,9 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         decision = self.decision_function(X)
         return self.classes_[class_of(decision)]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
         """Accuracy on the labelled rows, as of ``S3VM``.
 
         Parameters
@@ -191,7 +206,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
 
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the classes, by labelled rows held out.
 
         Parameters

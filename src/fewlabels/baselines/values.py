@@ -1,36 +1,39 @@
-"""What fits of simple methods leave behind: functions of rows that files can hold."""
+"""The functions of rows that simple methods learn, and that files can hold."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.ensemble import ExtraTreesClassifier, IsolationForest, RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
+from .._typing import FloatArray, RowMatrix
 from ..kernels.forest import Forest
+from ._base import ScoreFunction
 from .methods import NeighborDistance, TunedSpreading, decision_of
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class EstimatorScore:
     """An estimator of scikit-learn that is made of plain arrays."""
 
     estimator: Any
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         if hasattr(self.estimator, "score_samples"):
             return np.asarray(self.estimator.score_samples(X), dtype=float)
         return decision_of(self.estimator, X)
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class ForestVotes:
     """The mean value of the leaves that rows fall into: the share of a class, or of each."""
 
     forest: Forest
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         return self.forest.mean(X)
 
 
@@ -40,92 +43,92 @@ class IsolationScore:
 
     forest: Forest  # its values are depths
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         return -np.exp2(-self.forest.mean(X))
 
 
 @dataclass(frozen=True, eq=False)
-class Distance:
+class DistanceScore:
     """Minus the distance to the k-th nearest of the rows."""
 
     rows: Any
     k: int
 
-    def __call__(self, X):
-        return -_nearest(self.rows, self.k).kneighbors(X)[0][:, -1]
+    def __call__(self, X: RowMatrix) -> FloatArray:
+        return -_fit_neighbors(self.rows, self.k).kneighbors(X)[0][:, -1]
 
-    def left_out(self):
+    def left_out(self) -> FloatArray:
         """The score of each of the rows, as if it were not there."""
-        nearest = _nearest(self.rows, min(self.k, self.rows.shape[0] - 1))
+        nearest = _fit_neighbors(self.rows, min(self.k, self.rows.shape[0] - 1))
         return -nearest.kneighbors()[0][:, -1]
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class NeighborShares:
     """Mean shares of the classes among the k nearest rows."""
 
     rows: Any
     k: int
     shares: np.ndarray
 
-    def __call__(self, X):
-        near = _nearest(self.rows, self.k).kneighbors(X, return_distance=False)
+    def __call__(self, X: RowMatrix) -> FloatArray:
+        near = _fit_neighbors(self.rows, self.k).kneighbors(X, return_distance=False)
         shares = self.shares[near].sum(axis=1)
         total = shares.sum(axis=1, keepdims=True)
         shares = shares / np.where(total > 0.0, total, 1.0)
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def _nearest(rows, k):
+def _fit_neighbors(rows: RowMatrix, k: int) -> NearestNeighbors:
     return NearestNeighbors(n_neighbors=min(k, rows.shape[0])).fit(rows)
 
 
-def value_of(estimator, X):
+def make_score_function(estimator: Any, X: RowMatrix) -> ScoreFunction:
     """The function that an estimator fitted to rows X has found."""
     if isinstance(estimator, TunedSpreading):
         estimator = estimator.spreading_
     if isinstance(estimator, LabelSpreading):
-        return Spread(X, estimator.n_neighbors, np.asarray(estimator.label_distributions_))
+        return NeighborShares(X, estimator.n_neighbors, np.asarray(estimator.label_distributions_))
     if isinstance(estimator, NeighborDistance):
-        return Distance(X, estimator.n_neighbors)
+        return DistanceScore(X, estimator.n_neighbors)
     if isinstance(estimator, IsolationForest):
-        return IsolationScore(_depths(estimator))
+        return IsolationScore(_make_depth_forest(estimator))
     if isinstance(estimator, RandomForestClassifier):
-        return Votes(Forest.of(estimator.estimators_, _second_share))
+        return ForestVotes(Forest.of(estimator.estimators_, _share_of_second_class))
     if isinstance(estimator, ExtraTreesClassifier):
-        return Votes(Forest.of(estimator.estimators_, _shares_of_classes))
-    return Estimated(estimator)
+        return ForestVotes(Forest.of(estimator.estimators_, _shares_of_classes))
+    return EstimatorScore(estimator)
 
 
-def _second_share(nodes):
+def _share_of_second_class(nodes: Any) -> FloatArray:
     shares = nodes.value[:, 0]
     return shares[:, 1] / shares.sum(axis=1)
 
 
-def _shares_of_classes(nodes):
+def _shares_of_classes(nodes: Any) -> FloatArray:
     """Shares of the classes; of two the second's less the first's."""
     shares = nodes.value[:, 0]
     shares = shares / shares.sum(axis=1, keepdims=True)
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def _depths(estimator):
+def _make_depth_forest(estimator: IsolationForest) -> Forest:
     """A forest of the nodes' depths, and what rows in a leaf would take to be distinguished."""
-    usual = _usual_depth(np.array([estimator.max_samples_]))[0] or 1.0
+    usual = _mean_isolation_depth(np.array([estimator.max_samples_]))[0] or 1.0
 
-    def depths(nodes):
+    def depths(nodes: Any) -> FloatArray:
         depth = np.zeros(nodes.node_count)
         for at, (left, right) in enumerate(
             zip(nodes.children_left, nodes.children_right, strict=True)
         ):
             if left >= 0:  # children stand behind their parent
                 depth[[left, right]] = depth[at] + 1.0
-        return (depth + _usual_depth(nodes.n_node_samples)) / usual
+        return (depth + _mean_isolation_depth(nodes.n_node_samples)) / usual
 
     return Forest.of(estimator.estimators_, depths)
 
 
-def _usual_depth(n):
+def _mean_isolation_depth(n: npt.ArrayLike) -> FloatArray:
     """Mean depth at which one of n rows is alone in a tree of random splits (Liu et al. 2008)."""
     n = np.asarray(n, dtype=float)
     several = np.maximum(n, 3.0) - 1.0

@@ -1,7 +1,11 @@
 """Rows of an ensemble of bags that come and go: its bags are drawn again when somebody asks."""
 
+from typing import Any
+
 import numpy as np
 
+from .._typing import AnyArray, IntArray, RowMatrix
+from .._util.deadline import ENDLESS
 from ..base.training_rows import TrainingRows
 from ..rows.row_store import HeldRows, PlainState
 
@@ -12,21 +16,21 @@ class BagStream(PlainState):
     There is no path to follow: bags are as in a fit to the present rows.
     """
 
-    cache_size, n_jobs = 200e6, 1
+    cache_size, n_jobs, deadline, tol = 200e6, 1, ENDLESS, np.inf
     done = True
 
-    def __init__(self, rows):
+    def __init__(self, rows: HeldRows) -> None:
         self.rows, self.version = rows, 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, X, **values):
+    def add(self, X: RowMatrix, **values: AnyArray) -> IntArray:
         """Add rows with their numbers; their places."""
         self.version += 1
         return self.rows.append(X, **values)
 
-    def remove(self, indices):
+    def remove(self, indices: IntArray) -> IntArray:
         """Let rows go, by what users call them."""
         places, left = self.rows.places[indices], self.rows.alive.copy()
         left[places] = False
@@ -37,22 +41,21 @@ class BagStream(PlainState):
         self.rows.compact()
         return places
 
-    def run(self, max_steps=None):
+    def run(self, max_steps: int | None = None) -> bool:
         """Nothing is on its way."""
         return True
 
-    def lost_to_rounding(self):
+    def lost_to_rounding(self) -> float:
         """No violation."""
         return 0.0
 
-    def training_rows(self):
+    def training_rows(self) -> TrainingRows:
         """The rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"])
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"rows": self.rows.state(), "version": self.version}
 
-    def __setstate__(self, state):
-        self.__init__(HeldRows(**state["rows"]))
-        self.version = state["version"]
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.rows, self.version = HeldRows(**state["rows"]), state["version"]

@@ -5,7 +5,10 @@ with the lowest are in. So the bags of rows that come and go are as in a fit to 
 there, in whatever order they came, and a row more or less changes few bags.
 """
 
+from __future__ import annotations
+
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,47 +16,49 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import run_in_order
 from ..base.function import TAIL, Function
-from ..kernels import Precomputed, center_of, centered
-from ..kernels.operators import PrecomputedGram
+from ..kernels import Kernel, Precomputed, center_of, centered
+from ..kernels.operators import GramOperator, PrecomputedGram
 from ..kernels.rows import shift_of
 from ..kernels.sampling import WeightedCopies
 from ..rows.neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
 from ..solvers import Settings, Status, solve_decomposition
 from ..solvers.whole import gram_over
-from .fitted_bags import Bag, BaggedFunction, Isolated, Part, level, log_similarity
+from .fitted_bags import Bag, BaggedFunction, Isolated, Part, compute_level, log_similarity
 from .problem import SquaredSlackBall
 
 # Rows that levels are standardised on and thresholds set by, at most.
-_REFERENCES = 5000
+_MAX_REFERENCE_ROWS = 5000
 # Gamma over the squared distance to a near neighbour.
-_FACTOR = 4.0
+_GAMMA_FACTOR = 4.0
 # Share of the values on Q's diagonal that is rounding.
 _ROUNDING = 1e-13
 # Share of the rows that trimmed bags leave out, where data decide what these count for.
-_TRIM = 0.2
+_TRIMMED_SHARE = 0.2
 # With fewer bags each is trimmed. Ten bags took clean Gaussian rows for contaminated ones in
 # three of four draws, and 25 bags in none.
-_FEWEST_BAGS = 16
+_MIN_BAGS_FOR_UNTRIMMED = 16
 # What trimmed bags and the isolation kernel count for beside untrimmed bags.
-_HALF = 0.5
-# Trimmed and other bags agree if more than this share of the most anomalous rows are the same;
-# with fewer rows than so many they can't be compared.
-_AGREEMENT, _FEWEST = 0.7, 20
+_SECONDARY_WEIGHT = 0.5
+# Trimmed and other bags agree if more than this share of the most anomalous rows are the same.
+_MIN_AGREEMENT = 0.7
+# With fewer rows they can't be compared.
+_MIN_ROWS_TO_COMPARE = 20
 # The samples of the isolation kernel are numbered from here, samples of bags from 0.
 _DRAWS_FROM = 2**32
 # What tol = 1 means, as a share of the rows' variance in feature space.
-_SHARE = 0.01
+_SHARE_OF_VARIANCE = 0.01
 # Values on the diagonal of a matrix that differ by less, relatively, are one.
-_EQUAL = 1e-9
+_EQUAL_RTOL = 1e-9
 
 
-def trim_of(trim, n_bags):
+def trim_of(trim: str | float, n_bags: int) -> float | None:
     """The share of ``BagSettings``, from the parameter ``trim``; few bags are all trimmed."""
     if trim == "auto":
-        return None if n_bags >= _FEWEST_BAGS else _TRIM
+        return None if n_bags >= _MIN_BAGS_FOR_UNTRIMMED else _TRIMMED_SHARE
     return float(trim)
 
 
@@ -79,8 +84,8 @@ class BagSettings:
 
 
 @dataclass
-class Bagged:
-    """What a fit has found; ``stopped`` says why there are fewer bags than requested, if so."""
+class BagResult:
+    """The result of a fit; ``stopped`` says why there are fewer bags than requested, if so."""
 
     function: BaggedFunction
     scores: np.ndarray  # of rows by the bags that they are not in, ascending
@@ -88,7 +93,9 @@ class Bagged:
     stopped: str
 
 
-def fit_bags(X, weight, settings, known=()):
+def fit_bags(
+    X: RowMatrix, weight: FloatArray, settings: BagSettings, known: Sequence[Bag] = ()
+) -> BagResult:
     """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
 
     ``known`` are bags of earlier rows: those that hold the same rows still are taken as they are.
@@ -97,35 +104,36 @@ def fit_bags(X, weight, settings, known=()):
     """
     is_matrix = isinstance(settings.kernel(1.0), Precomputed)
     copies = WeightedCopies(X, weight, is_matrix)
-    places = copies.lowest(settings.n_bags, _REFERENCES, settings.seed)
+    places = copies.lowest(settings.n_bags, _MAX_REFERENCE_ROWS, settings.seed)
     references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
-    known = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}
+    bag_of_marks = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}
     size = min(settings.size, (len(copies.rows) + 1) // 2)
     plain = replace(settings, report=None)  # as it travels
 
-    def made(number):
+    def made(number: int) -> Callable[[], tuple[Bag, FloatArray] | None]:
         chosen = copies.lowest(number, size, settings.seed)
         rows, marks = copies.rows[chosen], copies.marks[chosen]
         inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
         trim = settings.trim
         if trim is None:
-            trim = _TRIM if number % 2 else 0.0
+            trim = _TRIMMED_SHARE if number % 2 else 0.0
         deadline = settings.deadline if number else ENDLESS
         begun = replace(plain, deadline=deadline, trim=trim)
-        bag = known.get((number % 2, marks.tobytes()))
-        return partial(_trained, inside, rows, marks, bag, references, begun)
+        bag = bag_of_marks.get((number % 2, marks.tobytes()))
+        return partial(_train_bag, inside, rows, marks, bag, references, begun)
 
     calls = map(made, range(settings.n_bags))
     results = (call() for call in calls) if is_matrix else run_in_order(calls, settings.n_bags)
-    found, stopped = [], None
+    found: list[tuple[Bag, FloatArray]] = []
+    stopped: Status | None = None
     try:
         for one in results:
             if one is None:
                 stopped = Status.MAX_TIME
                 break
-            bag, scores = one
+            bag, scores_of_bag = one
             entry = {"round": len(found) + 1, **bag.entry}
-            found.append((replace(bag, entry=entry), scores))
+            found.append((replace(bag, entry=entry), scores_of_bag))
             if settings.report is not None and settings.report(entry):
                 stopped = Status.STOPPED
                 break
@@ -133,30 +141,31 @@ def fit_bags(X, weight, settings, known=()):
         if not found:
             raise
         stopped = Status.INTERRUPTED
-    bags, scores = zip(*found, strict=True)
+    bags = tuple(bag for bag, _ in found)
     if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
         stopped = None
-    stopped = "" if stopped is None else stopped.value
-    scores = np.array(scores)
-    parts, combined = (), _mean_outside(scores)
+    scores = np.array([scores_of_bag for _, scores_of_bag in found])
+    parts: tuple[Part, ...] = ()
+    combined = _mean_out_of_bag(scores)
     if settings.trim is None or settings.isolation is not None:
-        parts, combined = _combined(scores, settings.trim is None)
+        parts, combined = _combine_groups(scores, settings.trim is None)
     if settings.isolation is not None:
-        part, own = _isolated(X, copies, places, settings)
+        part, own = _score_by_isolation(X, copies, places, settings)
         parts, combined = (*parts, part), np.minimum(combined, own)
-    known = np.flatnonzero(np.isfinite(combined))
-    known = known[np.argsort(combined[known], kind="stable")]
-    rows = copies.rows[places[known]]
-    return Bagged(BaggedFunction(bags=bags, parts=parts), combined[known], rows, stopped)
+    scored = np.flatnonzero(np.isfinite(combined))
+    scored = scored[np.argsort(combined[scored], kind="stable")]
+    rows = copies.rows[places[scored]]
+    reason = "" if stopped is None else stopped.value
+    return BagResult(BaggedFunction(bags=bags, parts=parts), combined[scored], rows, reason)
 
 
-def _mean_outside(scores):
+def _mean_out_of_bag(scores: FloatArray) -> FloatArray:
     """Mean scores of rows over the bags that they are not in; NaN for rows in all of them."""
     times = np.isfinite(scores).sum(axis=0)
     return np.where(times > 0, np.nansum(scores, axis=0) / np.maximum(times, 1), np.nan)
 
 
-def _combined(scores, is_auto):
+def _combine_groups(scores: FloatArray, is_auto: bool) -> tuple[tuple[Part, ...], FloatArray]:
     """``Part`` s of the bags, and the smallest of their scores for each reference row.
 
     If every second bag is trimmed, and trimmed and other bags agree on which rows are the most
@@ -165,30 +174,32 @@ def _combined(scores, is_auto):
     """
     n = len(scores)
     if not is_auto or n == 1:
-        part, own = _part(_mean_outside(scores), bags=tuple(range(n)))
+        part, own = _standardise(_mean_out_of_bag(scores), bags=tuple(range(n)))
         return (part,), own
     groups = tuple(range(0, n, 2)), tuple(range(1, n, 2))
-    plain, trimmed = (_mean_outside(scores[list(group)]) for group in groups)
-    if not _agree(plain, trimmed):
-        part, own = _part(trimmed, bags=groups[1])
+    plain, trimmed = (_mean_out_of_bag(scores[list(group)]) for group in groups)
+    if not _do_agree(plain, trimmed):
+        part, own = _standardise(trimmed, bags=groups[1])
         return (part,), own
-    one, own = _part(plain, bags=groups[0])
-    other, others = _part(trimmed, _HALF, bags=groups[1])
+    one, own = _standardise(plain, bags=groups[0])
+    other, others = _standardise(trimmed, _SECONDARY_WEIGHT, bags=groups[1])
     return (one, other), np.minimum(own, others)
 
 
-def _agree(plain, trimmed):
-    """Whether two scores mostly have the same tenth of the rows as the most anomalous."""
+def _do_agree(plain: FloatArray, trimmed: FloatArray) -> bool:
+    """Return whether two scores mostly agree on the most anomalous tenth of the rows."""
     known = np.isfinite(plain) & np.isfinite(trimmed)
     n = int(known.sum())
-    if n < _FEWEST:
+    if n < _MIN_ROWS_TO_COMPARE:
         return True
     most = n // 10
-    lowest = [np.argsort(s[known], kind="stable")[:most] for s in (plain, trimmed)]
-    return len(np.intersect1d(*lowest)) > _AGREEMENT * most
+    lowest_plain, lowest_trimmed = (
+        np.argsort(scores[known], kind="stable")[:most] for scores in (plain, trimmed)
+    )
+    return len(np.intersect1d(lowest_plain, lowest_trimmed)) > _MIN_AGREEMENT * most
 
 
-def _part(scores, weight=1.0, **of):
+def _standardise(scores: FloatArray, weight: float = 1.0, **of: Any) -> tuple[Part, FloatArray]:
     """A ``Part`` by scores of rows that it doesn't know, and these, standardised."""
     known = scores[np.isfinite(scores)]
     middle = spread = 0.0
@@ -197,10 +208,12 @@ def _part(scores, weight=1.0, **of):
         apart = np.abs(known - middle)
         spread = float(np.median(apart)) or float(np.mean(apart))
     part = Part(middle=middle, spread=(spread or 1.0) / weight, **of)
-    return part, part.standardised(scores)
+    return part, part.standardise(scores)
 
 
-def _isolated(X, copies, places, settings):
+def _score_by_isolation(
+    X: RowMatrix, copies: WeightedCopies, places: IntArray, settings: BagSettings
+) -> tuple[Part, FloatArray]:
     """The ``Part`` of the isolation kernel, and the standardised scores of reference rows.
 
     References are scored by the draws in which they aren't centres, without themselves.
@@ -217,31 +230,38 @@ def _isolated(X, copies, places, settings):
     total = np.where(is_centre, 0.0, similarity).sum(axis=1)
     mean = np.where(times > 0, total / np.maximum(times, 1), np.nan)
     isolated = Isolated(kernel=kernel, weights=counts / n * n_draws**-0.5)
-    return _part(log_similarity(mean), _HALF, isolated=isolated)
+    return _standardise(log_similarity(mean), _SECONDARY_WEIGHT, isolated=isolated)
 
 
-def _trained(inside, rows, marks, bag, references, settings):
+def _train_bag(
+    inside: RowMatrix,
+    rows: IntArray,
+    marks: IntArray,
+    bag: Bag | None,
+    references: _References,
+    settings: BagSettings,
+) -> tuple[Bag, FloatArray] | None:
     """A bag (the one that is known, if any) and scores of the references; None if out of time."""
     if settings.deadline.is_over():
         return None
     if bag is None:
-        bag = _bag(inside, rows, marks, references.diagonal is not None, settings)
-    return references.standardised(replace(bag, rows=rows), settings.n_jobs)
+        bag = _fit_ball(inside, rows, marks, references.diagonal is not None, settings)
+    return references.standardise(replace(bag, rows=rows), settings.n_jobs)
 
 
 class _References:
     """Rows that levels are standardised on, by the bags that they are not in."""
 
-    def __init__(self, X, rows, marks, is_matrix):
+    def __init__(self, X: RowMatrix, rows: IntArray, marks: IntArray, is_matrix: bool) -> None:
         self.X, self.marks = X[rows], marks
         self.diagonal = X.diagonal()[rows] if is_matrix else None
 
-    def standardised(self, bag, n_jobs):
+    def standardise(self, bag: Bag, n_jobs: int) -> tuple[Bag, FloatArray]:
         """A bag with what it says of rows outside (of all, where none is), and their scores.
 
         NaN for rows that are in the bag.
         """
-        levels = level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
+        levels = compute_level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
         # By sorting: the table that NumPy 1.26 would take cannot hold marks of 64 bits.
         outside = ~np.isin(self.marks, bag.marks, kind="sort")
         seen = levels[outside] if outside.any() else levels
@@ -252,18 +272,20 @@ class _References:
         return replace(bag, middle=middle, spread=spread), scores
 
 
-def _bag(inside, rows, marks, is_matrix, settings):
+def _fit_ball(
+    inside: RowMatrix, rows: IntArray, marks: IntArray, is_matrix: bool, settings: BagSettings
+) -> Bag:
     """A ball around the rows of a bag, those farthest from their neighbours left out."""
     since = time.perf_counter()
     apart = _distances(inside, is_matrix)
-    far = farthest(_to_neighbor(apart), settings.trim)
+    far = farthest(_neighbor_distances(apart), settings.trim)
     core = np.flatnonzero(~far)
     inside, apart = inside[core], apart[np.ix_(core, core)]
     if is_matrix:
         inside = inside[:, core]
     gamma = settings.gamma
     if gamma is None:
-        gamma = gamma_of(_to_neighbor(apart), _FACTOR)
+        gamma = gamma_of(_neighbor_distances(apart), _GAMMA_FACTOR)
     kernel = settings.kernel(gamma)
     shift = shift_of(kernel, inside)
     gram = gram_over(kernel, centered(inside, shift), 1, float64=True)
@@ -274,12 +296,12 @@ def _bag(inside, rows, marks, is_matrix, settings):
     problem = ball.problem(PrecomputedGram(block), numbers)
     spread, size = float(diagonal.mean() - block.mean()), float(diagonal.mean())
     least = _ROUNDING * (abs(size) + 1.0 / settings.C)
-    tol = max(_SHARE * settings.tol * spread, least, 1e-300)
+    tol = max(_SHARE_OF_VARIANCE * settings.tol * spread, least, 1e-300)
     result = solve_decomposition(problem, settings=Settings(tol=tol))
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     used = np.flatnonzero(result.a)
-    function = _function(kernel, gram, block, inside, result.a, rows[core[used]], shift)
+    function = _make_function(kernel, gram, block, inside, result.a, rows[core[used]], shift)
     entry = {
         "gamma": float(gamma),
         "rows": len(core),
@@ -300,7 +322,7 @@ def _bag(inside, rows, marks, is_matrix, settings):
     )
 
 
-def _distances(X, is_matrix):
+def _distances(X: RowMatrix, is_matrix: bool) -> FloatArray:
     """Distances between the rows of a bag; by the kernel's own in a matrix."""
     if is_matrix:
         diagonal = np.diag(X)
@@ -311,20 +333,28 @@ def _distances(X, is_matrix):
     return found
 
 
-def _to_neighbor(distances):
+def _neighbor_distances(distances: FloatArray) -> FloatArray:
     """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
     rank = rank_of_neighbor(len(distances)) if len(distances) > 1 else 0
     return np.partition(distances, rank, axis=1)[:, rank]
 
 
-def _function(kernel, gram, block, X, a, rows, shift):
+def _make_function(
+    kernel: Kernel,
+    gram: GramOperator,
+    block: FloatArray,
+    X: RowMatrix,
+    a: FloatArray,
+    rows: IntArray,
+    shift: FloatArray | None,
+) -> Function:
     """The sum of kernel values, or minus the squared distance to the centre."""
     used = np.flatnonzero(a)
     options: dict = {"vectors": X[used], "shift": shift}
     if kernel.is_matrix:
         options = {"vectors": np.empty((0, 0)), "columns": rows}
         diagonal = np.diag(block)
-        if np.ptp(diagonal) <= _EQUAL * max(1.0, np.abs(diagonal).max()):
+        if np.ptp(diagonal) <= _EQUAL_RTOL * max(1.0, np.abs(diagonal).max()):
             options["diagonal"] = float(diagonal.mean())
     row_map = getattr(gram, "row_map", None)
     if row_map is not None:

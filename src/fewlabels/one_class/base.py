@@ -1,4 +1,4 @@
-"""What models of one class share: a threshold that may be calibrated, p-values, updates.
+"""The base class of models of one class: a calibrated threshold, p-values, updates.
 
 P-values and decisions compare the same numbers, and so they agree to the last bit. Rows that a
 split holds out are rows of weight 0, with the mark "calibrates".
@@ -8,17 +8,22 @@ from dataclasses import replace
 from functools import partial
 from numbers import Real
 from operator import attrgetter
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.available import available_if
 from .._util.warn import warn
 from ..base.kernel_estimator import KernelMachine
 from ..base.locking import consistent, fitting, lock_of, one_at_a_time
+from ..base.solution import OneClassSolution, Solution
+from ..base.status import Callback
 from ..base.stream import ConvexStream
-from ..calibration.conformal import keys_of
+from ..base.training_rows import RowStream
+from ..calibration.conformal import Conformal, keys_of
 from ..calibration.left_out_scores import (
     Redraw,
     draw_held_out,
@@ -35,10 +40,17 @@ from ..data.labels.marks import read_anomalies, read_marks
 from ..rows.device import backend_of
 from ..rows.memory import MemorySource
 from ..rows.row_store import HeldRows, read_indices
+from ..rows.source import RowSource
+from ..rows.spec import Solved
 from ..rows.validation import check_weight, is_outside, read_all
+from ..solvers import Result
 from .left_out import FitPredict
-from .rows_outside import OUTSIDE, share_outside, warn_of_rows_outside
+from .problem import OneClassFormulation
+from .rows_outside import OUTSIDE, measure_share_outside, warn_of_rows_outside
 from .task import ONE_CLASS
+
+# Scores of rows that a model was not trained on, what identifies each, and their numbers.
+ScoredRows: TypeAlias = tuple[FloatArray, AnyArray | None, IntArray | None]
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -55,18 +67,30 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     task = ONE_CLASS
     has_own_threshold: ClassVar[bool] = True  # where no rate of false alarms is given
-    cost_name = "C"  # the parameter that says what it costs to leave a row outside
     takes_anomalies: ClassVar[bool] = True  # whether it learns from confirmed anomalies
     has_bags: ClassVar[bool] = False  # whether it is made of models of samples of the rows
+    _found: OneClassSolution
     # The share of the rows that a split holds out; None until that is known.
     _share_held_out = None
     # The seed and the count of the numbers that break ties.
     _ties_broken = None
 
+    @property
+    def cost_name(self) -> str:
+        """The parameter that sets the cost of leaving a row outside."""
+        return "C"
+
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: VectorLike | None = None,
+        callback: Callback | None = None,
+        anomalies: VectorLike | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -92,7 +116,7 @@ class OneClassMachine(FitPredict, KernelMachine):
             self._fit_source(rows, callback)
         return self
 
-    def _fit_source(self, rows, callback):
+    def _fit_source(self, rows: RowSource, callback: Callback | None) -> None:
         """Fit to the rows of a ``RowSource``, some of which may be held out to calibrate."""
         rate, calibration, n = self.target_fpr, self.calibration, rows.shape[0]
         if rate is not None and calibration == "leave-one-out":
@@ -108,7 +132,7 @@ class OneClassMachine(FitPredict, KernelMachine):
             if rate is None:
                 return
             if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
-                self._with_threshold()
+                self._calibrate_or_reset()
                 return
         drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
         rest, held = rows.split(drawn)
@@ -116,9 +140,9 @@ class OneClassMachine(FitPredict, KernelMachine):
         if held is not None:
             score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
             self._calibrate(self._found.comparable(score), rows=np.flatnonzero(drawn))
-        self._with_threshold()
+        self._calibrate_or_reset()
 
-    def _refuse_graph(self, what):
+    def _refuse_graph(self, what: str) -> None:
         if self._learns_kernel:
             raise ValueError(
                 f"{what}: leave-one-out scores don't give valid false alarm rates with a kernel "
@@ -126,44 +150,53 @@ class OneClassMachine(FitPredict, KernelMachine):
                 "'auto')."
             )
 
-    def _with_threshold(self):
-        """Calibrated; refused or interrupted, it is not fitted."""
+    def _calibrate_or_reset(self) -> None:
+        """Calibrate the model; refused or interrupted, it is not fitted."""
         with self._fitted_or_not(interrupted=True):
             self._calibrated()
 
-    def _settle(self, rows, formulation, solved, shift, tol):
-        """Keep what a fit has found, and its rows if that is possible; warn where it is rough."""
+    def _store_result(
+        self,
+        rows: RowSource,
+        formulation: OneClassFormulation,
+        solved: Solved,
+        shift: FloatArray | None,
+        tol: float,
+    ) -> None:
+        """Store the solution, and the rows if that is possible; warn where it is rough."""
         held_out, problem = rows.held_out, solved.problem
         result, unit = solved.result, formulation.unit(rows.mass)
         solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
         stream = None
         if rows.can_be_held:
-            held, kernel = HeldRows(rows.everything, **rows.marks), solution.function.kernel
-            start = rows.spread(result.a), result.multiplier
+            in_memory = cast(MemorySource, rows)
+            held = HeldRows(in_memory.everything, **in_memory.marks)
+            kernel = solution.function.kernel
+            start = in_memory.spread(result.a), result.multiplier
             so_far = {"n_steps": solution.n_iter, "history": solution.history}
             stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
         self._hold(stream)
         self._keep(solution)
         if solution.rate is None and not solution.is_point:  # which the fit warns of
-            share = share_outside(rows, formulation, solved, solution.function.rounding)
-            self._late.put(OUTSIDE, self._version, share)
+            share = measure_share_outside(rows, formulation, solved, solution.function.rounding)
+            self._values.put(OUTSIDE, self._version, share)
         if rows.backend is not None:
             self._backend = rows.backend
         if held_out is not None:
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
             self._share_held_out = float(held_out.mask[normal].mean())
-        self._tell(result, tol, solution)
+        self._warn_about_result(result, tol, solution)
 
-    def _hold(self, stream):
+    def _hold(self, stream: RowStream | None) -> None:
         super()._hold(stream)
         self._share_held_out = self._ties_broken = None
 
-    def _tell(self, result, tol, solution):
-        """Warn of what a user should know."""
+    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
+        """Warn about the solution."""
         self._report_status(result, tol, solution.duality_gap)
 
-    def _describe(self):
-        stream = self._stream
+    def _describe(self) -> Solution:
+        stream = cast(ConvexStream, self._stream)
         problem, result = stream.solution()
         rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
         unit = stream.formulation.unit(stream.mass)
@@ -171,34 +204,36 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     # -- calibration ---------------------------------------------------------------------------
 
-    def _calibrated(self):
+    def _calibrated(self) -> Conformal:
         """The model's ``Conformal``. What it takes is computed now, if need be."""
         with lock_of(self):
-            found = self._late.known("conformal", self._version)
+            found = self._values.known("conformal", self._version)
             if found is None:
-                # This may begin the path of the rows: then the machine is another one.
+                # This may begin the path of the rows: then the solution is another one.
                 found = self._calibrate(*self._scores_to_calibrate())
         return found
 
-    def _calibrate(self, scores, keys=None, rows=None):
+    def _calibrate(
+        self, scores: FloatArray, keys: AnyArray | None = None, rows: IntArray | None = None
+    ) -> Conformal:
         """Store the ``Conformal`` of scores of rows, with ``keys`` if they are trained on."""
         order = np.argsort(scores, kind="stable")
         keys, rows = (None if given is None else given[order] for given in (keys, rows))
         found = replace(self._found.calibrated(scores[order], keys), rows=rows)
         if found.rate is not None and not found.rank:
             warn(told_of_few_rows(found.rate, len(scores)), UserWarning)
-        self._late.put("conformal", self._version, found)
+        self._values.put("conformal", self._version, found)
         return found
 
-    def _scores_to_calibrate(self):
-        stream = self._stream
+    def _scores_to_calibrate(self) -> ScoredRows:
+        stream: Any = self._stream
         if stream is None:
             raise ValueError(
                 f"this {type(self).__name__} was fitted without target_fpr and doesn't store its "
                 "training rows; pass target_fpr and fit it again."
             )
         if not stream.done:
-            last = self._late.last("conformal")
+            last = self._values.last("conformal")
             if last is None:
                 raise ValueError("an update is unfinished; call resume() first.")
             return last.scores, last.keys, last.rows
@@ -217,7 +252,7 @@ class OneClassMachine(FitPredict, KernelMachine):
             self._follow("fit", stream)
         solution = self._found
 
-        def score(rows):
+        def score(rows: RowMatrix) -> FloatArray:
             return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
 
         if marks is not None:
@@ -230,7 +265,7 @@ class OneClassMachine(FitPredict, KernelMachine):
                 "calibration scores are from training rows, so more rows than target_fpr may be "
                 "rejected (resume() continues)"
             )
-            return (score(held_rows(stream, normal_places(stream))),)
+            return score(held_rows(stream, normal_places(stream))), None, None
         fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
         places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
         numbers = np.searchsorted(stream.rows.places, places)
@@ -239,7 +274,7 @@ class OneClassMachine(FitPredict, KernelMachine):
     # -- what a fit has found ------------------------------------------------------------------
 
     @property
-    def _threshold(self):
+    def _threshold(self) -> float:
         """The score below which rows are rejected: calibrated, or the model's own boundary."""
         solution = self._found
         if solution.rate is None:
@@ -248,21 +283,21 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     @property
     @consistent
-    def intercept_(self):
+    def intercept_(self) -> Any:
         threshold, solution = self._threshold, self._found
         moved = threshold - solution.function.boundary
-        return self._there(np.array([solution.intercept - moved]))
+        return self._to_native(np.array([solution.intercept - moved]))
 
     @property
     @consistent
-    def is_calibrated_(self):
+    def is_calibrated_(self) -> bool:
         self._check_is_fitted()
-        known = self._late.known("conformal", self._version) is not None
+        known = self._values.known("conformal", self._version) is not None
         return known or self._found.rate is not None
 
     @property
     @consistent
-    def conformal_(self):
+    def conformal_(self) -> Conformal:
         """The ``Conformal`` of a model with ``target_fpr``, or whose p-values are known."""
         if not self.is_calibrated_:
             raise AttributeError(
@@ -272,16 +307,16 @@ class OneClassMachine(FitPredict, KernelMachine):
         return self._calibrated()
 
     @property
-    def calibration_scores_(self):
+    def calibration_scores_(self) -> Any:
         self._check_is_fitted()
         try:
-            return self._there(self._calibrated().scores)
+            return self._to_native(self._calibrated().scores)
         except ValueError as error:
             raise AttributeError(str(error)) from error
 
     # -- evaluating ----------------------------------------------------------------------------
 
-    def score_samples(self, X, diagonal=None) -> np.ndarray:
+    def score_samples(self, X: MatrixLike, diagonal: VectorLike | None = None) -> np.ndarray:
         """Score of each row before the threshold: higher is more normal.
 
         Parameters
@@ -298,7 +333,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         """
         return self._evaluation(X, diagonal=diagonal)()
 
-    def decision_function(self, X, diagonal=None) -> np.ndarray:
+    def decision_function(self, X: MatrixLike, diagonal: VectorLike | None = None) -> np.ndarray:
         """``score_samples`` minus the threshold (``offset_``); positive inside.
 
         Parameters
@@ -314,7 +349,7 @@ class OneClassMachine(FitPredict, KernelMachine):
             threshold, values = self._threshold, self._evaluation(X, diagonal=diagonal)
         return values() - float(threshold)
 
-    def predict(self, X, diagonal=None) -> np.ndarray:
+    def predict(self, X: MatrixLike, diagonal: VectorLike | None = None) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.
 
         Parameters
@@ -333,7 +368,7 @@ class OneClassMachine(FitPredict, KernelMachine):
             return np.where(decision >= 0, 1, -1).astype(np.intp)
         return backend.xp.where(decision >= 0, backend.array(1), backend.array(-1))
 
-    def p_values(self, X, smoothed=False, **options) -> np.ndarray:
+    def p_values(self, X: MatrixLike, smoothed: bool = False, **options: Any) -> np.ndarray:
         """Conformal p-values: small for rows unlike the training rows.
 
         The share of rows, among those that calibrate and the row itself, that are at most as
@@ -392,10 +427,10 @@ class OneClassMachine(FitPredict, KernelMachine):
             found = conformal.p_values(score)
         else:
             keys = None if conformal.keys is None else keys_of(read_all(X, rows))
-            found = conformal.smoothed(score, self._to_break_ties(len(score)), keys)
+            found = conformal.smoothed(score, self._draw_tie_breakers(len(score)), keys)
         return found if backend is None else backend.array(found)
 
-    def _to_break_ties(self, n):
+    def _draw_tie_breakers(self, n: int) -> FloatArray:
         """The next n of the model's random numbers, in (0, 1]."""
         with lock_of(self):
             if isinstance(self.random_state, np.random.RandomState):
@@ -409,7 +444,13 @@ class OneClassMachine(FitPredict, KernelMachine):
     # -- updates -------------------------------------------------------------------------------
 
     @fitting
-    def partial_fit(self, X, y=None, sample_weight=None, anomalies=None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: VectorLike | None = None,
+        anomalies: VectorLike | None = None,
+    ) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new model is ``fit``. ``gamma_`` stays what it is.
@@ -427,11 +468,11 @@ class OneClassMachine(FitPredict, KernelMachine):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight, anomalies=anomalies)
-        return self._add(X, y, sample_weight, anomalies)
+        return self._add(X, None, sample_weight, anomalies)
 
     @available_if(attrgetter("takes_anomalies"))
     @one_at_a_time
-    def relabel(self, indices, anomaly=True) -> Self:
+    def relabel(self, indices: npt.ArrayLike, anomaly: npt.ArrayLike = True) -> Self:
         """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.
 
         Parameters
@@ -441,41 +482,47 @@ class OneClassMachine(FitPredict, KernelMachine):
         anomaly : bool or array-like of bool of shape (n_indices,), default=True
             True for confirmed anomalies, False for normal rows.
         """
-        stream = self._ready_stream()
-        indices = read_indices(indices, len(stream))
-        anomaly = read_marks(anomaly, len(indices))
-        redraw, after = self._redraw(), stream.marks.mask[stream.rows.alive]
-        after[indices] = anomaly
+        stream = cast(ConvexStream, self._ready_stream())
+        chosen = read_indices(indices, len(stream))
+        marks = read_marks(anomaly, len(chosen))
+        redraw, after = self._make_redraw(), stream.marks.mask[stream.rows.alive]
+        after[chosen] = marks
         options = {} if redraw is None else {"switching": redraw.after(after)}
-        change = partial(stream.relabel, indices, anomaly, **options)
+        change = partial(stream.relabel, chosen, marks, **options)
         return self._follow("relabel", stream, self.max_steps, change)
 
-    def _read_new(self, X, y, sample_weight, anomalies=None):
+    def _read_new(
+        self,
+        X: MatrixLike,
+        y: object,
+        sample_weight: VectorLike | None,
+        anomalies: VectorLike | None = None,
+    ) -> dict[str, Any]:
         """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
         X = self._rows_to_score(X)
         new = MemorySource(X, *check_weight(sample_weight, X))
-        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._redraw()
+        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._make_redraw()
         values = {"X": X, "weight": new.spread(new.weights), "anomaly": anomaly}
         if redraw is not None:
             values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
         return values
 
-    def _read_gone(self, indices):
+    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Rows that change between calibration and training when others go."""
-        redraw = self._redraw()
+        redraw = self._make_redraw()
         return {} if redraw is None else {"switching": redraw.without(indices)}
 
-    def _redraw(self):
+    def _make_redraw(self) -> Redraw | None:
         """The ``Redraw`` of one update; None without a split."""
         return Redraw.of(self._stream, self._share_held_out, self._seed())
 
-    def _remembered(self):
+    def _remembered(self) -> list[str]:
         if self._found.rate is not None:
             self._calibrated()
         return ["conformal"]
 
     @consistent
-    def leave_one_out_decisions(self, indices=None) -> np.ndarray:
+    def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
         """``decision_function`` of training rows by the models trained without them, exactly.
 
         Every value belongs to the model of all rows but one. Nothing is trained: a support
@@ -490,5 +537,5 @@ class OneClassMachine(FitPredict, KernelMachine):
         -------
         ndarray of shape (n_indices,)
         """
-        stream, places = self._leaving_out(indices)
+        stream, places = self._prepare_left_out(indices)
         return left_out_decisions(stream, places, self.function_)

@@ -1,17 +1,19 @@
-"""What an ensemble of small balls found: a function for every bag of rows, and one scale."""
+"""The solution of an ensemble of small balls: a function per bag of rows, on one scale."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..base.function import Function
 from ..base.solution import Solution
 from ..calibration.conformal import TIE, Conformal
-from ..kernels import Cells
+from ..kernels import Cells, Kernel
 
 # Rows evaluated at a time.
-_ROWS_AT_A_TIME = 65_536
+_MAX_ROWS_AT_A_TIME = 65_536
 # Added to similarities before their logarithm is taken.
 FLOOR = 1e-4
 
@@ -28,14 +30,22 @@ class Bag:
     spread: float  # median absolute deviation from it, > 0
     entry: dict  # what the history says
 
-    def score(self, X, *, diagonal=None, n_jobs=None):
+    def score(
+        self, X: RowMatrix, *, diagonal: FloatArray | None = None, n_jobs: int | None = None
+    ) -> FloatArray:
         """The level of rows, in deviations from the median."""
-        levels = level(self.function, X, diagonal=diagonal, n_jobs=n_jobs)
+        levels = compute_level(self.function, X, diagonal=diagonal, n_jobs=n_jobs)
         return (levels - self.middle) / self.spread
 
 
-def level(function, X, *, diagonal=None, n_jobs=None):
-    """How far inside a ball rows lie, given its function.
+def compute_level(
+    function: Function,
+    X: RowMatrix,
+    *,
+    diagonal: FloatArray | None = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return how far inside a ball rows lie, given its function.
 
     The logarithm of the sum of kernel values of a similarity; minus the squared distance to the
     centre under any other kernel.
@@ -55,11 +65,11 @@ class Isolated:
     kernel: Cells
     weights: np.ndarray  # of the cells, so that their sum is the mean similarity
 
-    def __call__(self, X, *, n_jobs=None):
+    def __call__(self, X: RowMatrix, *, n_jobs: int | None = None) -> FloatArray:
         return log_similarity(self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs)))
 
 
-def log_similarity(values):
+def log_similarity(values: FloatArray) -> FloatArray:
     """The log of mean similarities under the isolation kernel, which may be 0."""
     return np.log(np.maximum(values, 0.0) + FLOOR)
 
@@ -76,7 +86,7 @@ class Part:
     middle: float  # median over training rows that have no part in the score
     spread: float  # what the difference from it is divided by, > 0
 
-    def standardised(self, scores):
+    def standardise(self, scores: FloatArray) -> FloatArray:
         """Scores in units of the spread."""
         return (scores - self.middle) / self.spread
 
@@ -92,25 +102,27 @@ class BaggedFunction:
     tail = 0.0
 
     @property
-    def kernels(self):
+    def kernels(self) -> tuple[Kernel, ...]:
         """The kernel of every bag."""
         return tuple(bag.function.kernel for bag in self.bags)
 
     @property
-    def vectors(self):
+    def vectors(self) -> RowMatrix:
         """Rows of the first bag, for whoever asks of what kind rows are."""
         return self.bags[0].function.vectors
 
-    def __call__(self, X, *, diagonal=None, n_jobs=None):
+    def __call__(
+        self, X: RowMatrix, *, diagonal: FloatArray | None = None, n_jobs: int | None = None
+    ) -> FloatArray:
         """Values at validated rows (precomputed: their kernel values with all training rows)."""
         value = np.empty(X.shape[0])
-        for first in range(0, X.shape[0], _ROWS_AT_A_TIME):
-            part = slice(first, first + _ROWS_AT_A_TIME)
+        for first in range(0, X.shape[0], _MAX_ROWS_AT_A_TIME):
+            part = slice(first, first + _MAX_ROWS_AT_A_TIME)
             own = None if diagonal is None else diagonal[part]
             value[part] = self._values(X[part], own, n_jobs)
         return value
 
-    def _values(self, X, diagonal, n_jobs):
+    def _values(self, X: RowMatrix, diagonal: FloatArray | None, n_jobs: int | None) -> FloatArray:
         if not self.parts:
             return self._mean(self.bags, X, diagonal, n_jobs)
         scores = []
@@ -120,11 +132,13 @@ class BaggedFunction:
                 found = self._mean(bags, X, diagonal, n_jobs)
             else:
                 found = part.isolated(X, n_jobs=n_jobs)
-            scores.append(part.standardised(found))
+            scores.append(part.standardise(found))
         return np.min(scores, axis=0)
 
     @staticmethod
-    def _mean(bags, X, diagonal, n_jobs):
+    def _mean(
+        bags: Sequence[Bag], X: RowMatrix, diagonal: FloatArray | None, n_jobs: int | None
+    ) -> FloatArray:
         value = np.zeros(X.shape[0])
         for bag in bags:
             value += bag.score(X, diagonal=diagonal, n_jobs=n_jobs)
@@ -138,13 +152,14 @@ class BagsSolution(Solution):
     ``scores`` belong to training rows, ascending, each by the bags that it is not in.
     """
 
-    scores: np.ndarray
+    function: BaggedFunction  # type: ignore[assignment]  # a function for each bag, not one
+    scores: FloatArray
     rate: float
     seed: int  # that the bags were drawn by
     scored: np.ndarray | None = None  # numbers of the training rows that have the scores
     stopped: str = ""  # why there are fewer bags than asked for
 
-    def calibrated(self, scores, keys=None):
+    def calibrated(self, scores: FloatArray, keys: AnyArray | None = None) -> Conformal:
         """The ``Conformal`` of such scores; ``keys`` identify the rows."""
         bags = self.function.bags
         size = 1.0 + float(np.mean([abs(bag.middle) / bag.spread for bag in bags]))

@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from sklearn.base import OutlierMixin
 
+from .._typing import FloatArray
+from ..calibration.conformal import Conformal
 from ..calibration.left_out_scores import is_split
 
 # Training rows outside whose number differs from a rate: by chance once in so many fits, each way.
-_BY_CHANCE = 1e-3
+_CHANCE_LEVEL = 1e-3
 
 
 class Outside(NamedTuple):
@@ -45,7 +47,7 @@ def count_outside(model: Any, X: Any) -> Outside:
         Of calibrated models the rows that calibrate; of others all rows of the model, if leaving
         each out is quick.
     """
-    decisions = _known_decisions(model)
+    decisions = _find_left_out_decisions(model)
     left_out = decisions is not None
     if decisions is None:
         decisions = np.asarray(model.decision_function(X))
@@ -61,7 +63,7 @@ def predict_left_out(model: Any, X: Any) -> NDArray[np.intp]:
     labels = np.array(model.predict(X), dtype=np.intp)
     conformal = model.conformal_
     if conformal.rows is not None:
-        labels[conformal.rows] = np.where(_decisions(conformal) >= 0, 1, -1)
+        labels[conformal.rows] = np.where(_calibration_decisions(conformal) >= 0, 1, -1)
     return labels
 
 
@@ -92,14 +94,14 @@ class FitPredict(OutlierMixin):
         if self.target_fpr is None or not isinstance(labels, np.ndarray):
             return labels
         n, outside = len(labels), int(np.count_nonzero(labels < 0))
-        few, many = binom.ppf([_BY_CHANCE, 1.0 - _BY_CHANCE], n, self.target_fpr)
+        few, many = binom.ppf([_CHANCE_LEVEL, 1.0 - _CHANCE_LEVEL], n, self.target_fpr)
         return labels if few <= outside <= many else predict_left_out(self, X)
 
 
-def _known_decisions(model):
+def _find_left_out_decisions(model: Any) -> FloatArray | None:
     """Decisions about rows that were left out, without the order of these; None for no such."""
     if model.target_fpr is not None:
-        return _decisions(model.conformal_)
+        return _calibration_decisions(model.conformal_)
     if not getattr(model, "holds_rows_", False) or model._learns_kernel:
         return None
     if is_split("auto", False, model.shape_fit_[0], int(np.sum(model.n_support_))):
@@ -107,6 +109,6 @@ def _known_decisions(model):
     return model.leave_one_out_decisions()
 
 
-def _decisions(conformal):
+def _calibration_decisions(conformal: Conformal) -> FloatArray:
     """Decisions about the rows that calibrate; with a threshold of -inf all are inside."""
     return conformal.as_scored(conformal.scores) - conformal.threshold

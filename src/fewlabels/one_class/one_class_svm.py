@@ -3,21 +3,30 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.utils._param_validation import Interval
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
-from ..base.solution import OneClassSolution, edges_of_scores, function_of, largest_value, run_by
-from ..solvers import Status
+from ..base.solution import OneClassSolution, function_of, largest_diagonal, run_by, score_limits
+from ..base.status import Callback
+from ..problem import DualProblem
+from ..rows.memory import StatedInMemory
+from ..rows.source import RowSource, Stated
+from ..rows.spec import Solved
+from ..solvers import Result, Status
 from .base import CALIBRATION, OneClassMachine
 from .problem import ANOMALY_COST, OneClass
 
-# The share of the scores' range from which a tolerance is refined, and rounding of scores.
-_SHARE, _ROUNDING = 0.5, 1e-13
+# The share of the scores' range from which a tolerance is refined.
+_MAX_TOL_SHARE_OF_RANGE = 0.5
+# Share of the largest score that is rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -159,15 +168,17 @@ class OneClassSVM(OneClassMachine):
     calibration: str = "auto"
     C_anomaly: float = ANOMALY_COST
 
-    def _fit_rows(self, rows, callback):
+    def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
         stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
-        solved = self._refined(stated, tol, 0.1 * self.tol, callback)
-        self._settle(rows, formulation, solved, stated.shift, tol)
+        solved = self._solve_refined(stated, tol, 0.1 * self.tol, callback)
+        self._store_result(rows, formulation, solved, stated.shift, tol)
 
-    def _refined(self, stated, tol, rtol, callback):
-        """What is solved, and further where ``tol`` is no small part of the scores' range.
+    def _solve_refined(
+        self, stated: Stated, tol: float, rtol: float, callback: Callback | None
+    ) -> Solved:
+        """Solve the problem, and further where ``tol`` is a large part of the scores' range.
 
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
         reorder them. Without convergence, as when rounding is in the way, the result stays.
@@ -177,16 +188,17 @@ class OneClassSVM(OneClassMachine):
         if solved.all_rows is not None:  # scores of other rows are not known
             return solved
         spread = float(result.gradient.max() - result.gradient.min())
-        if tol <= _SHARE * spread or not result.converged or self.max_iter >= 0:
+        if tol <= _MAX_TOL_SHARE_OF_RANGE * spread or not result.converged or self.max_iter >= 0:
             return solved
         finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
         if finer >= tol:
             return solved
-        found = stated.solve(self._settings(finer, 0.0, callback), start=result)
+        in_memory = cast(StatedInMemory, stated)
+        found = in_memory.solve(self._settings(finer, 0.0, callback), start=result)
         is_better = found.result.converged or found.result.status is Status.INTERRUPTED
         return found if is_better else solved
 
-    def _formulation(self, mass):
+    def _formulation(self, mass: float) -> OneClass:
         nu = float(self.nu)
         if not 1e-140 < nu * mass < 1e140:
             raise ValueError(
@@ -195,12 +207,20 @@ class OneClassSVM(OneClassMachine):
             )
         return OneClass(nu, float(self.C_anomaly))
 
-    def _solution(self, X, numbers, problem, result, shift, unit):
+    def _solution(
+        self,
+        X: RowMatrix,
+        numbers: IntArray,
+        problem: DualProblem,
+        result: Result,
+        shift: FloatArray | None,
+        unit: float,
+    ) -> OneClassSolution:
         """From duals that sum to one back to LIBSVM's."""
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
-        offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
+        offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_diagonal(gram)
         function, _, support = function_of(
-            kernel, gram, X, coef, numbers, **edges_of_scores(kernel, size, offset, coef)
+            kernel, gram, X, coef, numbers, **score_limits(kernel, size, offset, coef)
         )
         return OneClassSolution(
             function=function,
@@ -215,21 +235,30 @@ class OneClassSVM(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    cost_name = "nu"
     _FIXED = ("nu", "C_anomaly", *KernelMachine._FIXED)
 
     @property
-    def offset_(self):
-        return self._there(np.array([self._threshold]))
+    def cost_name(self) -> str:
+        return "nu"
 
     @property
-    def dual_coef_(self):
+    def offset_(self) -> Any:
+        return self._to_native(np.array([self._threshold]))
+
+    @property
+    def dual_coef_(self) -> Any:
         function = self.function_
         coef = function.dual_coef
-        return sp.csr_matrix(coef) if sp.issparse(function.vectors) else self._there(coef)
+        return _as_csr(coef) if sp.issparse(function.vectors) else self._to_native(coef)
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         """Weights of the linear kernel, shape (1, n_features)."""
         weights = self._weights()
-        return sp.csr_matrix(weights) if sp.issparse(self.function_.vectors) else weights
+        return _as_csr(weights) if sp.issparse(self.function_.vectors) else weights
+
+
+def _as_csr(values: FloatArray) -> sp.csr_array | sp.csr_matrix:
+    """Return a CSR array or matrix, whichever scikit-learn's ``sparse_interface`` asks for."""
+    interface = get_config().get("sparse_interface", "spmatrix")  # new in scikit-learn 1.9
+    return sp.csr_array(values) if interface == "sparray" else sp.csr_matrix(values)

@@ -7,33 +7,38 @@ count towards the mass.
 """
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import AnyArray, BoolArray, FloatArray
 from .._util.messages import Message, ref
-from ..problem.formulation import Formulation
+from ..kernels.operators import GramOperator
+from ..problem import DualProblem
+from ..problem.formulation import Formulation, Rows
 from ..problem.penalty import Penalty
 
 # Default cost of an anomaly's slack, in units of the cost of a normal row's.
 ANOMALY_COST = 10.0
 
 
-def anomalies_of(rows):
-    """Mask of the confirmed anomalies among some rows; None without any."""
+def anomaly_mask(rows: Rows) -> BoolArray | None:
+    """Return the mask of the confirmed anomalies among some rows; None without any."""
     anomaly = rows.get("anomaly")
     return anomaly if anomaly is not None and anomaly.any() else None
 
 
 class OneClassFormulation(Formulation):
-    """What models of one class share: normal rows, and confirmed anomalies."""
+    """A formulation with normal rows and confirmed anomalies."""
 
-    def masses(self, rows):
-        anomaly = anomalies_of(rows)
+    def masses(self, rows: Rows) -> FloatArray:
+        anomaly = anomaly_mask(rows)
         return rows["weight"] if anomaly is None else np.where(anomaly, 0.0, rows["weight"])
 
-    def check_left(self, rows):
+    def check_left(self, rows: Rows) -> None:
         super().check_left(rows)
-        anomaly = anomalies_of(rows)
+        anomaly = anomaly_mask(rows)
         if anomaly is not None and not np.any(self.takes(rows) & ~anomaly):
             raise ValueError(
                 "all training rows with a weight would be confirmed anomalies; keep at least one "
@@ -41,9 +46,11 @@ class OneClassFormulation(Formulation):
             )
 
     @staticmethod
-    def _penalty(rows, upper, lower, slope):
+    def _penalty(
+        rows: Rows, upper: float | FloatArray, lower: float | FloatArray, slope: FloatArray | float
+    ) -> Penalty:
         """The linear penalty with the upper ends of normal rows, or anomalies' ``lower`` ends."""
-        anomaly = anomalies_of(rows)
+        anomaly = anomaly_mask(rows)
         low = 0.0 if anomaly is None else np.where(anomaly, lower, 0.0)
         up = upper if anomaly is None else np.where(anomaly, 0.0, upper)
         return Penalty.linear(low, up, slope, len(rows["weight"]))
@@ -51,7 +58,7 @@ class OneClassFormulation(Formulation):
 
 @dataclass(frozen=True)
 class Ball(OneClassFormulation):
-    """What balls share: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
+    """A ball: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
 
     C: float  # cost of slack, > 0
     origin: float = 0.0  # taken from all K_ii, which may be large and nearly the same
@@ -61,22 +68,24 @@ class Ball(OneClassFormulation):
     scale = 2.0
     needs_diagonal = True
 
-    def _anomaly_cost(self):
+    def _anomaly_cost(self) -> float:
         return ANOMALY_COST * self.C if self.C_anomaly is None else self.C_anomaly
 
-    def _slope(self, rows, mass):
+    def _slope(self, rows: Rows, mass: float) -> FloatArray:
         return self.unit(mass) * (self.origin - rows["diagonal"])
 
-    def on_path(self, rows):
+    def on_path(self, rows: Rows) -> Self:
         origin = float(rows["diagonal"].mean())
         constant = bool(np.all(rows["diagonal"] == origin))
         return replace(self, origin=origin, constant=constant)
 
-    def joined_by(self, rows):
+    def joined_by(self, rows: Rows) -> Self:
         constant = self.constant and bool(np.all(rows["diagonal"] == self.origin))
         return replace(self, constant=constant)
 
-    def decision(self, rows, k, a, h, multiplier, mass):
+    def decision(
+        self, rows: Rows, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+    ) -> float:
         unit = self.unit(mass)
         smooth = (h + multiplier - self.ridge(rows) * a) / unit  # 2 K alpha
         center_norm = 0.5 * float(a @ smooth) / unit
@@ -94,23 +103,22 @@ class SquaredSlackBall(Ball):
 
     moves_total = False
 
-    def unit(self, mass):
+    def unit(self, mass: float) -> float:
         return 1.0
 
-    def total(self, mass):
+    def total(self, mass: float) -> float:
         return 1.0
 
-    def min_support(self, mass):
+    def min_support(self, mass: float) -> float:
         return 0.0
 
-    def penalty(self, rows, mass):
+    def penalty(self, rows: Rows, mass: float) -> Penalty:
         return self._penalty(rows, np.inf, -np.inf, self._slope(rows, mass))
 
-    def ridge(self, rows):
-        anomaly, C = anomalies_of(rows), self.C
-        if anomaly is not None:
-            C = np.where(anomaly, self._anomaly_cost(), C)
-        return 1.0 / (2.0 * C * rows["weight"])
+    def ridge(self, rows: Rows) -> FloatArray:
+        anomaly = anomaly_mask(rows)
+        cost = self.C if anomaly is None else np.where(anomaly, self._anomaly_cost(), self.C)
+        return 1.0 / (2.0 * cost * rows["weight"])
 
 
 @dataclass(frozen=True)
@@ -126,37 +134,37 @@ class LinearSlackBall(Ball):
     nu: float | None = None  # in place of C, in (0, 1]
 
     @property
-    def moves_total(self):
+    def moves_total(self) -> bool:
         return self.nu is not None
 
     @property
-    def moves_slopes(self):
+    def moves_slopes(self) -> bool:
         return self.moves_total and not self.constant
 
-    def unit(self, mass):
+    def unit(self, mass: float) -> float:
         return 1.0 if self.nu is None else self.nu * mass
 
-    def total(self, mass):
+    def total(self, mass: float) -> float:
         return self.unit(mass)
 
-    def min_support(self, mass):
+    def min_support(self, mass: float) -> float:
         return 1.0 / (self.C * mass) if self.nu is None else self.nu
 
-    def penalty(self, rows, mass):
+    def penalty(self, rows: Rows, mass: float) -> Penalty:
         weight, cost = rows["weight"], self._anomaly_cost()
         upper = weight if self.nu is not None else self.C * weight
         return self._penalty(rows, upper, -cost * weight, self._slope(rows, mass))
 
-    def _anomaly_cost(self):
+    def _anomaly_cost(self) -> float:
         if self.nu is None or self.C_anomaly is not None:
             return super()._anomaly_cost()
         return ANOMALY_COST
 
-    def has_solution(self, mass):
-        """Whether C is large enough for rows that weigh ``mass``."""
+    def has_solution(self, mass: float) -> bool:
+        """Return whether C is large enough for rows that weigh ``mass``."""
         return self.nu is not None or self.C * mass >= 1.0 - 1e-12
 
-    def check_left(self, rows):
+    def check_left(self, rows: Rows) -> None:
         super().check_left(rows)
         mass = float(self.masses(rows).sum())
         if not self.has_solution(mass):
@@ -183,30 +191,40 @@ class OneClass(OneClassFormulation):
 
     moves_with_rows = False
 
-    def unit(self, mass):
+    def unit(self, mass: float) -> float:
         return self.nu * mass
 
-    def total(self, mass):
+    def total(self, mass: float) -> float:
         return self.nu * mass
 
-    def min_support(self, mass):
+    def min_support(self, mass: float) -> float:
         return self.nu
 
-    def penalty(self, rows, mass):
+    def penalty(self, rows: Rows, mass: float) -> Penalty:
         weight = rows["weight"]
         return self._penalty(rows, weight, -self.C_anomaly * weight, 0.0)
 
-    def decision(self, rows, k, a, h, multiplier, mass):
+    def decision(
+        self, rows: Rows, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+    ) -> float:
         return h[k]
 
 
-def _rows(gram, weight, anomaly):
+def _row_numbers(
+    gram: GramOperator, weight: npt.ArrayLike | None, anomaly: npt.ArrayLike | None
+) -> dict[str, AnyArray]:
     weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
     rows = {"weight": weight, "diagonal": gram.diagonal()}
     return rows if anomaly is None else rows | {"anomaly": np.asarray(anomaly, dtype=bool)}
 
 
-def svdd_squared(gram, C, weight=None, anomaly=None, C_anomaly=None):
+def svdd_squared(
+    gram: GramOperator,
+    C: float,
+    weight: npt.ArrayLike | None = None,
+    anomaly: npt.ArrayLike | None = None,
+    C_anomaly: float | None = None,
+) -> DualProblem:
     """Problem (P) of SVDD with squared slack.
 
     Parameters
@@ -222,21 +240,37 @@ def svdd_squared(gram, C, weight=None, anomaly=None, C_anomaly=None):
     C_anomaly : float or None, default=None
         Cost of an anomaly's slack, > 0; None for 10 C.
     """
-    return SquaredSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+    return SquaredSlackBall(C, C_anomaly=C_anomaly).problem(
+        gram, _row_numbers(gram, weight, anomaly)
+    )
 
 
-def svdd_linear(gram, C, weight=None, anomaly=None, C_anomaly=None):
+def svdd_linear(
+    gram: GramOperator,
+    C: float,
+    weight: npt.ArrayLike | None = None,
+    anomaly: npt.ArrayLike | None = None,
+    C_anomaly: float | None = None,
+) -> DualProblem:
     """Problem (P) of SVDD with linear slack; ``C sum(w) >= 1`` over normal rows.
 
     ``gram``, ``weight``, ``anomaly`` and ``C_anomaly`` are as in :func:`svdd_squared`.
     """
-    return LinearSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+    return LinearSlackBall(C, C_anomaly=C_anomaly).problem(
+        gram, _row_numbers(gram, weight, anomaly)
+    )
 
 
-def one_class(gram, nu, weight=None, anomaly=None, C_anomaly=ANOMALY_COST):
+def one_class(
+    gram: GramOperator,
+    nu: float,
+    weight: npt.ArrayLike | None = None,
+    anomaly: npt.ArrayLike | None = None,
+    C_anomaly: float = ANOMALY_COST,
+) -> DualProblem:
     """Problem (P) of the one-class SVM, with nu in (0, 1].
 
     ``gram``, ``weight`` and ``anomaly`` are as in :func:`svdd_squared`. ``C_anomaly`` is in units
     of the cost of a normal row's slack.
     """
-    return OneClass(nu, C_anomaly).problem(gram, _rows(gram, weight, anomaly))
+    return OneClass(nu, C_anomaly).problem(gram, _row_numbers(gram, weight, anomaly))

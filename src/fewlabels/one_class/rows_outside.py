@@ -4,20 +4,29 @@ The boundary isn't a false alarm rate. A bound on the share of rows outside foll
 from C with linear slack; with squared slack there is none, and most rows may be outside.
 """
 
+from typing import Any, cast
+
 from .._util.messages import ref
 from .._util.warn import warn
 from ..base.locking import lock_of
+from ..rows.memory import MemorySource
+from ..rows.source import RowSource
+from ..rows.spec import Solved
+from .problem import OneClassFormulation
 
 #: Name of the share among a model's late values.
 OUTSIDE = "rows outside"
 # The share that needs no warning where nothing bounds it.
-_USUAL = 0.1
-# What a share may exceed its bound by, as a factor and in itself: boundary rows are within a
+_USUAL_SHARE = 0.1
+# What a share may exceed its bound by, as a factor or in itself: boundary rows are within a
 # tolerance.
-_FACTOR, _MORE = 1.5, 0.02
+_BOUND_FACTOR = 1.5
+_BOUND_MARGIN = 0.02
 
 
-def share_outside(rows, formulation, solved, rounding):
+def measure_share_outside(
+    rows: RowSource, formulation: OneClassFormulation, solved: Solved, rounding: float
+) -> tuple[float, float]:
     """Return the share of normal training rows outside the boundary, and the bound on it.
 
     The solver's gradient holds their scores, so no kernel value is computed.
@@ -45,11 +54,11 @@ def share_outside(rows, formulation, solved, rounding):
     bound = formulation.min_support(rows.mass)
     if not rows.is_in_memory:  # only support vectors are here, and they are normal
         return float(is_outside.sum() / rows.n_counting), float(bound)
-    masses = formulation.masses(rows.numbers)
+    masses = formulation.masses(cast(MemorySource, rows).numbers)
     return float(masses[is_outside].sum() / rows.mass), float(bound)
 
 
-def warn_of_rows_outside(model):
+def warn_of_rows_outside(model: Any) -> None:
     """Warn, once after a fit, if the boundary leaves out many more rows than were asked for."""
     with lock_of(model):
         late, version = model._late, model._version
@@ -58,7 +67,7 @@ def warn_of_rows_outside(model):
             return
         late.put(OUTSIDE, version, None)
     share, bound = found
-    if share <= (max(_FACTOR * bound, bound + _MORE) if bound else _USUAL):
+    if share <= (max(_BOUND_FACTOR * bound, bound + _BOUND_MARGIN) if bound else _USUAL_SHARE):
         return
     allowed = f" ({ref(model.cost_name)} allows {100 * bound:.3g} %)" if bound else ""
     warn(

@@ -3,30 +3,36 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
-from ..base.fitted_estimator import shown
+from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
-from ..base.solution import OneClassSolution, edges_of_scores, function_of, largest_value, run_by
-from ..solvers import REFERENCE_SOLVERS, check_solver_options
+from ..base.solution import OneClassSolution, function_of, largest_diagonal, run_by, score_limits
+from ..base.status import Callback
+from ..kernels.operators import GramOperator
+from ..problem import DualProblem
+from ..rows.memory import StatedInMemory
+from ..rows.source import RowSource
+from ..solvers import REFERENCE_SOLVERS, Result, check_solver_options
 from ..solvers.run import judged
 from .base import CALIBRATION, OneClassMachine
 from .problem import LinearSlackBall, SquaredSlackBall
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
-_SHARE = 0.01
+_SHARE_OF_VARIANCE = 0.01
 # Share of the kernel values below which a spread or a squared radius is rounding.
 _ROUNDING = 1e-13
 # Norm of the centre, as a share of what it is the difference of, below which it is computed anew.
-_LOST = 1e-6
+_MIN_SHARE_OF_NORM = 1e-6
 
 
 @dataclass(eq=False, repr=False)
@@ -235,9 +241,9 @@ class SVDD(OneClassMachine):
     C_anomaly: float | None = None
     solver_options: dict | None = None
 
-    def _fit_rows(self, rows, callback):
+    def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         check_solver_options(self.solver, self.solver_options)
-        kernel = self._set_kernel(rows)
+        kernel: Any = self._set_kernel(rows)
         if kernel.has_graph and kernel.is_low_rank:
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
@@ -254,14 +260,16 @@ class SVDD(OneClassMachine):
                     "solver='decomposition' or 'qp'."
                 )
             # Their own rule doesn't say how far the optimum is: the gap does.
-            result, tol = self._solve_by_reference(stated.problem, callback), tol / _SHARE
-            gap = stated.problem.supported_gap(result)
-            solved = stated.solved(judged(result, gap, tol))
+            in_memory = cast(StatedInMemory, stated)
+            problem = in_memory.problem
+            result, tol = self._solve_by_reference(problem, callback), tol / _SHARE_OF_VARIANCE
+            gap = problem.supported_gap(result)
+            solved = in_memory.solved(judged(result, gap, tol))
         else:
             solved = stated.solve(self._settings(tol, 0.0, callback))
-        self._settle(rows, formulation, solved, stated.shift, tol)
+        self._store_result(rows, formulation, solved, stated.shift, tol)
 
-    def _tell(self, result, tol, solution):
+    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
         if result.converged and solution.is_point:
             warn(
                 f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
@@ -269,17 +277,17 @@ class SVDD(OneClassMachine):
                 "raise C.",
                 ConvergenceWarning,
             )
-        super()._tell(result, tol, solution)
+        super()._warn_about_result(result, tol, solution)
 
-    def _tolerance(self, sample, ridge):
+    def _tolerance(self, sample: GramOperator, ridge: float) -> float:
         # In units of the gradient, from the total variance in feature space, which unlike
         # K(x, x) does not change when all rows move.
         block = sample.block(np.arange(sample.n))
         size = float(np.abs(np.diag(block)).mean())
         spread = float(np.diag(block).mean() - block.mean())
-        return max(_SHARE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
+        return max(_SHARE_OF_VARIANCE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
 
-    def _formulation(self, n, mass):
+    def _formulation(self, n: int, mass: float) -> SquaredSlackBall | LinearSlackBall:
         if self.slack == "squared":
             if self.nu is not None:
                 raise ValueError(
@@ -300,10 +308,10 @@ class SVDD(OneClassMachine):
             )
         return formulation
 
-    def _anomaly_cost(self):
+    def _anomaly_cost(self) -> float | None:
         return None if self.C_anomaly is None else float(self.C_anomaly)
 
-    def _solve_by_reference(self, problem, callback):
+    def _solve_by_reference(self, problem: DualProblem, callback: Callback | None) -> Result:
         if self.slack == "linear" and self.solver != "qp":
             raise ValueError(
                 f"solver={self.solver!r} is for slack='squared'; with slack='linear' pass "
@@ -317,16 +325,24 @@ class SVDD(OneClassMachine):
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
         return getattr(result, "feasible", result)
 
-    def _solution(self, X, numbers, problem, result, shift, unit):
+    def _solution(
+        self,
+        X: RowMatrix,
+        numbers: IntArray,
+        problem: DualProblem,
+        result: Result,
+        shift: FloatArray | None,
+        unit: float,
+    ) -> OneClassSolution:
         """R^2 = a'Ka - multiplier (a row on the sphere tells)."""
         a, gram, kernel = result.a, problem.gram, self._make_kernel()
         smooth = result.gradient - problem.ridge * a  # 2 K a
         center_norm = 0.5 * float(a @ smooth)
-        if _LOST * float(a @ (problem.ridge * a)) > center_norm:
+        if _MIN_SHARE_OF_NORM * float(a @ (problem.ridge * a)) > center_norm:
             # Rows so close together, or C so small, that the difference has no digits left.
             center_norm = gram.quadratic(np.flatnonzero(a), a[a != 0])
         radius_squared = center_norm - result.multiplier
-        size = float(np.abs(a).sum()) * largest_value(gram)
+        size = float(np.abs(a).sum()) * largest_diagonal(gram)
         variance = float(a @ gram.diagonal()) - center_norm
         is_point = radius_squared < 0.0 and variance > 1e-9 * size
         radius = float(np.sqrt(max(radius_squared, 0.0)))
@@ -344,7 +360,7 @@ class SVDD(OneClassMachine):
             bias=bias,
             self_weight=self_weight,
             shift=shift,
-            **edges_of_scores(kernel, size, boundary, a),
+            **score_limits(kernel, size, boundary, a),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
         )
         intercept = radius**2 - center_norm
@@ -367,18 +383,18 @@ class SVDD(OneClassMachine):
     # -- what a fit has found ------------------------------------------------------------------
 
     @property
-    def cost_name(self):
+    def cost_name(self) -> str:
         """The parameter that sets the cost of slack."""
         return "C" if self.slack == "squared" else "nu"
 
     _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelMachine._FIXED)
-    radius_ = shown("radius")
+    radius_ = solution_attr("radius")
 
     offset_ = property(lambda self: self._threshold)
-    dual_coef_ = property(lambda self: self._there(0.5 * self.function_.dual_coef))
+    dual_coef_ = property(lambda self: self._to_native(0.5 * self.function_.dual_coef))
 
 
-def _constant_diagonal(gram):
+def _constant_diagonal(gram: GramOperator) -> float | None:
     """K(x, x) where that is the same for all rows, else None."""
     diagonal = gram.diagonal()
     alike = np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max())

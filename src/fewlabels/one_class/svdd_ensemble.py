@@ -1,10 +1,10 @@
 """Bags of small balls around rows of one class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import one_blas_thread, resolve_n_jobs
@@ -19,18 +20,20 @@ from .._util.warn import warn
 from ..base.kernel_estimator import COMMON, KernelMachine
 from ..base.locking import fitting
 from ..base.solution import run_by
-from ..kernels import Isolation, make_kernel
+from ..base.status import Callback
+from ..base.versioned_cache import Late
+from ..kernels import Isolation, Kernel, make_kernel
 from ..rows.row_store import HeldRows
 from ..rows.validation import fit_rows
 from ..solvers import Status
 from .bag_stream import BagStream
 from .bags import BagSettings, fit_bags, trim_of
-from .base import OneClassMachine
-from .fitted_bags import BagsSolution
+from .base import OneClassMachine, ScoredRows
+from .fitted_bags import Bag, BagsSolution
 
 # The isolation kernel in the score.
 _ISOLATION = Isolation(n_points=16)
-_COMMON = "degree coef0 tol max_time n_jobs random_state verbose".split()
+_COMMON_PARAMETERS = "degree coef0 tol max_time n_jobs random_state verbose".split()
 
 
 @dataclass(eq=False, repr=False)
@@ -161,7 +164,7 @@ class SVDDEnsemble(OneClassMachine):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **{name: COMMON[name] for name in _COMMON},
+        **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "kernel": [StrOptions({"rbf", "poly", "sigmoid", "linear", "precomputed"}), callable],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
         "bag_size": [Interval(Integral, 1, 4096, closed="both")],
@@ -194,7 +197,7 @@ class SVDDEnsemble(OneClassMachine):
     has_own_threshold = False
     takes_anomalies = False
     has_bags = True
-    # What other machines of one class have as parameters.
+    # Parameters of other models of one class.
     max_steps: ClassVar[None] = None
     cache_size: ClassVar[float] = 200.0
     _FIXED = (
@@ -205,7 +208,14 @@ class SVDDEnsemble(OneClassMachine):
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: VectorLike | None = None,
+        callback: Callback | None = None,
+        anomalies: VectorLike | None = None,
+    ) -> Self:
         """Fit the bags.
 
         Parameters
@@ -226,7 +236,7 @@ class SVDDEnsemble(OneClassMachine):
         -------
         self : estimator
         """
-        _refuse(anomalies)
+        _refuse_anomalies(anomalies)
         rows = fit_rows(self, X, sample_weight)
         by_neighbors = self.gamma == "neighbors"
         if by_neighbors:
@@ -234,7 +244,7 @@ class SVDDEnsemble(OneClassMachine):
         else:
             self._set_kernel(rows)
         weight = rows.spread(rows.weights)
-        found = self._bagged(rows.everything, weight, self._seed(), callback)
+        found = self._fit_bags(rows.everything, weight, self._seed(), callback)
         if by_neighbors:
             widths = [bag.entry["gamma"] for bag in found.function.bags]
             self.gamma_ = float(np.median(widths))
@@ -244,10 +254,17 @@ class SVDDEnsemble(OneClassMachine):
         self._hold(stream)
         self._keep(found)
         self._report_bags(found)
-        self._with_threshold()
+        self._calibrate_or_reset()
         return self
 
-    def _bagged(self, X, weight, seed, callback=None, known=()):
+    def _fit_bags(
+        self,
+        X: RowMatrix,
+        weight: FloatArray,
+        seed: int,
+        callback: Callback | None = None,
+        known: Sequence[Bag] = (),
+    ) -> BagsSolution:
         """The ``BagsSolution`` of rows, without rows of weight 0."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
@@ -256,7 +273,7 @@ class SVDDEnsemble(OneClassMachine):
             C=float(self.C),
             trim=trim_of(self.trim, self.n_bags),
             isolation=self._isolation(),
-            kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
+            kernel=partial(_make_kernel_of_gamma, self.kernel, self.degree, self.coef0),
             gamma=None if by_neighbors else self.gamma_,
             tol=self.tol,
             seed=seed,
@@ -285,7 +302,7 @@ class SVDDEnsemble(OneClassMachine):
             stopped=found.stopped,
         )
 
-    def _isolation(self):
+    def _isolation(self) -> Isolation | None:
         """The ``Isolation`` that the score includes, or None."""
         is_matrix = self.kernel == "precomputed"
         if isinstance(self.isolation, Isolation) or self.isolation is True:
@@ -297,7 +314,7 @@ class SVDDEnsemble(OneClassMachine):
             return _ISOLATION if self.isolation is True else self.isolation
         return None if is_matrix or self.isolation != "auto" else _ISOLATION
 
-    def _report_bags(self, found):
+    def _report_bags(self, found: BagsSolution) -> None:
         """Warn of bags that are missing or did not reach the tolerance; pass Ctrl-C on."""
         n, stopped = len(found.function.bags), found.stopped
         if stopped == Status.INTERRUPTED.value:
@@ -323,24 +340,33 @@ class SVDDEnsemble(OneClassMachine):
                 ConvergenceWarning,
             )
 
-    def _read_new(self, X, y, sample_weight, anomalies=None):
-        _refuse(anomalies)
+    def _read_new(
+        self,
+        X: MatrixLike,
+        y: object,
+        sample_weight: VectorLike | None,
+        anomalies: VectorLike | None = None,
+    ) -> dict[str, Any]:
+        _refuse_anomalies(anomalies)
         new = super()._read_new(X, y, sample_weight)
         return {name: value for name, value in new.items() if name != "anomaly"}
 
-    def _describe(self):
+    def _describe(self) -> BagsSolution:
         """The bags of the rows that are there; those that hold the same rows stay."""
-        rows, last = self._stream.training_rows(), self._late.last("solution")
-        return self._bagged(rows.X, rows.weight, last.seed, known=last.function.bags)
+        stream = self._stream
+        assert stream is not None
+        rows, last = stream.training_rows(), self._values.last("solution")
+        return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)
 
-    def _scores_to_calibrate(self):
-        return self._found.scores, None, self._found.scored
+    def _scores_to_calibrate(self) -> ScoredRows:
+        solution = cast(BagsSolution, self._found)
+        return solution.scores, None, solution.scored
 
-    def _late_to_save(self):
-        """What is known: bags hold their rows themselves."""
-        return self._late.copy()
+    def _cache_to_save(self) -> Late:
+        """Return all values: bags hold their rows themselves."""
+        return self._values.copy()
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
 
     # -- what a fit has found ------------------------------------------------------------------
@@ -350,7 +376,7 @@ class SVDDEnsemble(OneClassMachine):
     offset_ = property(lambda self: self._threshold)
 
     @property
-    def support_vectors_(self):
+    def support_vectors_(self) -> RowMatrix:
         bags = self.bags_
         if self.kernel == "precomputed":
             return np.empty((0, 0))
@@ -361,27 +387,29 @@ class SVDDEnsemble(OneClassMachine):
             return sp.csr_array(sp.vstack(vectors, format="csr"))[first]
         return np.concatenate(vectors)[first]
 
-    def _by_bag(self):
+    def _refuse_attribute(self) -> NoReturn:
         raise AttributeError(
             "SVDDEnsemble solves one problem per bag, so it has no objective, gap, intercept or "
             "coefficients of its own; see bags_."
         )
 
-    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_by_bag)
+    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_refuse_attribute)
 
     @property
-    def leave_one_out_decisions(self):
+    def leave_one_out_decisions(self) -> NoReturn:
         """Not available: ``calibration_scores_`` has out-of-bag scores."""
         raise AttributeError(
             "SVDDEnsemble has no leave-one-out scores; calibration_scores_ has out-of-bag scores."
         )
 
 
-def _kernel(name, degree, coef0, gamma):
+def _make_kernel_of_gamma(
+    name: str | Callable[..., Any], degree: int, coef0: float, gamma: float
+) -> Kernel:
     return make_kernel(name, gamma, degree, coef0)
 
 
-def _refuse(anomalies):
+def _refuse_anomalies(anomalies: object) -> None:
     if anomalies is not None:
         raise ValueError(
             "SVDDEnsemble can't use confirmed anomalies (anomalies=...); drop these rows from X, "

@@ -1,11 +1,12 @@
 """Rows of one class, in which new rows may not belong."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ..base.task import Method, Task
 
 
-def _simple(title):
+def _baseline(title: str) -> Method:
     return Method("OneClassBaseline", title, is_baseline=True)
 
 
@@ -19,10 +20,10 @@ class OneClassTask(Task):
         "svdd": Method("SVDD", "support vector data description (SVDD)", takes_files=True),
         "svdd-ensemble": Method("SVDDEnsemble", "ensemble of small SVDD models"),
         "one-class": Method("OneClassSVM", "one-class support vector machine", takes_files=True),
-        "isolation-forest": _simple("isolation forest"),
-        "neighbours": _simple("distance to the 10th neighbour"),
-        "root-neighbours": _simple("distance to the root-n-th neighbour"),
-        "mahalanobis": _simple("Mahalanobis distance"),
+        "isolation-forest": _baseline("isolation forest"),
+        "neighbours": _baseline("distance to the 10th neighbour"),
+        "root-neighbours": _baseline("distance to the root-n-th neighbour"),
+        "mahalanobis": _baseline("Mahalanobis distance"),
     }
     usual = "svdd-ensemble"
     takes_labels = False
@@ -48,7 +49,7 @@ class OneClassTask(Task):
         ),
     )
 
-    def suits(self, counts, n_blank):
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
         return len(counts) == 1 and not n_blank
 
 

@@ -2,22 +2,28 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from .._util.deadline import ENDLESS
+from .._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
+from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import run_in_order
-from ..kernels.operators import PrecomputedGram, row_keys
+from ..kernels.operators import GramOperator, PrecomputedGram, row_keys
 from ..kernels.sampling import repeated
 from ..problem import DualProblem, Penalty
 from ..solvers import Result, Settings, Status, solve_decomposition
+from .data import PUData
 
-# Kernel values held at a time: they stay in cache while they are used for every machine.
-_VALUES_AT_A_TIME = 2**18
-_FEWEST_COLUMNS = 16
+# Kernel values held at a time: they stay in cache while they are used for every model.
+_MAX_VALUES_AT_A_TIME = 2**18
+_MIN_COLUMNS = 16
 # Bags of up to so many rows are one working set.
-_WHOLE = 2048
+_MAX_WORKING_SET = 2048
+
+# Coefficients and biases by kernel and cost, iterations, and a Result that didn't converge.
+BagModels: TypeAlias = tuple[FloatArray, FloatArray, int, Result | None]
 
 
 class DistinctPURows:
@@ -31,9 +37,9 @@ class DistinctPURows:
     ``chance`` has the drawn positive rows' chances to be in a bag, if they have factors.
     """
 
-    def __init__(self, data, rows):
+    def __init__(self, data: PUData, rows: RowMatrix) -> None:
         key = row_keys(rows)
-        order = key
+        order: AnyArray = key
         if data.kernel.is_matrix:
             # Columns are in the order of the rows; similarities to the positives are not.
             order = np.empty(len(key))
@@ -42,12 +48,14 @@ class DistinctPURows:
             (data.positive, data.given_weight_positive, data.factor),
             (data.unlabeled, data.weight_unlabeled, None),
         )
-        index, weight, total, self.drawn, self.chance, before = [], [], [], [], None, 0
+        index, weight, total, before = [], [], [], 0
+        self.drawn: list[IntArray] = []
+        self.chance: FloatArray | None = None
         for part, given, factor in parts:
             _, first, group = np.unique(key[part], return_index=True, return_inverse=True)
             by_order = np.argsort(order[part[first]], kind="stable")
             group, first = np.argsort(by_order)[group], first[by_order]
-            summed = np.bincount(group, weights=given)
+            summed: FloatArray = np.bincount(group, weights=given).astype(float, copy=False)
             every = np.arange(len(first))
             drawn = repeated(every, summed, every)
             if factor is not None:
@@ -66,7 +74,7 @@ class DistinctPURows:
         self.total_weight = np.concatenate(total)
 
     @property
-    def label(self):
+    def label(self) -> FloatArray:
         """1 for positive rows, -1 for the others."""
         return np.where(np.arange(len(self.index)) < self.n_positive, 1.0, -1.0)
 
@@ -87,8 +95,17 @@ class Bagging:
     unfinished: Result | None = None
 
 
-def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=ENDLESS):
-    """Support vector machines that tell positive rows from samples of the unlabelled ones.
+def bagged_machines(
+    gram: GramOperator,
+    n_kernels: int,
+    costs: FloatArray,
+    rows: DistinctPURows,
+    n_bags: int,
+    tol: float,
+    seed: int,
+    deadline: Deadline = ENDLESS,
+) -> Bagging:
+    """Train support vector machines of positive rows and samples of the unlabelled ones.
 
     Every bag, the same for all kernels and costs, holds a bootstrap sample of the positive rows
     and as many unlabelled ones, but at most half of these, so that all are held out often enough
@@ -99,10 +116,10 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     shape = (n_kernels, len(costs))
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
-    drawn = [draw(rows.drawn, rng, rows.chance) for _ in range(n_bags)]
+    drawn = [sample_bag(rows.drawn, rng, rows.chance) for _ in range(n_bags)]
     calls = [
         partial(
-            _trained,
+            _train_bag,
             gram,
             bag,
             rows.label[bag],
@@ -114,16 +131,16 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
         )
         for k, (bag, times) in enumerate(drawn)
     ]
-    for done, machines in enumerate(run_in_order(calls, n_bags)):
+    for done, models in enumerate(run_in_order(calls, n_bags)):
         bag = drawn[done][0]
-        if machines is None:
+        if models is None:
             deadline.cut.append(f"{done} of {ref('n_bags', n_bags)} bags were trained")
             found = replace(
                 found, coef=found.coef * (n_bags / done), bias=found.bias * (n_bags / done)
             )
             times_out -= n_bags - done
             break
-        (a, bias, n_iter, unfinished), f = machines
+        (a, bias, n_iter, unfinished), f = models
         found.n_iter += n_iter
         found.unfinished = unfinished or found.unfinished
         f[:, :, bag] = 0.0
@@ -139,20 +156,31 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     return found
 
 
-def draw(drawn, rng, chance=None):
+def sample_bag(
+    drawn: list[IntArray], rng: np.random.Generator, chance: FloatArray | None = None
+) -> tuple[IntArray, IntArray]:
     """Distinct rows of one bag, and how often each is in it."""
     positive, unlabeled = drawn
     if chance is None:
-        ours = positive[rng.integers(0, len(positive), len(positive))]
+        chosen = positive[rng.integers(0, len(positive), len(positive))]
     else:
-        ours = rng.choice(positive, len(positive), p=chance)
+        chosen = rng.choice(positive, len(positive), p=chance)
     size = min(len(positive), (len(unlabeled) + 1) // 2)
     others = unlabeled[rng.choice(len(unlabeled), size, replace=False)]
-    return np.unique(np.concatenate([ours, others]), return_counts=True)
+    return np.unique(np.concatenate([chosen, others]), return_counts=True)
 
 
-def _trained(gram, bag, label, times, shape, costs, tol, deadline):
-    """What ``_solve_bag`` finds of a bag, and decisions about all rows.
+def _train_bag(
+    gram: GramOperator,
+    bag: IntArray,
+    label: FloatArray,
+    times: IntArray,
+    shape: tuple[int, int],
+    costs: FloatArray,
+    tol: float,
+    deadline: Deadline,
+) -> tuple[BagModels, FloatArray] | None:
+    """Return what ``_solve_bag`` returns, and decisions about all rows.
 
     None where the deadline came first.
     """
@@ -161,10 +189,18 @@ def _trained(gram, bag, label, times, shape, costs, tol, deadline):
         return None
     a, bias, _, _ = found
     used = np.any(a != 0.0, axis=(0, 1))
-    return found, _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
+    return found, _decide_all_rows(gram, bag[used], a[:, :, used]) + bias[:, :, None]
 
 
-def _solve_bag(block, label, times, shape, costs, tol, deadline):
+def _solve_bag(
+    block: RealArray,
+    label: FloatArray,
+    times: IntArray,
+    shape: tuple[int, int],
+    costs: FloatArray,
+    tol: float,
+    deadline: Deadline,
+) -> BagModels | None:
     """Coefficients and biases of one bag, each started from the smaller cost or gamma.
 
     With them how many iterations it took, and a Result that did not reach the tolerance, if any.
@@ -173,7 +209,7 @@ def _solve_bag(block, label, times, shape, costs, tol, deadline):
     n_kernels, n_costs = shape
     a, bias = np.zeros((n_kernels, n_costs, len(label))), np.zeros((n_kernels, n_costs))
     n_iter, unfinished = 0, None
-    settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)
+    settings = Settings(tol=tol, polish=0, coarse=False, block_size=_MAX_WORKING_SET)
     for k in range(n_kernels):
         if k > 0:
             np.square(block, out=block)
@@ -198,7 +234,7 @@ def _solve_bag(block, label, times, shape, costs, tol, deadline):
     return a, bias, n_iter, unfinished
 
 
-def _decisions(gram, rows, coef):
+def _decide_all_rows(gram: GramOperator, rows: IntArray, coef: FloatArray) -> FloatArray:
     """Values of the expansions at all rows, without bias, shape (n_kernels, n_costs, n)."""
     out = np.zeros((*coef.shape[:2], gram.n))
     if gram.value_cost == 0.0:  # products cost less than kernel values
@@ -206,7 +242,7 @@ def _decisions(gram, rows, coef):
             for c, values in zip(coef_k, out_k, strict=True):
                 gram.apply(rows, c, values)
         return out
-    step = max(_FEWEST_COLUMNS, _VALUES_AT_A_TIME // gram.n)
+    step = max(_MIN_COLUMNS, _MAX_VALUES_AT_A_TIME // gram.n)
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
         values = gram.columns(rows[part])

@@ -1,59 +1,85 @@
-"""What the models of positive and unlabelled rows share, and searches for their settings."""
+"""The base class of models of positive and unlabelled rows, and fits along settings."""
 
 from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import AnyArray, BoolArray, FloatArray, MatrixLike, VectorLike
 from .._util.deadline import Deadline
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
+from ..base.function import Function
 from ..base.solution import ROUNDING, function_of, run_by, typical_terms
 from ..base.two_classes import TwoClassMachine
-from ..class_prior.finding import check_prior, counted_prior, find_prior
+from ..class_prior.finding import Prior, check_prior, counted_prior, find_prior
 from ..data.labels.marks import read_propensity
 from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
 from ..kernels import MIXTURE, centered, kind_of
 from ..kernels.rows import row_products, shift_of
 from ..rows.device import backend_of
+from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
+from ..rows.source import ShardedSource
 from ..rows.validation import fit_rows
-from .data import PUData
-from .fitted import PUSVMFit
+from .data import PUData, PUSolution
+from .fitted import HeldOutScores, PUFit, PUSVMFit
 from .leave_one_out import positives_left_out, unlabeled_left_out
 from .propensity_weights import propensity_weights
-from .rows import PURows, ShardedPURows
+from .rows import PURows, PURowsBase, ShardedPURows, SupportRows
+from .weights import PropensityWeights
+
+M = TypeVar("M", bound="PUMachine")
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
-_ROOM = 8.0
+_NOISE_FACTOR = 8.0
 # Where unlabelled rows may come from.
 SAMPLING = [StrOptions({"two-sample", "one-sample"})]
 # Share of max_time that estimating the prior may take.
-_FOR_PRIOR = 0.4
+_TIME_SHARE_OF_PRIOR = 0.4
 # Attributes that reading rows sets.
-_READ = (
+_ATTRIBUTES_OF_ROWS = (
     "classes_ shape_fit_ gamma_ n_features_in_ feature_names_in_ _deformed propensity_weights_"
 ).split()
 
 
 class PUMachine(TwoClassMachine):
-    """What ``PUSVM`` and ``PUEnsemble`` share: reading rows, the prior, and a score."""
+    """The base class of ``PUSVM`` and ``PUEnsemble``: it reads rows, finds the prior, scores."""
 
-    def _read(self, X, y, sample_weight=None, propensity=None, *, gathered=False):
+    _found: PUFit
+
+    def _read(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None = None,
+        propensity: VectorLike | None = None,
+        *,
+        gathered: bool = False,
+    ) -> PURows:
         """``PURows``; sets the attributes that follow from rows alone."""
         self._refuse_no_labels(y)
+        assert y is not None
         rows = fit_rows(self, X, sample_weight)
         return self._read_labelled(rows, y, propensity, gathered=gathered)
 
-    def _refuse_no_labels(self, y):
+    def _refuse_no_labels(self, y: VectorLike | None) -> None:
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "one label per row, for positive and unlabelled rows."
             )
 
-    def _read_labelled(self, rows, y, propensity, *, gathered=False):
+    def _read_labelled(
+        self,
+        rows: MemorySource,
+        y: VectorLike,
+        propensity: VectorLike | None,
+        *,
+        gathered: bool = False,
+    ) -> PURows:
         """``PURows`` of a ``MemorySource``."""
         self._set_kernel(rows)
         check_consistent_length(np.empty(self.shape_fit_[0]), y)
@@ -72,15 +98,15 @@ class PUMachine(TwoClassMachine):
                 "sample_weight leaves one class only; give some positive rows and some "
                 "unlabelled rows a weight > 0."
             )
-        kind = kind_of(self._kernel_used)
+        kind = kind_of(self._effective_kernel)
         if kind.learns == "labels":
             # In an order of their own and as often as they weigh: weights act as repetitions.
             order = value_order(rows.X, counted, rows.weights)
             self._deformed = kind.over(
                 rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
             )
-        kernel = self._make_kernel()
-        if isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE:
+        kernel: Any = self._make_kernel()
+        if isinstance(self._effective_kernel, str) and self._effective_kernel == MIXTURE:
             kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
         shift = shift_of(kernel, rows.X)
         centred = centered(rows.X, shift)
@@ -90,13 +116,13 @@ class PUMachine(TwoClassMachine):
         options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
         data = PUData(centred, counted, rows.weight, kernel, **options)
         held = {"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive}
-        self.propensity_weights_ = None
+        self.propensity_weights_, given = None, None
         if propensity is not None:
-            propensity = read_propensity(propensity, positive)[positive & ~is_other]
+            given = read_propensity(propensity, positive)[positive & ~is_other]
             self.propensity_weights_ = propensity_weights(
-                propensity, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
+                given, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
             )
-            factor = self.propensity_weights_(propensity)
+            factor = self.propensity_weights_(given)
             data = PUData(centred, counted, rows.weight, kernel, factor=factor, **options)
             held["factor"] = np.ones(len(positive))
             held["factor"][rows.indices[data.positive]] = factor
@@ -110,10 +136,12 @@ class PUMachine(TwoClassMachine):
             X_others=rows.everything[others],
             others_positive=positive[others],
             held=held,
-            propensity=propensity,
+            propensity=given,
         )
 
-    def _read_sharded(self, source, y, propensity):
+    def _read_sharded(
+        self, source: ShardedSource, y: VectorLike, propensity: VectorLike | None
+    ) -> ShardedPURows:
         """``ShardedPURows`` of a source."""
         given = ["propensity"] * (propensity is not None) + ["bias"] * (self.bias > 1.0)
         if given:
@@ -122,11 +150,12 @@ class PUMachine(TwoClassMachine):
                 "a data frame; pass a sample of the rows in one of these forms, or leave it out."
             )
         kernel = self._set_kernel(source)
+        assert kernel is not None
         self.classes_, self.propensity_weights_ = self._mark_positive(source, y), None
         jobs = resolve_n_jobs(self.n_jobs)
         return ShardedPURows.of(source, kernel, self.lam, jobs)
 
-    def _mark_positive(self, source, y):
+    def _mark_positive(self, source: ShardedSource, y: VectorLike) -> AnyArray:
         """Mark the positive rows of a source, and return the classes."""
         backend = backend_of(y)
         positive, classes = read_labels(y if backend is None else backend.numpy(y), self.pos_label)
@@ -138,16 +167,18 @@ class PUMachine(TwoClassMachine):
         source.marked(positive=positive)
         return classes
 
-    def _found_prior(self, rows):
+    def _found_prior(self, rows: PURows | ShardedPURows) -> Prior:
         """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
         seed, weights = self._seed(), self.propensity_weights_
-        deadline, data = self._deadline.part(_FOR_PRIOR), rows.for_prior(seed)
+        deadline, data = self._deadline.part(_TIME_SHARE_OF_PRIOR), rows.for_prior(seed)
         if self.prior == "estimate" and weights is not None and weights.one_sample:
             mass = float(data.weight_unlabeled.sum())
-            return counted_prior(rows.propensity, data.given_weight_positive, mass)
+            return counted_prior(cast(PURows, rows).propensity, data.given_weight_positive, mass)
         return find_prior(data, self.prior, seed, self.n_jobs, deadline)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
         """ROC AUC of positive rows against all other rows.
 
         Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. It ranks decision functions as
@@ -176,7 +207,7 @@ class PUMachine(TwoClassMachine):
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 
     @property
-    def transduction_(self):
+    def transduction_(self) -> AnyArray:
         """Labels of the training rows: the positives' own, predictions for the others."""
         is_positive = self._found.is_positive
         if is_positive is None:
@@ -200,7 +231,9 @@ class PUDescriber:
     deadline: Deadline
     n_jobs: int | None = None
 
-    def solution(self, rows, found, lam, is_held):
+    def solution(
+        self, rows: PURows | SupportRows, found: PUSolution, lam: float, is_held: bool
+    ) -> PUSVMFit:
         """The function, cut where ``threshold`` says, and what follows from it."""
         data, gram, left_out = rows.data, found.gram, None
         has_curve = self.probability is not None
@@ -211,9 +244,10 @@ class PUDescriber:
         rounding = ROUNDING * float(terms.sum())
         bias = float(found.bias)
         if self.threshold != "risk":
-            noise = _ROOM * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
+            noise = _NOISE_FACTOR * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
             f = found.f if self.threshold == "prior" else left_out
-            bias = -rows.cut(f, self.prior, max(rounding, noise))
+            assert f is not None
+            bias = -rows.find_cut(f, self.prior, max(rounding, noise))
         function, places, support = function_of(
             data.kernel,
             gram,
@@ -228,21 +262,23 @@ class PUDescriber:
         if has_curve and left_out is not None:
             held_out = self.scores_left_out(rows, found, function, left_out)
         moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
-        counts, run = rows.number_of_support(places), found.result
+        counts, run = rows.count_support(places), found.result
         return PUSVMFit(
             function=function,
             **run_by(support, counts, run.n_iter, run.history, run.converged),
             objective=found.objective,
             duality_gap=found.gap,
-            is_positive=rows.predicted(function, found.f + bias),
+            is_positive=rows.predict_rows(function, found.f + bias),
             lam=lam,
             risk_intercept=float(found.bias) - moved,
             objectives=found.objectives,
             held_out=held_out,
         )
 
-    def scores_left_out(self, rows, found, function, left_out):
-        """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
+    def scores_left_out(
+        self, rows: PURowsBase, found: PUSolution, function: Function, left_out: FloatArray
+    ) -> HeldOutScores:
+        """Return the scores that the curve is fitted to, from those of the unlabelled rows."""
         data = rows.data
         if data.kernel.is_matrix:
             decision = row_products(data.X[data.positive], found.coef) + function.bias
@@ -256,7 +292,13 @@ class PUDescriber:
 # -- for searches --------------------------------------------------------------------------------
 
 
-def prior_of(estimator, X, y, sample_weight=None, propensity=None):
+def prior_of(
+    estimator: PUMachine,
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None = None,
+    propensity: VectorLike | None = None,
+) -> tuple[Prior, AnyArray]:
     """The Prior that ``fit`` of a new model would take, and the classes."""
     estimator._validate_params()
     check_prior(estimator.prior)
@@ -264,7 +306,9 @@ def prior_of(estimator, X, y, sample_weight=None, propensity=None):
     return estimator._found_prior(rows), estimator.classes_
 
 
-def factors_of_new(weights, propensity, positive):
+def new_row_factors(
+    weights: PropensityWeights | None, propensity: VectorLike | None, positive: BoolArray
+) -> dict[str, FloatArray]:
     """The argument "factor" of new rows for the stream of a model with propensity weights."""
     if weights is None:
         if propensity is not None:
@@ -284,35 +328,42 @@ def factors_of_new(weights, propensity, positive):
 
 
 def fit_settings(
-    machines, X, y, sample_weight=None, *, propensity=None, prior=None, gathered=False
-):
+    models: list[M],
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None = None,
+    *,
+    propensity: VectorLike | None = None,
+    prior: Prior | None = None,
+    gathered: bool = False,
+) -> list[M]:
     """Fit models that differ in lambda, prior, loss or solver to rows that are read once.
 
     Each starts from the one before. With ``prior`` that one holds for all models, unchecked,
     in place of what each was given or of one estimate. ``gathered`` as in PUData.
     """
-    for machine in machines:
-        machine._validate_params()
-        machine._check_settings()
-    first, before, estimate = machines[0], None, prior
+    for model in models:
+        model._validate_params()
+        model._check_settings()
+    first, before, estimate = models[0], None, prior
     rows = first._read(X, y, sample_weight, propensity, gathered=gathered)
-    for machine in machines:
-        for name in _READ:
+    for model in models:
+        for name in _ATTRIBUTES_OF_ROWS:
             if hasattr(first, name):
-                setattr(machine, name, getattr(first, name))
-        known = prior if machine.prior != "estimate" else estimate
-        known = machine._found_prior(rows) if known is None else known
-        if machine.prior == "estimate":
+                setattr(model, name, getattr(first, name))
+        known = prior if model.prior != "estimate" else estimate
+        known = model._found_prior(rows) if known is None else known
+        if model.prior == "estimate":
             estimate = known
-        found = machine._within_time(machine._fit_rows, rows, known, before)
-        before = None if machine.bias > 1.0 else (machine.lam_, found)
-    return machines
+        found = model._within_time(model._fit_rows, rows, known, before)
+        before = None if model.bias > 1.0 else (model.lam_, found)
+    return models
 
 
-def zipped(lam, prior):
+def zip_settings(lam: VectorLike | None, prior: VectorLike | None) -> list[dict[str, float]]:
     """The settings of a path, one dict each."""
-    given = {"lam": lam, "prior": prior}
-    given = {k: np.asarray(v, dtype=float) for k, v in given.items() if v is not None}
+    settings = {"lam": lam, "prior": prior}
+    given = {k: np.asarray(v, dtype=float) for k, v in settings.items() if v is not None}
     shapes = {v.shape for v in given.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1 or shapes == {(0,)}:
         shown = ", ".join(f"{name} of shape {v.shape}" for name, v in given.items()) or "neither"

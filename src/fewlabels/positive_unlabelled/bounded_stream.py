@@ -1,14 +1,20 @@
 """Positive and unlabelled rows that come and go, with a bound on selection bias."""
 
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
-from ..base.retrain import solved_afresh, trained
+from ..base.retrain import solve_from_start, solve_to_rounding
 from ..base.training_rows import TrainingRows
-from ..kernels import centered
-from ..rows.row_store import SavedStream, reached
-from ..solvers import Status
-from .data import PUData
+from ..kernels import Kernel, centered
+from ..problem import DualProblem
+from ..rows.row_store import HeldRows, SavedStream, reached
+from ..solvers import Result, Status
+from .data import PUData, PUSolution
+from .problem import DoubleHingeOverAll
 from .rows import PURows
 from .training import bounded_problem, bounded_solution
 
@@ -27,23 +33,35 @@ class BoundedPUStream(SavedStream):
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
     derived_values, is_relative = (), False
 
-    def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
+    def __init__(
+        self,
+        formulation: DoubleHingeOverAll,
+        kernel: Kernel,
+        rows: HeldRows,
+        start: tuple[FloatArray, float],
+        *,
+        shift: FloatArray | None = None,
+        n_steps: int = 0,
+        history: Iterable[dict[str, Any]] = (),
+    ) -> None:
         self.stated, self.kernel, self.shift, self.rows = formulation, kernel, shift, rows
         self.n_steps, self.history = n_steps, list(history)
-        self.version, self.done, self.on_path = 0, True, None
-        self._start, self._gradient = start, None
+        self.version, self.done = 0, True
+        self.on_path: IntArray | None = None
+        self._start = start
+        self._gradient: FloatArray | None = None
 
     # -- rows -----------------------------------------------------------------------------------
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def training_rows(self):
+    def training_rows(self) -> TrainingRows:
         """The rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
-    def check_one_left_out(self, places):
+    def check_one_left_out(self, places: IntArray) -> NoReturn:
         """Refuse leave-one-out decisions, each of which would need a fit."""
         raise ValueError(
             f"leave-one-out decisions need a model with bias=1, and this one has "
@@ -51,16 +69,16 @@ class BoundedPUStream(SavedStream):
             "trained on."
         )
 
-    def add(self, X, **values):
+    def add(self, X: RowMatrix, **values: AnyArray) -> IntArray:
         """Add rows with their numbers by name; their places."""
-        self._hold_places()
+        self._fix_places()
         self.done = False
         self.version += 1
         return self.rows.append(X, **values)
 
-    def remove(self, indices):
+    def remove(self, indices: IntArray) -> IntArray:
         """Let rows go, by what users call them; their places."""
-        self._hold_places()
+        self._fix_places()
         places, left = self.rows.places[indices], self.rows.alive.copy()
         left[places] = False
         self.stated.check_left(self.rows.at(left))
@@ -69,14 +87,14 @@ class BoundedPUStream(SavedStream):
         self.rows.drop(places)
         return places
 
-    def _present(self):
+    def _current_places(self) -> IntArray:
         return np.flatnonzero(self.rows.alive & (self.rows["weight"] > 0))
 
-    def _hold_places(self):
+    def _fix_places(self) -> None:
         if self.on_path is None:
-            self.on_path = self._present()
+            self.on_path = self._current_places()
 
-    def _data(self, places):
+    def _data(self, places: IntArray) -> PUData:
         rows, factor = self.rows, self.rows.get("factor")
         positive = rows["positive"][places]
         return PUData(
@@ -91,7 +109,7 @@ class BoundedPUStream(SavedStream):
 
     # -- the solution ---------------------------------------------------------------------------
 
-    def run(self, max_steps=None):
+    def run(self, max_steps: int | None = None) -> bool:
         """Solve the problem of the present rows; whether that was possible in time."""
         if max_steps is not None:
             raise ValueError(
@@ -100,14 +118,16 @@ class BoundedPUStream(SavedStream):
             )
         if self.done:
             return True
-        places = self._present()
+        places = self._current_places()
         data, known = self._data(places), self._start[0]
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         stated = self.stated.with_positives(float(data.weight_positive.sum()))
         problem = bounded_problem(data, stated)
-        result = solved_afresh(problem, known, None, data.gram_of, self.deadline, self.cache_size)
+        result = solve_from_start(
+            problem, known, None, data.gram_of, self.deadline, self.cache_size
+        )
         if result is None:
-            result = trained(problem, self.deadline, self.cache_size)
+            result = solve_to_rounding(problem, self.deadline, self.cache_size)
         self.stated, self.on_path, self._gradient = stated, places, result.gradient
         self._start = self.rows.spread(self.on_path, result.a), result.multiplier
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
@@ -122,22 +142,22 @@ class BoundedPUStream(SavedStream):
             self._start = self.rows.spread(self.on_path, result.a), result.multiplier
         return self.done
 
-    def solution(self):
+    def solution(self) -> tuple[DualProblem, Result]:
         """The model's problem over the rows on the path, and its Result."""
         return self._solution(self._data(self._places()))
 
-    def _places(self):
-        return self._present() if self.on_path is None else self.on_path
+    def _places(self) -> IntArray:
+        return self._current_places() if self.on_path is None else self.on_path
 
-    def _solution(self, data):
+    def _solution(self, data: PUData) -> tuple[DualProblem, Result]:
         problem, places = bounded_problem(data, self.stated), self._places()
         a = problem.penalty.rounded(self._start[0][places])
         gradient = problem.gradient(a) if self._gradient is None else self._gradient
         return problem, self.certified(problem, a, gradient)
 
-    def trained(self):
+    def current_solution(self) -> tuple[PURows, PUSolution]:
         """``PURows`` with the weights of the solution, and it as a ``PUSolution``."""
         places = self._places()
         data = self._data(places)
         found, data = bounded_solution(*self._solution(data), data, self.stated)
-        return PURows.of_held(self.rows, places, data, self.shift), found
+        return PURows.from_row_store(self.rows, places, data, self.shift), found

@@ -1,17 +1,29 @@
 """What training of a positive-unlabelled model takes and gives."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from ..kernels.operators import Expansion, PrecomputedGram, RowMap, equal_rows, row_keys
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from ..kernels import Kernel, MappedKernel
+from ..kernels.operators import (
+    Expansion,
+    GramOperator,
+    PrecomputedGram,
+    RowMap,
+    equal_rows,
+    row_keys,
+)
+from ..kernels.operators.equal_rows import Copies
 from ..problem import Penalty
 from ..solvers import Result, Settings
 from ..solvers.whole import gram_over
 
 # Given priors are refused when they would be wrong for one sample in a million.
-_DOUBT = 1e-6
+_ERROR_PROBABILITY = 1e-6
 _ROUNDING = 1e-10
 
 
@@ -26,8 +38,17 @@ class PUData:
     """
 
     def __init__(
-        self, X, positive, weight, kernel, n_jobs=1, *, factor=None, float64=False, gathered=False
-    ):
+        self,
+        X: RowMatrix,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        kernel: Kernel,
+        n_jobs: int = 1,
+        *,
+        factor: FloatArray | None = None,
+        float64: bool = False,
+        gathered: bool = False,
+    ) -> None:
         self.X = X
         self.kernel = kernel
         self.n_jobs = n_jobs
@@ -42,15 +63,23 @@ class PUData:
         self.weight_unlabeled = weight[self.unlabeled]
         self.share_positive = self.weight_positive / self.weight_positive.sum()
 
-    def weighed(self, factor):
-        """The same, with other factors of the positive rows."""
-        options = {"float64": self.float64, "gathered": self.gathered, "factor": factor}
+    def with_factors(self, factor: FloatArray) -> PUData:
+        """Return a copy with other factors of the positive rows."""
         positive = np.zeros(self.X.shape[0], dtype=bool)
         positive[self.positive] = True
-        return PUData(self.X, positive, self.weight, self.kernel, self.n_jobs, **options)
+        return PUData(
+            self.X,
+            positive,
+            self.weight,
+            self.kernel,
+            self.n_jobs,
+            factor=factor,
+            float64=self.float64,
+            gathered=self.gathered,
+        )
 
     @cached_property
-    def gram(self):
+    def gram(self) -> GramOperator:
         """K over the unlabelled rows."""
         if self.gathered and self.kernel.is_matrix:
             values = self.X[np.ix_(self.unlabeled, self.unlabeled)]
@@ -58,83 +87,85 @@ class PUData:
         return self.gram_of(self.unlabeled)
 
     @cached_property
-    def gram_positive(self):
+    def gram_positive(self) -> GramOperator:
         """K over the positive rows."""
         return self.gram_of(self.positive)
 
     @cached_property
-    def gram_all(self):
+    def gram_all(self) -> GramOperator:
         """K over all rows."""
         return gram_over(self.kernel, self.X, self.n_jobs, float64=self.float64)
 
-    def gram_of(self, rows):
+    def gram_of(self, rows: IntArray) -> GramOperator:
         """K over some rows."""
         if self.kernel.is_matrix:
             return self.gram_all.take(rows)
         return gram_over(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
 
-    def diagonal(self, rows):
+    def diagonal(self, rows: IntArray) -> FloatArray:
         """K(x, x) of some rows."""
         if self.kernel.is_matrix:
             return np.diagonal(self.X)[rows].astype(float)
         return self.kernel.diagonal(self.X[rows])
 
-    def in_span_of_positives(self, coef):
+    def expand_over_positives(self, coef: FloatArray) -> Expansion:
         """The function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
         if self.kernel.is_matrix:
             return Expansion(self.kernel, self.X, coef, columns=self.positive, n_jobs=self.n_jobs)
-        return exact_sum(self.kernel, self.X[self.positive], coef, self.n_jobs)
+        return make_exact_expansion(self.kernel, self.X[self.positive], coef, self.n_jobs)
 
-    def at_all_rows(self, coef):
+    def evaluate_all_rows(self, coef: FloatArray) -> tuple[FloatArray, float]:
         """Values of ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
         used = np.flatnonzero(coef)
         if self.kernel.is_matrix:
             options = {"columns": used, "n_jobs": self.n_jobs}
             function = Expansion(self.kernel, self.X, coef[used], **options)
         else:
-            function = exact_sum(self.kernel, self.X[used], coef[used], self.n_jobs)
+            function = make_exact_expansion(self.kernel, self.X[used], coef[used], self.n_jobs)
         f = function(self.X)
         if self.kernel.is_linear:
             return f, float(function.weights @ function.weights)
         return f, float(coef @ f)
 
     @cached_property
-    def similarity(self):
+    def similarity(self) -> FloatArray:
         """Mean kernel value between each unlabelled row and the positive rows."""
         return self._mean_similarity(self.unlabeled)
 
     @cached_property
-    def similarity_positive(self):
-        """The same for each positive row (itself included)."""
+    def similarity_positive(self) -> FloatArray:
+        """Mean kernel value between each positive row and all of them (itself included)."""
         return self._mean_similarity(self.positive)
 
     @cached_property
-    def _copies(self):
+    def _copies(self) -> Copies | None:
         is_matrix = self.kernel.is_matrix
         return None if is_matrix else equal_rows(self.X)
 
-    def _mean_similarity(self, rows):
+    def _mean_similarity(self, rows: IntArray) -> FloatArray:
         if self._copies is None:
-            return self.in_span_of_positives(self.share_positive)(self.X[rows])
+            return self.expand_over_positives(self.share_positive)(self.X[rows])
         # Of distinct rows with distinct ones.
         positive, others = self._copies.take(self.positive), self._copies.take(rows)
-        share = np.bincount(positive.of, self.share_positive)
+        share = np.bincount(positive.of, self.share_positive).astype(float, copy=False)
         vectors = self.X[self.positive[positive.first]]
-        values = exact_sum(self.kernel, vectors, share, self.n_jobs)(self.X[rows[others.first]])
+        values = make_exact_expansion(self.kernel, vectors, share, self.n_jobs)(
+            self.X[rows[others.first]]
+        )
         return values[others.of]
 
     @cached_property
-    def groups(self):
+    def groups(self) -> IntArray:
         """A number for every unlabelled row; equal rows share it."""
         return np.unique(row_keys(self.X)[self.unlabeled], return_inverse=True)[1]
 
     @cached_property
-    def positive_norm(self):
+    def positive_norm(self) -> float:
         """Squared norm of the mean of the positive rows in feature space."""
         return float(self.share_positive @ self.similarity_positive)
 
-    def largest_prior(self):
-        """What the prior exceeds with a probability of at most one in a million.
+    def largest_prior(self) -> float:
+        """Return what the prior exceeds with a probability of at most one in a million.
 
         ``P(set | unlabelled) >= prior P(set | positive)`` for the rows whose similarity to the
         (other) positives is at least t, for all t at once; frequencies are off by no more than
@@ -154,8 +185,8 @@ class PUData:
         weight = self.weight_unlabeled / self.weight_unlabeled.sum()
         below = np.concatenate([[0.0], np.cumsum(weight[order])])
         among_unlabeled = 1.0 - below[np.searchsorted(self.similarity[order], threshold)]
-        slack_positive = _deviation(self.weight_positive)
-        slack_unlabeled = _deviation(self.weight_unlabeled)
+        slack_positive = _largest_deviation(self.weight_positive)
+        slack_unlabeled = _largest_deviation(self.weight_unlabeled)
         useful = among_positive > slack_positive
         if not useful.any():
             return 1.0
@@ -198,20 +229,22 @@ class PUSolution:
     objective: float
     gap: float
     result: Result
-    gram: object
-    objectives: list | None = None
+    gram: GramOperator
+    objectives: list[float] | None = None
 
 
-def exact_sum(kernel, vectors, coef, n_jobs):
+def make_exact_expansion(
+    kernel: Kernel, vectors: RowMatrix, coef: FloatArray, n_jobs: int
+) -> Expansion:
     """The function ``sum_i coef_i K(x_i, .)``, evaluated in float64."""
     row_map = None
-    if kernel.is_mapped:
+    if isinstance(kernel, MappedKernel):
         row_map = RowMap(kernel, vectors, np.dtype(np.float64))
     return Expansion(kernel, vectors, coef, row_map=row_map, n_jobs=n_jobs)
 
 
-def _deviation(weight):
+def _largest_deviation(weight: FloatArray) -> float:
     """Largest distance between an empirical distribution and the true one, nearly surely."""
     weight = weight / weight.max()
     size = weight.sum() ** 2 / np.sum(weight**2)
-    return np.sqrt(np.log(4.0 / _DOUBT) / (2.0 * size))
+    return np.sqrt(np.log(4.0 / _ERROR_PROBABILITY) / (2.0 * size))

@@ -1,33 +1,38 @@
 """The two stages of the composite classifier: bags, then soft labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from .._typing import FloatArray, RowMatrix
+from .._util.deadline import Deadline
 from ..calibration.area import area_of
 from ..calibration.curve import TwoSidedCurve
 from ..calibration.fit_curves import mean_and_spread, priors_of
-from ..kernels.operators import PrecomputedGram, SumGram, make_gram
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
 from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.run import WHOLE
-from .bags import bagged_machines
+from .bags import Bagging, DistinctPURows, bagged_machines
 from .problem import soft_labels
-from .scores import Scored, fit_logistic
+from .scores import HeldOutFunction, fit_logistic
 
 # Costs of the grid, with several kernels and with one.
 _COSTS = (1.0, 10.0)
-_COSTS_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
+_COSTS_WITH_ONE_KERNEL = (0.1, 1.0, 10.0)
 # Members are weighted by softmax(AUC / _SHARPNESS); lighter ones are left out.
 _SHARPNESS = 0.01
-_NEGLIGIBLE = 1e-3
+_MIN_MEMBER_WEIGHT = 1e-3
 # Cost of the second stage.
-_COST = 0.3
-_SURE = 1e-6
+_SECOND_STAGE_COST = 0.3
+_MIN_PROBABILITY = 1e-6
 # Up to so many rows all values of a kernel of trees are held.
-_HELD = 3500
+_MAX_ROWS_HELD_WHOLE = 3500
 # Share of the time left that bags may take.
-_FOR_BAGS = 0.6
+_TIME_SHARE_OF_BAGS = 0.6
 
 
 @dataclass(frozen=True)
@@ -55,30 +60,38 @@ class EnsembleSolution:
     did not reach the tolerance, if there is any.
     """
 
-    function: Scored
+    function: HeldOutFunction
     posterior: np.ndarray
     averaged: np.ndarray | None
     costs: np.ndarray
     auc: np.ndarray
     weights: np.ndarray
     n_iter: int
-    history: list
+    history: list[dict[str, Any]]
     worst: Result
 
 
-def ensemble_grams(kernels, vectors, n_jobs):
+def ensemble_grams(
+    kernels: Sequence[Kernel], vectors: RowMatrix, n_jobs: int
+) -> list[GramOperator]:
     """One operator per kernel over the same rows; the last kernel needs most precision."""
-    dtype, grams = np.float64 if vectors.shape[0] <= WHOLE else None, []
+    dtype: Any = np.float64 if vectors.shape[0] <= WHOLE else None
+    grams: list[GramOperator] = []
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
         dtype = grams[0].dtype
-    if kernels[0].has_leaves and grams[0].n <= _HELD and grams[0].copies is None:
+    if kernels[0].has_leaves and grams[0].n <= _MAX_ROWS_HELD_WHOLE and grams[0].copies is None:
         # Values of trees cost a lot, and bags ask for nearly all of them again and again.
-        grams = [PrecomputedGram(grams[0].whole(), n_jobs)]
+        return [PrecomputedGram(grams[0].whole(), n_jobs)]
     return grams
 
 
-def solve_ensemble(families, rows, settings, deadline):
+def solve_ensemble(
+    families: Sequence[list[GramOperator]],
+    rows: DistinctPURows,
+    settings: EnsembleSettings,
+    deadline: Deadline,
+) -> EnsembleSolution:
     """Train both stages for every family of operators; the mean of what they find.
 
     In a family each operator but the first has the squared entries of the one before.
@@ -86,18 +99,18 @@ def solve_ensemble(families, rows, settings, deadline):
     solved = []
     for place, grams in enumerate(families):
         part = deadline.part(1.0 / (len(families) - place))
-        solved.append(_solved(grams, rows, settings, part))
-    return solved[0] if len(solved) == 1 else _mean_of_families(solved, rows)
+        solved.append(_solve_family(grams, rows, settings, part))
+    return solved[0] if len(solved) == 1 else _average_families(solved, rows)
 
 
-def _mean_of_families(solved, rows):
+def _average_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> EnsembleSolution:
     """The mean of their decisions, standardised, with members side by side."""
     unlabeled = rows.weight * (rows.label < 0)
-    share, parts = 1.0 / len(solved), [one.function.standardised(unlabeled) for one in solved]
-    function = Scored(
+    share, parts = 1.0 / len(solved), [one.function.standardise(unlabeled) for one in solved]
+    function = HeldOutFunction(
         share * np.concatenate([part.coef for part in parts]),
         share * sum(part.bias for part in parts),
-        share * sum(part.held_out for part in parts),
+        np.asarray(share * sum(part.held_out for part in parts)),
     )
     costs = np.unique(np.concatenate([one.costs for one in solved]))
     tables = []
@@ -108,11 +121,12 @@ def _mean_of_families(solved, rows):
         auc[:, places], weights[:, places] = one.auc, share * one.weights
         tables.append((auc, weights))
     auc, weights = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+    averaged = [one.averaged for one in solved if one.averaged is not None]
     unfinished = [one.worst for one in solved if not one.worst.converged]
     return EnsembleSolution(
         function,
-        share * sum(one.posterior for one in solved),
-        None if solved[0].averaged is None else share * sum(one.averaged for one in solved),
+        np.asarray(share * sum(one.posterior for one in solved)),
+        np.asarray(share * sum(averaged)) if averaged else None,
         costs,
         auc,
         weights,
@@ -122,12 +136,14 @@ def _mean_of_families(solved, rows):
     )
 
 
-def _solved(grams, rows, settings, deadline):
+def _solve_family(
+    grams: list[GramOperator], rows: DistinctPURows, settings: EnsembleSettings, deadline: Deadline
+) -> EnsembleSolution:
     """Both stages of one family."""
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
     size = size if size > 0.0 else 1.0
-    costs = np.array(_COSTS if n_kernels > 1 else _COSTS_OF_ONE_KERNEL) / size
+    costs = np.array(_COSTS if n_kernels > 1 else _COSTS_WITH_ONE_KERNEL) / size
     bags = bagged_machines(
         gram,
         n_kernels,
@@ -136,28 +152,28 @@ def _solved(grams, rows, settings, deadline):
         settings.n_bags,
         settings.engine.tol,
         settings.engine.random_state,
-        deadline.part(_FOR_BAGS),
+        deadline.part(_TIME_SHARE_OF_BAGS),
     )
     auc = np.apply_along_axis(
         lambda scores: area_of(scores, rows.label > 0, rows.weight), 2, bags.scores
     )
     weights = softmax(auc / _SHARPNESS)
-    weights[weights < _NEGLIGIBLE] = 0.0
+    weights[weights < _MIN_MEMBER_WEIGHT] = 0.0
     weights = weights / weights.sum()
-    function = of_bags = _mean_of_members(bags, weights, rows)
-    posterior = _posterior(of_bags, rows, settings.prior)
-    cost = _COST / size
-    second, result = _second_stage(grams, rows, posterior, weights, cost, settings, deadline)
+    function = of_bags = _average_members(bags, weights, rows)
+    posterior = _estimate_posterior(of_bags, rows, settings.prior)
+    cost = _SECOND_STAGE_COST / size
+    second, result = _solve_second_stage(grams, rows, posterior, weights, cost, settings, deadline)
     if settings.is_linear:
         function = second
     else:
         unlabeled = rows.weight * (rows.label < 0)
-        function = function.standardised(unlabeled) + second.standardised(unlabeled)
+        function = function.standardise(unlabeled) + second.standardise(unlabeled)
     worst = bags.unfinished if result.converged and bags.unfinished else result
     averaged = None
     if settings.quantiles is not None:
         priors = priors_of(settings.quantiles)
-        averaged = np.mean([_posterior(of_bags, rows, prior) for prior in priors], axis=0)
+        averaged = np.mean([_estimate_posterior(of_bags, rows, prior) for prior in priors], axis=0)
     return EnsembleSolution(
         function,
         posterior,
@@ -171,7 +187,9 @@ def _solved(grams, rows, settings, deadline):
     )
 
 
-def _squared_norms(gram, rows, settings):
+def _squared_norms(
+    gram: GramOperator, rows: DistinctPURows, settings: EnsembleSettings
+) -> FloatArray:
     """K(x, x)."""
     if not settings.is_linear:
         return gram.diagonal()
@@ -180,31 +198,41 @@ def _squared_norms(gram, rows, settings):
     return gram.diagonal() - 2.0 * product + share @ product
 
 
-def _mean_of_members(bags, weights, rows):
+def _average_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> HeldOutFunction:
     """The weighted mean of the members, standardised."""
     n_kernels, _, n = bags.scores.shape
-    total = Scored(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
+    total = HeldOutFunction(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
     for k, c in np.argwhere(weights):
         coef = np.zeros_like(total.coef)
         coef[k] = bags.coef[k, c]
-        member = Scored(coef, bags.bias[k, c], bags.scores[k, c])
-        total += member.standardised(rows.weight).scaled(weights[k, c])
+        member = HeldOutFunction(coef, bags.bias[k, c], bags.scores[k, c])
+        total += member.standardise(rows.weight).scale(weights[k, c])
     return total
 
 
-def _posterior(first, rows, prior):
+def _estimate_posterior(first: HeldOutFunction, rows: DistinctPURows, prior: float) -> FloatArray:
     """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
     positive = rows.label > 0
-    x = first.standardised(rows.weight * ~positive).held_out
+    x = first.standardise(rows.weight * ~positive).held_out
     features = np.column_stack([x, np.ones(len(x))])
     among_positive = np.average(features[positive], axis=0, weights=rows.weight[positive])
     t = fit_logistic(
         features[~positive], rows.weight[~positive], prior * among_positive, [True, False]
     )
-    return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
+    return np.where(
+        positive, 1.0, np.clip(expit(features @ t), _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY)
+    )
 
 
-def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
+def _solve_second_stage(
+    grams: list[GramOperator],
+    rows: DistinctPURows,
+    posterior: FloatArray,
+    weights: FloatArray,
+    cost: float,
+    settings: EnsembleSettings,
+    deadline: Deadline,
+) -> tuple[HeldOutFunction, Result]:
     """The model of all rows over the mean kernel."""
     weights = weights.sum(axis=1)
     used = np.flatnonzero(weights)
@@ -215,10 +243,12 @@ def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
     result = solve_decomposition(problem, settings=settings.engine, max_time=deadline.left())
     bias = -result.multiplier
     without_own = result.gradient - result.a * _squared_norms(gram, rows, settings)
-    return Scored(np.outer(weights, result.a), bias, without_own + bias), result
+    return HeldOutFunction(np.outer(weights, result.a), bias, without_own + bias), result
 
 
-def two_sided_curve(scores, cut, posterior, weight, is_certain):
+def fit_two_sided_curve(
+    scores: FloatArray, cut: float, posterior: FloatArray, weight: FloatArray, is_certain: bool
+) -> TwoSidedCurve:
     """The curve with slopes above and below the cut, from held-out scores and ``posterior``.
 
     If the prior ``is_certain``, the class is the more probable one on either side of the cut. Else

@@ -1,18 +1,23 @@
 """What models of positive and unlabelled rows found."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-import numpy as np
-
+from .._typing import BoolArray, FloatArray
+from ..base.function import Function
 from ..base.solution import Solution
 from ..calibration.curve import TwoSidedCurve
+
+# Scores of positive and unlabelled rows as if they had not been trained on, with weights.
+HeldOutScores: TypeAlias = tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUFit(Solution):
     """The function of a model, and which training rows are labelled positive, or called so."""
 
-    is_positive: np.ndarray
+    function: Function
+    is_positive: BoolArray | None  # None of rows that aren't in memory
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,8 +31,8 @@ class PUSVMFit(PUFit):
 
     lam: float
     risk_intercept: float
-    objectives: list | None = None
-    held_out: tuple | None = None
+    objectives: list[float] | None = None
+    held_out: HeldOutScores | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -5,23 +5,28 @@ products are taken around m. The unlabelled rows between breakpoints take the pl
 is left out as far as they can (the span rule of Chapelle and Vapnik 2000).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..kernels.operators import row_keys
+from .._typing import BoolArray, FloatArray, IntArray, RealArray
+from .._util.deadline import Deadline
+from ..kernels.operators import GramOperator, row_keys
 from ..problem import Penalty
+from .data import PUData, PUSolution
 
 # More rows between breakpoints than this are sampled: fewer give larger corrections.
-_MOST_FREE = 1000
+_MAX_FREE_ROWS = 1000
 # Kernel values held at a time (float64: 40 MB).
-_VALUES_AT_A_TIME = 5_000_000
+_MAX_VALUES_AT_A_TIME = 5_000_000
 # Added to the diagonal of a block, relative to its mean.
-_RIDGE = 1e-8
+_RELATIVE_RIDGE = 1e-8
 # A variable this near a breakpoint, relative to its interval, is on it.
-_ON = 1e-9
+_BREAKPOINT_TOLERANCE = 1e-9
 
 
-def unlabeled_left_out(found, data, deadline):
+def unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> FloatArray:
     """Values at the unlabelled rows, without bias, as if each had not been trained on.
 
     Without one unit of weight of row u, f(x_u) grows by ``sigma_u / w_u`` times the squared
@@ -30,14 +35,14 @@ def unlabeled_left_out(found, data, deadline):
     Haussler 1999).
     """
     gram, groups, norm = data.gram, data.groups, data.positive_norm
-    sigma, is_between = _variables(found, data)
+    sigma, is_between = _merge_variables(found, data)
     units = np.bincount(groups, weights=data.weight_unlabeled)
     own = gram.diagonal()
     diagonal = distance = own - 2.0 * data.similarity + norm
     _, first, position = np.unique(groups, return_index=True, return_inverse=True)
     # Rows at the mean of the positive ones span nothing.
-    apart = diagonal > _RIDGE * (np.abs(own) + abs(norm))
-    members = _sampled(first[is_between & apart[first]])
+    apart = diagonal > _RELATIVE_RIDGE * (np.abs(own) + abs(norm))
+    members = _sample_members(first[is_between & apart[first]])
     if len(members):
         moved = data.similarity - 0.5 * norm
         rows = first[sigma != 0]
@@ -50,8 +55,8 @@ def unlabeled_left_out(found, data, deadline):
     return found.f + per_unit * np.clip(distance, 0.0, np.maximum(diagonal, 0.0))
 
 
-def positives_left_out(found, data):
-    """By how much the decisions about positive rows change when each is left out; at most 0.
+def positives_left_out(found: PUSolution, data: PUData) -> FloatArray:
+    """Return the changes of decisions about positive rows when each is left out, at most 0.
 
     The mean m of the positive rows moves by ``(m - phi(x_i)) / (W - 1)``, W the weight of them
     all. Rows between breakpoints keep their decisions as their variables take over, to first
@@ -67,45 +72,47 @@ def positives_left_out(found, data):
     similarity = data.similarity_positive[which]
     distance = data.gram_positive.diagonal()[which] - 2.0 * similarity + norm
     first = np.unique(data.groups, return_index=True)[1]
-    members = _sampled(first[_variables(found, data)[1]])
+    members = _sample_members(first[_merge_variables(found, data)[1]])
     change, size = -distance, len(members)
     if size:
         both = data.gram_of(np.concatenate([data.unlabeled[members], data.positive[which]]))
         moved = np.concatenate([data.similarity[members], similarity]) - 0.5 * norm
-        values = _around(both.columns(np.arange(size)), moved, moved[:size])
+        values = _center_products(both.columns(np.arange(size)), moved, moved[:size])
         # From the first of them, as what the others take over sums to zero.
         values, start = values[1:] - values[0], values[0]
         change = start[size:] - distance
         if size > 1:
             toward = values[:, size:]
-            solve = _solver(values[:, 1:size] - values[:, :1])
+            solve = _make_solver(values[:, 1:size] - values[:, :1])
             if solve is None:
                 return (-step * distance)[group]
             change += np.einsum("ij,ij->j", toward - values[:, :1], solve(toward))
     return np.minimum(step * change, 0.0)[group]
 
 
-def _variables(found, data):
+def _merge_variables(found: PUSolution, data: PUData) -> tuple[FloatArray, BoolArray]:
     """Variables of unlabelled rows, equal rows as one, and which are between breakpoints."""
-    sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled])
+    sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled]).astype(float, copy=False)
     ends = [np.bincount(data.groups, weights=end) for end in found.penalty.ends]
     penalty = Penalty.bent(ends, [0.0] * (len(ends) - 1), len(sigma))
-    near = _ON * (penalty.upper - penalty.lower)
+    near = _BREAKPOINT_TOLERANCE * (penalty.upper - penalty.lower)
     return sigma, penalty.between(penalty.snapped(sigma, near))
 
 
-def _sampled(members):
-    return members[:: max(1, -(-len(members) // _MOST_FREE))]
+def _sample_members(members: IntArray) -> IntArray:
+    return members[:: max(1, -(-len(members) // _MAX_FREE_ROWS))]
 
 
-def _around(values, moved, moved_members):
+def _center_products(
+    values: RealArray, moved: FloatArray, moved_members: FloatArray
+) -> FloatArray:
     """Inner products around m of kernel values between rows and members, a row per member."""
     return np.asarray(values, dtype=float) - moved - moved_members[:, None]
 
 
-def _solver(block):
+def _make_solver(block: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Function that solves with a block of inner products; None where these are none."""
-    block[np.diag_indices(len(block))] += _RIDGE * float(np.mean(np.diag(block)))
+    block[np.diag_indices(len(block))] += _RELATIVE_RIDGE * float(np.mean(np.diag(block)))
     try:
         factor = cho_factor(block)
     except LinAlgError:
@@ -113,7 +120,14 @@ def _solver(block):
     return lambda right: cho_solve(factor, right)
 
 
-def _squared_distances(gram, rows, members, diagonal, moved, deadline):
+def _squared_distances(
+    gram: GramOperator,
+    rows: IntArray,
+    members: IntArray,
+    diagonal: FloatArray,
+    moved: FloatArray,
+    deadline: Deadline,
+) -> FloatArray:
     """Squared distances of ``rows`` to the span of ``members`` (of the others, for these).
 
     Inner products are ``K_ij - moved_i - moved_j``, and ``diagonal``.
@@ -126,18 +140,20 @@ def _squared_distances(gram, rows, members, diagonal, moved, deadline):
     if deadline.is_over():
         deadline.cut.append(cut)
         return diagonal
-    solve = _solver(_around(gram.block(members), moved[members], moved[members]))
+    solve = _make_solver(_center_products(gram.block(members), moved[members], moved[members]))
     if solve is None:
         return diagonal
     distance = diagonal.copy()
-    step = max(1, _VALUES_AT_A_TIME // size)
+    step = max(1, _MAX_VALUES_AT_A_TIME // size)
     for start in range(0, len(rows), step):
         if deadline.is_over():
             deadline.cut.append(cut)
             return diagonal
         part = rows[start : start + step]
         together = gram.take(np.concatenate([members, part]))
-        values = _around(together.columns(np.arange(size))[:, size:], moved[part], moved[members])
+        values = _center_products(
+            together.columns(np.arange(size))[:, size:], moved[part], moved[members]
+        )
         distance[part] -= np.einsum("ij,ij->j", values, solve(values))
     distance[members] = 1.0 / np.diag(solve(np.eye(size)))
     return distance

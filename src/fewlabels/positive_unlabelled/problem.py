@@ -1,24 +1,27 @@
 """Positive-unlabelled models as problem (P)."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray
+from ..kernels.operators import GramOperator
 from ..problem.dual import DualProblem
-from ..problem.formulation import Formulation
+from ..problem.formulation import Formulation, Rows
 from ..problem.penalty import Penalty
 
 # lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
 # with 100 positives, 8 with 20 to 1000).
-_COST = 0.15
+_AUTO_COST = 0.15
 
 
-def weight_of_norm(lam, weight_positive):
+def weight_of_norm(lam: str | float, weight_positive: float) -> float:
     """The number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
-    return _COST / weight_positive if lam == "auto" else float(lam)
+    return _AUTO_COST / weight_positive if lam == "auto" else float(lam)
 
 
-def kinds(rows):
+def kinds(rows: Rows) -> tuple[BoolArray, BoolArray]:
     """Masks of the positive rows and of the others."""
     return rows["positive"], ~rows["positive"]
 
@@ -53,51 +56,61 @@ class DoubleHinge(Formulation):
 
     moves_slopes = True
 
-    def unit(self, mass):
+    def unit(self, mass: float) -> float:
         return 2.0 * self.lam * mass
 
-    def total(self, mass):
+    def total(self, mass: float) -> float:
         return self.prior * mass
 
-    def penalty(self, rows, mass):
+    def penalty(self, rows: Rows, mass: float) -> Penalty:
         return self._penalty(rows, self.total(mass), rows["weight"], self.unit(mass), self.origin)
 
-    def stated(self, rows, mass):
+    def stated(self, rows: Rows, mass: float) -> tuple[Penalty, float]:
         # By its own formulas, and not by the path's and a division, which would round.
         total, reach = self.prior / (2.0 * self.lam), rows["weight"] / (2.0 * self.lam * mass)
         return self._penalty(rows, total, reach, 1.0, 0.0), total
 
     # -- on a path, where rows have the mark "positive" ----------------------------------------
 
-    def takes(self, rows):
+    def takes(self, rows: Rows) -> BoolArray:
         return (rows["weight"] > 0) & ~rows["positive"]
 
-    def on_path(self, rows):
+    def on_path(self, rows: Rows) -> Self:
         return replace(self, origin=float(np.mean(rows["similarity"][self.takes(rows)])))
 
-    def with_positives(self, weight):
+    def with_positives(self, weight: float) -> Self:
         """The formulation where the positive rows weigh ``weight``."""
         return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
 
-    def check_left(self, rows):
+    def check_left(self, rows: Rows) -> None:
         counts = rows["weight"] > 0
         for name, kind in zip(("positive", "unlabelled"), kinds(rows), strict=True):
             if not np.any(counts & kind):
                 raise ValueError(f"no {name} training row would be left; keep at least one.")
 
-    def decision(self, rows, k, a, h, multiplier, mass):
+    def decision(
+        self,
+        rows: Rows,
+        k: int,
+        a: FloatArray | None,
+        h: FloatArray,
+        multiplier: float | None,
+        mass: float,
+    ) -> float:
         similarity = float(rows["similarity"][k]) - self.origin
         return (self.prior * mass * similarity - h[k]) / self.unit(mass)
 
     @staticmethod
-    def _penalty(rows, total, reach, bend, origin):
+    def _penalty(
+        rows: Rows, total: float, reach: FloatArray, bend: float, origin: float
+    ) -> Penalty:
         linear = -total * (rows["similarity"] - origin)
         return Penalty.kinked(0.0, 0.5 * reach, reach, linear - bend, linear + bend, len(reach))
 
 
 @dataclass(frozen=True)
 class DoubleHingeOverAll(DoubleHinge):
-    """The same over all rows: variables of positive rows, marked so, are fixed.
+    """The double hinge over all rows: variables of positive rows, marked so, are fixed.
 
     ``min_s s'Ks/2 - sum_u min(s_u, c2_u - s_u)``, ``sum s = 0``, ``s_i = -c1 p w_i / W`` for
     positive rows, which weigh ``weight_positive``, W, together. The mass is the others' mass.
@@ -110,23 +123,27 @@ class DoubleHingeOverAll(DoubleHinge):
     weight_positive: float = 1.0
     bias: float = 1.0
 
-    def with_positives(self, weight):
+    def with_positives(self, weight: float) -> Self:
         return replace(super().with_positives(weight), weight_positive=weight)
 
-    def stated(self, rows, mass):
+    def stated(self, rows: Rows, mass: float) -> tuple[Penalty, float]:
         weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
         half = weight / (4.0 * self.lam * mass)
         at = -self.prior / (2.0 * self.lam) * weight / self.weight_positive
-        factors = self.bias, 1.0, 1.0 / self.bias
-        ends = (
-            np.where(fixed, factor * at, end)
-            for factor, end in zip(factors, (0.0, half, 2.0 * half), strict=True)
-        )
+        lower = np.where(fixed, self.bias * at, 0.0)
+        kink = np.where(fixed, at, half)
+        upper = np.where(fixed, 1.0 / self.bias * at, 2.0 * half)
         bend = np.where(fixed, 0.0, 1.0)
-        return Penalty.kinked(*ends, -bend, bend, len(weight)), 0.0
+        return Penalty.kinked(lower, kink, upper, -bend, bend, len(weight)), 0.0
 
 
-def pu_double_hinge(gram, similarity, prior, lam, weight=None):
+def pu_double_hinge(
+    gram: GramOperator,
+    similarity: FloatArray,
+    prior: float,
+    lam: float,
+    weight: FloatArray | None = None,
+) -> DualProblem:
     """Problem (P) of PUSVM with the double hinge loss.
 
     Parameters
@@ -147,7 +164,9 @@ def pu_double_hinge(gram, similarity, prior, lam, weight=None):
     return DoubleHinge(prior, lam).problem(gram, rows)
 
 
-def pu_ramp_step(gram, label, cost, reversed_rows):
+def pu_ramp_step(
+    gram: GramOperator, label: FloatArray, cost: FloatArray, reversed_rows: BoolArray
+) -> DualProblem:
     """One convex step of positive-unlabelled learning with the ramp loss.
 
     The ramp is ``cost_i (max(0, 1 - y f) - max(0, -1 - y f))`` (du Plessis et al. 2014);
@@ -173,7 +192,7 @@ def pu_ramp_step(gram, label, cost, reversed_rows):
     return DualProblem(gram, Penalty.linear(lower, upper, -label, gram.n), 0.0)
 
 
-def soft_labels(gram, posterior, cost):
+def soft_labels(gram: GramOperator, posterior: FloatArray, cost: FloatArray) -> DualProblem:
     """Support vector machine for rows that are positive with probability q.
 
     ``min 1/2 |f|^2 + sum_i cost_i [q_i max(0, 1 - f_i) + (1 - q_i) max(0, 1 + f_i)]``. The

@@ -7,15 +7,19 @@ for the other, and its best share follows from the labelled rows themselves.
 
 import numpy as np
 
+from .._typing import FloatArray
+from ..kernels.operators import GramOperator
 from .weights import PropensityWeights
 
 # A row counts at most so many times as often as the median labelled row.
-_MOST = 10.0
+_MAX_RELATIVE_WEIGHT = 10.0
 # Most labelled rows that the strength is chosen from.
-_MOST_ROWS = 1000
+_MAX_ROWS = 1000
 
 
-def propensity_weights(propensity, weight, gram, one_sample=False):
+def propensity_weights(
+    propensity: FloatArray, weight: FloatArray, gram: GramOperator, one_sample: bool = False
+) -> PropensityWeights:
     """The ``PropensityWeights`` of labelled rows.
 
     Parameters
@@ -29,7 +33,7 @@ def propensity_weights(propensity, weight, gram, one_sample=False):
     one_sample : bool, default=False
         Whether labelled and unlabelled rows are one sample.
     """
-    floor = float(np.median(propensity)) / _MOST
+    floor = float(np.median(propensity)) / _MAX_RELATIVE_WEIGHT
     plain = PropensityWeights(
         strength=1.0,
         floor=floor,
@@ -47,7 +51,7 @@ def propensity_weights(propensity, weight, gram, one_sample=False):
             "pass sampling='two-sample', or smaller propensities."
         )
     unit = float(weight.sum() / (weight @ inverse))
-    strength = _best_strength(weight, weight * unit * inverse, gram)
+    strength = _choose_strength(weight, weight * unit * inverse, gram)
     values = {
         name: getattr(plain, name) for name in ("floor", "one_sample", "n_labelled", "n_clipped")
     }
@@ -62,12 +66,12 @@ def propensity_weights(propensity, weight, gram, one_sample=False):
     )
 
 
-def effective_size(weight):
+def effective_size(weight: FloatArray) -> float:
     """``sum(w)^2 / sum(w^2)``."""
     return float(weight.sum() ** 2 / (weight @ weight))
 
 
-def _best_strength(equal, inverse, gram):
+def _choose_strength(equal: FloatArray, inverse: FloatArray, gram: GramOperator) -> float:
     """The share t of inverse propensities with the smallest estimated error of the mean row.
 
     With a_i and b_i what row i adds to the errors of the two means m_0 and m_1,
@@ -77,8 +81,8 @@ def _best_strength(equal, inverse, gram):
     makes larger by ``A - 2 C + B``.
     """
     n = len(equal)
-    if n > _MOST_ROWS:
-        some = np.linspace(0, n - 1, _MOST_ROWS).astype(np.intp)
+    if n > _MAX_ROWS:
+        some = np.linspace(0, n - 1, _MAX_ROWS).astype(np.intp)
         gram, equal, inverse = gram.take(some), equal[some], inverse[some]
     p, q = equal / equal.sum(), inverse / inverse.sum()
     every = np.arange(len(p))

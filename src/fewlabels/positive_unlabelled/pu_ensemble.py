@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import AnyArray, FloatArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import one_blas_thread, resolve_n_jobs
-from ..base.fitted_estimator import shown
+from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON
 from ..base.locking import fitting
 from ..base.solution import ROUNDING, function_of, rounding_of, run_by
@@ -22,6 +23,7 @@ from ..kernels import (
     Cells,
     Deformed,
     Isolation,
+    Kernel,
     Manifold,
     MappedKernel,
     SharedLeaves,
@@ -30,43 +32,53 @@ from ..kernels import (
     kind_of,
     make_kernel,
 )
+from ..kernels.operators import GramOperator
 from ..kernels.rows import shift_of
 from ..kernels.width import resolve_gamma
 from ..problem.dual import curvature_missing
+from ..rows.memory import MemorySource
+from ..rows.source import RowSource
 from ..solvers import Settings
 from . import base
 from .bags import DistinctPURows
 from .ensemble import (
     EnsembleSettings,
+    EnsembleSolution,
     ensemble_grams,
+    fit_two_sided_curve,
     solve_ensemble,
-    two_sided_curve,
 )
 from .fitted import PUEnsembleFit
+from .rows import PURows
 from .scores import quantile_cut
 from .task import POSITIVE_UNLABELLED
 
-# The grid: gamma times these, each twice the one before.
-_FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
+# All kernels, what rows are taken around, and the operators of each family of kernels.
+KernelFamilies: TypeAlias = tuple[tuple[Kernel, ...], FloatArray | None, list[list[GramOperator]]]
 
-_COMMON = "gamma degree coef0 tol max_time cache_size n_jobs random_state verbose".split()
+# The grid: gamma times these, each twice the one before.
+_GAMMA_FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
+
+_COMMON_PARAMETERS = (
+    "gamma degree coef0 tol max_time cache_size n_jobs random_state verbose".split()
+)
 
 
 # Fewer rows give trees too little to split.
-_FEWEST = 300
+_MIN_ROWS_FOR_TREES = 300
 
 
-def kernels_for(X):
+def kernels_for(X: RowMatrix) -> list[str]:
     """Kernels that suit rows, the one that ``kernel="auto"`` means first."""
-    if sp.issparse(X) or X.shape[0] < _FEWEST or _is_far(X):
+    if sp.issparse(X) or X.shape[0] < _MIN_ROWS_FOR_TREES or _is_beyond_float32(X):
         return ["rbf"]
     if common_unit(X) is not None:
         return ["rbf", MIXTURE, Trees.name]
     return [MIXTURE, Trees.name, "rbf"]
 
 
-def _is_far(X):
-    """Whether rows are beyond single precision, in which trees compare them."""
+def _is_beyond_float32(X: AnyArray) -> bool:
+    """Return whether rows are beyond single precision, in which trees compare them."""
     return np.abs(X).max() >= np.finfo(np.float32).max
 
 
@@ -200,7 +212,7 @@ class PUEnsemble(base.PUMachine):
 
     task = POSITIVE_UNLABELLED
     _parameter_constraints: ClassVar[dict] = {
-        **{name: COMMON[name] for name in _COMMON},
+        **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
             StrOptions(
@@ -247,7 +259,14 @@ class PUEnsemble(base.PUMachine):
     # -- fitting -------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y, sample_weight=None, *, propensity=None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        sample_weight: VectorLike | None = None,
+        *,
+        propensity: VectorLike | None = None,
+    ) -> Self:
         """Fit both stages.
 
         Parameters
@@ -288,30 +307,31 @@ class PUEnsemble(base.PUMachine):
         self._report_status(found.worst, self.tol, np.max(curvature))
         return self
 
-    def _set_kernel(self, rows):
-        self.kernel_ = kernels_for(rows.X)[0] if self.kernel == "auto" else self.kernel
+    def _set_kernel(self, rows: RowSource) -> Kernel | None:
+        X = cast(MemorySource, rows).X
+        self.kernel_ = kernels_for(X)[0] if self.kernel == "auto" else self.kernel
         return super()._set_kernel(rows)
 
     # Until a fit decides, what data without a decision get.
-    _kernel_used = property(
+    _effective_kernel = property(
         lambda self: getattr(self, "kernel_", "rbf") if self.kernel == "auto" else self.kernel
     )
 
-    def _grams(self, rows, distinct):
+    def _grams(self, rows: PURows, distinct: DistinctPURows) -> KernelFamilies:
         """Kernels, what rows are taken around, and families of operators over distinct rows."""
         is_matrix = self.kernel == "precomputed"
         vectors = rows.X if is_matrix else rows.X[distinct.index]
-        kind = kind_of(self._kernel_used)
+        kind = kind_of(self._effective_kernel)
         if "gamma" in kind.takes:
             # Again, so that repetitions and weights give the same to the last bit.
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
-        is_mixture = isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE
+        is_mixture = isinstance(self._effective_kernel, str) and self._effective_kernel == MIXTURE
         several = kind.is_similarity and kind.learns is None
-        self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
+        self.gammas_ = self.gamma_ * _GAMMA_FACTORS if several else np.array([self.gamma_])
         if is_mixture:
             return self._mixed_grams(vectors)
         if several:
-            kernels = tuple(make_kernel(self._kernel_used, gamma) for gamma in self.gammas_)
+            kernels = tuple(make_kernel(self._effective_kernel, gamma) for gamma in self.gammas_)
         elif kind.learns == "labels":
             kernels = (self._make_kernel(),)  # grown when the labels were read
         else:
@@ -322,16 +342,25 @@ class PUEnsemble(base.PUMachine):
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
         return kernels, shift, [[grams[0].take(distinct.index)] if is_matrix else grams]
 
-    def _mixed_grams(self, vectors):
-        """The same of Gaussian kernels and a kernel of trees."""
-        gaussian = tuple(RBF(gamma) for gamma in self.gamma_ * _FACTORS)
+    def _mixed_grams(self, vectors: RowMatrix) -> KernelFamilies:
+        """Return what ``_grams`` does, of Gaussian kernels and a kernel of trees."""
+        gaussian = tuple(RBF(gamma) for gamma in self.gamma_ * _GAMMA_FACTORS)
         families = [gaussian, (self._make_kernel(),)]
-        self.gammas_ = np.append(self.gamma_ * _FACTORS, self.gamma_)
+        self.gammas_ = np.append(self.gamma_ * _GAMMA_FACTORS, self.gamma_)
         n_jobs = resolve_n_jobs(self.n_jobs)
         grams = [ensemble_grams(kernels, vectors, n_jobs) for kernels in families]
         return sum(families, ()), None, grams
 
-    def _solution(self, rows, distinct, found, run, kernels, shift, gram):
+    def _solution(
+        self,
+        rows: PURows,
+        distinct: DistinctPURows,
+        found: EnsembleSolution,
+        run: tuple[int, list[dict[str, Any]], bool],
+        kernels: tuple[Kernel, ...],
+        shift: FloatArray | None,
+        gram: GramOperator,
+    ) -> PUEnsembleFit:
         """The function, cut where the held-out scores say, and what follows from it."""
         coef = np.zeros((len(kernels), rows.X.shape[0]))
         coef[:, distinct.index] = found.function.coef
@@ -352,21 +381,21 @@ class PUEnsemble(base.PUMachine):
             rounding=rounding,
         )
         is_certain = found.averaged is None
-        posterior = (found.posterior if is_certain else found.averaged)[unlabeled]
+        posterior = found.posterior if found.averaged is None else found.averaged
         return PUEnsembleFit(
             function=function,
-            **run_by(support, rows.number_of_support(places), *run),
-            is_positive=rows.predicted(function, found.function.held_out[distinct.place] - cut),
-            curve=two_sided_curve(scores, cut, posterior, weight, is_certain),
+            **run_by(support, rows.count_support(places), *run),
+            is_positive=rows.predict_rows(function, found.function.held_out[distinct.place] - cut),
+            curve=fit_two_sided_curve(scores, cut, posterior[unlabeled], weight, is_certain),
         )
 
     # -- what a fit has found ------------------------------------------------------
 
-    curve_ = shown("curve")
+    curve_ = solution_attr("curve")
     has_curve_ = True
     probability = "logistic"
 
-    def _no_certificate(self):
+    def _no_certificate(self) -> NoReturn:
         raise AttributeError(
             "PUEnsemble solves many problems, so it has no single objective or gap."
         )

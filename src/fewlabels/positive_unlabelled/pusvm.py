@@ -4,32 +4,40 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
 from operator import methodcaller
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._typing import MatrixLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
-from ..base.fitted_estimator import shown
+from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON, KernelMachine, Outside
 from ..base.locking import consistent, fitting
+from ..base.status import Callback
+from ..base.training_rows import RowStream
 from ..base.two_classes import PROBABILITY
+from ..calibration.curve import Curve
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
-from ..class_prior.finding import check_prior
+from ..class_prior.finding import Prior, check_prior
 from ..data.labels.arrays import check_classes
 from ..data.labels.positive_unlabelled import read_more_labels
 from ..kernels import SharedLeaves, Trees
 from ..rows.memory import MemorySource
 from ..rows.row_store import HeldRows
 from ..rows.validation import check_weight
-from ..solvers import Status
+from ..solvers import Result, Status
 from . import base
+from .base import PUDescriber
 from .bounded_stream import BoundedPUStream
-from .data import PUSettings
+from .data import PUSettings, PUSolution
+from .fitted import HeldOutScores, PUSVMFit
 from .leave_one_out import unlabeled_left_out
-from .problem import weight_of_norm
+from .problem import DoubleHinge, weight_of_norm
+from .rows import PURows, ShardedPURows
 from .stream import PUStream
 from .task import POSITIVE_UNLABELLED
 
@@ -234,7 +242,15 @@ class PUSVM(base.PUMachine):
     # -- fitting -------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y, sample_weight=None, callback=None, *, propensity=None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        sample_weight: VectorLike | None = None,
+        callback: Callback | None = None,
+        *,
+        propensity: VectorLike | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -267,7 +283,16 @@ class PUSVM(base.PUMachine):
                 self._backend = source.backend
         return self
 
-    def path(self, X, y, *, lam=None, prior=None, sample_weight=None, propensity=None):
+    def path(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        *,
+        lam: VectorLike | None = None,
+        prior: VectorLike | None = None,
+        sample_weight: VectorLike | None = None,
+        propensity: VectorLike | None = None,
+    ) -> list[Self]:
         """Fitted models along a sequence of settings, each started from the one before.
 
         Changing lambda alone needs no new kernel value to start from; changing the prior
@@ -286,10 +311,10 @@ class PUSVM(base.PUMachine):
         list of PUSVM
             One fitted model per setting, in the order given.
         """
-        machines = [clone(self).set_params(**setting) for setting in base.zipped(lam, prior)]
-        return base.fit_settings(machines, X, y, sample_weight, propensity=propensity)
+        models = [clone(self).set_params(**setting) for setting in base.zip_settings(lam, prior)]
+        return base.fit_settings(models, X, y, sample_weight, propensity=propensity)
 
-    def _check_settings(self):
+    def _check_settings(self) -> None:
         check_prior(self.prior)
         if self.loss == "ramp" and self.solver == "usmo":
             raise ValueError(
@@ -302,7 +327,13 @@ class PUSVM(base.PUMachine):
                 "'qp'; pass these, or bias=1."
             )
 
-    def _fit_rows(self, rows, prior, before=None, callback=None):
+    def _fit_rows(
+        self,
+        rows: PURows | ShardedPURows,
+        prior: Prior,
+        before: tuple[float, PUSolution] | None = None,
+        callback: Callback | None = None,
+    ) -> PUSolution:
         """Solve; ``before`` is None or lambda and solution of a model over the same rows."""
         self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
         lam = weight_of_norm(self.lam, rows.weight_positive)
@@ -310,10 +341,13 @@ class PUSVM(base.PUMachine):
         settings = PUSettings(
             self.prior_, lam, self.solver, engine, float(self.bias), self.loss, self.lam == "auto"
         )
-        found, rows, stated = rows.trained(settings, before)
+        found, weighed, stated = rows.train(settings, before)
         is_held = stated is not None and self.kernel != "precomputed"
-        solution = self._describer().solution(rows, found, lam, is_held)
-        self._hold(self._stream_of(stated, rows, found.result, solution) if is_held else None)
+        solution = self._make_describer().solution(weighed, found, lam, is_held)
+        stream = None
+        if stated is not None and is_held:
+            stream = self._make_stream(stated, cast(PURows, weighed), found.result, solution)
+        self._hold(stream)
         self._keep(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
@@ -321,44 +355,54 @@ class PUSVM(base.PUMachine):
             self._report_status(found.result, self.tol, found.gap)
         return found
 
-    def _describer(self):
+    def _make_describer(self) -> PUDescriber:
         return base.PUDescriber(
             self.threshold, self.probability, self.prior_, self._deadline, self.n_jobs
         )
 
-    def _stream_of(self, stated, rows, result, solution):
+    def _make_stream(
+        self, stated: DoubleHinge, rows: PURows, result: Result, solution: PUSVMFit
+    ) -> PUStream | BoundedPUStream:
         """The rows of a fit, and its solution."""
         is_bounded = self.bias > 1.0
         a = np.zeros(rows.n)
         a[rows.numbers if is_bounded else rows.numbers[rows.data.unlabeled]] = result.a
-        return (BoundedPUStream if is_bounded else PUStream)(
+        held = rows.held
+        assert held is not None
+        stream: Any = BoundedPUStream if is_bounded else PUStream
+        return stream(
             stated,
             rows.data.kernel,
-            HeldRows(**rows.held),
+            HeldRows(**held),
             (a, result.multiplier),
             shift=rows.shift,
             n_steps=solution.n_iter,
             history=solution.history,
         )
 
+    @property
+    def _held_out(self) -> HeldOutScores | None:
+        """Scores of rows as if they had not been trained on, where they are known."""
+        return cast(PUSVMFit, self._found).held_out
+
     # -- what a fit has found ------------------------------------------------------
 
-    lam_ = shown("lam")
-    risk_intercept_ = shown("risk_intercept")
-    objectives_ = shown("objectives")
+    lam_ = solution_attr("lam")
+    risk_intercept_ = solution_attr("risk_intercept")
+    objectives_ = solution_attr("objectives")
 
     @property
     @consistent
-    def has_curve_(self):
+    def has_curve_(self) -> bool:
         """Whether probabilities are requested, and known without training again."""
         asked = self.probability is not None
-        return super().has_curve_ or (asked and self._found.held_out is not None)
+        return super().has_curve_ or (asked and self._held_out is not None)
 
     # -- updates -------------------------------------------------------------------
 
     _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelMachine._FIXED)
 
-    def _can_be_updated(self):
+    def _check_updatable(self) -> bool:
         """True where the solution can follow its rows; else an error that says why not."""
         if self.loss == "ramp":
             raise ValueError(
@@ -374,9 +418,17 @@ class PUSVM(base.PUMachine):
             )
         return True
 
-    @available_if(methodcaller("_can_be_updated"))
+    @available_if(methodcaller("_check_updatable"))
     @fitting
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, propensity=None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        classes: VectorLike | None = None,
+        sample_weight: VectorLike | None = None,
+        *,
+        propensity: VectorLike | None = None,
+    ) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new model is ``fit``. ``gamma_``, ``prior_`` and, under the linear
@@ -398,7 +450,7 @@ class PUSVM(base.PUMachine):
             ``propensity_weights_`` stays what it is.
         """
         if not self.__sklearn_is_fitted__():
-            self.fit(X, y, sample_weight, propensity=propensity)
+            self.fit(X, cast(VectorLike, y), sample_weight, propensity=propensity)
             check_classes(classes, self.classes_)
             return self
         self._ready_stream()
@@ -406,7 +458,7 @@ class PUSVM(base.PUMachine):
         return self._add(X, y, sample_weight, propensity)
 
     @consistent
-    def leave_one_out_decisions(self, indices=None) -> np.ndarray:
+    def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
         """f of training rows by the models trained without them, exactly.
 
         With the bias of least risk (``risk_intercept_``), whatever ``threshold`` is, and the
@@ -422,61 +474,71 @@ class PUSVM(base.PUMachine):
         -------
         ndarray of shape (n_indices,)
         """
-        stream, places = self._leaving_out(indices)
+        stream, places = self._prepare_left_out(indices)
         counts = stream.rows["weight"][places] > 0
         values = np.empty(len(places))
-        values[counts] = stream.decisions_left_out(places[counts])
-        if not counts.all():  # rows of weight 0 have no part in any machine
+        values[counts] = stream.decide_left_out(places[counts])
+        if not counts.all():  # rows of weight 0 have no part in any model
             values[~counts] = self.function_(stream.rows.rows(places[~counts]))
         return values
 
-    def _ready_stream(self):
+    def _ready_stream(self) -> RowStream:
         self._check_is_fitted()
-        self._can_be_updated()
+        self._check_updatable()
         return super()._ready_stream()
 
-    def _read_new(self, X, y, sample_weight, propensity):
+    def _read_new(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        propensity: VectorLike | None,
+    ) -> dict[str, Any]:
         X = self._rows_to_score(X)
         new = MemorySource(X, *check_weight(sample_weight, X))
         positive = read_more_labels(y, X.shape[0], self.classes_)
         weights = getattr(self, "propensity_weights_", None)
-        factor = base.factors_of_new(weights, propensity, positive)
+        factor = base.new_row_factors(weights, propensity, positive)
         return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
 
-    def _describe(self):
-        rows, found = self._stream.trained()
-        return self._describer().solution(rows, found, self._stream.stated.lam, True)
+    def _describe(self) -> PUSVMFit:
+        stream = cast(PUStream | BoundedPUStream, self._stream)
+        rows, found = stream.current_solution()
+        return self._make_describer().solution(rows, found, stream.stated.lam, True)
 
-    def _fit_curve(self):
+    def _fit_curve(self) -> Curve:
         """The curve of the scores of rows left out."""
-        held_out = self._found.held_out
+        held_out, stream = self._held_out, cast(PUStream | BoundedPUStream | None, self._stream)
         if held_out is None:
-            if self._stream is None:
+            if stream is None:
                 raise ValueError(
                     f"this {type(self).__name__} has neither training rows nor calibrated "
                     "probabilities; call predict_proba once before you save the model or release "
                     "its rows, or fit again."
                 )
-            rows, found = self._stream.trained()
+            rows, found = stream.current_solution()
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
-            describer, function = self._describer(), self.function_
+            describer, function = self._make_describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)
-        if self.prior_quantiles_ is not None:
-            return curve_with_priors(*held_out, self.prior_quantiles_, self.probability)
-        curve = curve_with_prior(*held_out, self.prior_, self.probability)
+        positive, unlabeled = held_out
+        kind, quantiles = self.probability, self.prior_quantiles_
+        assert kind is not None
+        if quantiles is not None:
+            return curve_with_priors(positive, unlabeled, quantiles, kind)
+        curve = curve_with_prior(positive, unlabeled, self.prior_, kind)
         return replace(curve, agrees=True)
 
     # -- saving --------------------------------------------------------------------
 
-    def _remembered(self):
+    def _remembered(self) -> list[str]:
         """The curve that is known, or follows from scores which a file does not hold."""
         if self.probability is None:
             return []
-        if self._found.held_out is not None:
+        if self._held_out is not None:
             self._computed(self._curve_name, self._fit_curve)
         return [self._curve_name]
 
-    def _state(self):
+    def _state(self) -> dict[str, Any]:
         """With the curve that was requested in place of the scores that it is fitted to."""
         if self._late is None or self.probability is None:
             return super()._state()

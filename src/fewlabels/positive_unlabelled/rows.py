@@ -7,25 +7,31 @@ if it has to be estimated, comes from a sample.
 
 from dataclasses import dataclass, replace
 from operator import methodcaller
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ..kernels import centered
-from ..rows.shards import sampled, weights_of
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from ..base.function import Function
+from ..kernels import Kernel, centered
+from ..rows.row_store import HeldRows
+from ..rows.shards import Shard, sampled, weights_of
+from ..rows.source import ShardedSource
 from ..rows.spec import ProblemSpec, solve_sharded
 from ..solvers.engine.messages import SpreadOf
-from .data import PUData
+from ..solvers.engine.rows import Rows as EngineRows
+from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from .scores import quantile_cut
 from .training import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
 
 # Rows of either kind that the prior is estimated from, or checked with.
-_POSITIVE, _UNLABELLED = 5_000, 20_000
+_MAX_POSITIVE_ROWS = 5_000
+_MAX_UNLABELLED_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SomeRows:
+class PURowsBase:
     """Rows ``X`` of ``data`` as they were given, and what users call them: ``numbers``.
 
     ``shift`` was taken from all rows under the linear kernel.
@@ -36,14 +42,14 @@ class SomeRows:
     numbers: np.ndarray
     shift: np.ndarray | None
 
-    def number_of_support(self, places):
-        """How many of the support vectors are unlabelled, and positive."""
+    def count_support(self, places: IntArray) -> IntArray:
+        """Return how many of the support vectors are unlabelled, and positive."""
         among = np.isin(places, self.data.positive, assume_unique=True)
         return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PURows(SomeRows):
+class PURows(PURowsBase):
     """All rows, in memory.
 
     They are ``n``, and numbers are -1 for rows that are leaving; ``others`` are rows that do not
@@ -59,7 +65,9 @@ class PURows(SomeRows):
     propensity: np.ndarray | None = None
 
     @classmethod
-    def of_held(cls, held, places, data, shift):
+    def from_row_store(
+        cls, held: HeldRows, places: IntArray, data: PUData, shift: FloatArray | None
+    ) -> Self:
         """Of ``HeldRows``, where ``data`` are of the rows at some places and no others count."""
         others = np.setdiff1d(held.places, places, assume_unique=True)
         return cls(
@@ -74,15 +82,17 @@ class PURows(SomeRows):
         )
 
     @property
-    def weight_positive(self):
+    def weight_positive(self) -> float:
         """Of the positive rows together."""
         return float(self.data.weight_positive.sum())
 
-    def for_prior(self, seed):
+    def for_prior(self, seed: int) -> PUData:
         """``PUData`` to estimate the prior from."""
         return self.data
 
-    def trained(self, settings, before=None):
+    def train(
+        self, settings: PUSettings, before: tuple[float, PUSolution] | None = None
+    ) -> tuple[PUSolution, Self, DoubleHinge | None]:
         """The ``PUSolution`` with some ``PUSettings``, and the rows as it weighs them.
 
         And the formulation that updates follow, None where they can't. ``before``: lambda and
@@ -91,17 +101,17 @@ class PURows(SomeRows):
         if settings.loss == "ramp":
             return solve_ramp(self.data, settings), self, None
         if settings.bias > 1.0:
-            found, data, stated = solve_bounded(self.data, settings, settings.follows)
-            return found, replace(self, data=data), stated
+            found, data, bounded = solve_bounded(self.data, settings, settings.follows)
+            return found, replace(self, data=data), bounded
         stated = DoubleHinge(settings.prior, settings.lam, settings.follows)
         return solve_double_hinge(self.data, settings, before), self, stated
 
-    def cut(self, f, share, rounding):
-        """Where f, at the unlabelled rows, is cut so that a share of them is above."""
+    def find_cut(self, f: FloatArray, share: float, rounding: float) -> float:
+        """Return the cut of f, at the unlabelled rows, that leaves a share of them above."""
         return quantile_cut(f, self.data.weight_unlabeled, share, rounding)
 
-    def predicted(self, function, decision):
-        """Which rows are labelled positive or called so, by ``decision`` if they count."""
+    def predict_rows(self, function: Function, decision: FloatArray) -> BoolArray:
+        """Return a mask of rows labelled or predicted positive, by ``decision`` if they count."""
         is_positive = np.ones(self.n, dtype=bool)
         there = self.numbers[self.data.unlabeled]
         is_positive[there[there >= 0]] = decision[there >= 0] > function.rounding
@@ -111,33 +121,33 @@ class PURows(SomeRows):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SupportRows(SomeRows):
+class SupportRows(PURowsBase):
     """The support vectors among rows in shards, of which ``all_rows`` are the engine's."""
 
     all_rows: Any
 
-    def cut(self, f, share, rounding):
-        """As of ``PURows``: f of the others is minus their gradient."""
+    def find_cut(self, f: FloatArray, share: float, rounding: float) -> float:
+        """Return the cut as ``PURows`` does: f of the other rows is minus their gradient."""
         numbers = self.numbers[self.data.unlabeled]
         return cut_of_rows(self.all_rows, numbers, -f, share, rounding)
 
-    def predicted(self, function, decision):
+    def predict_rows(self, function: Function, decision: FloatArray) -> None:
         """No row but those in memory."""
         return None
 
 
-class Described:
+class ReadLabels:
     """The question for the rows ``ids`` that are in a shard: weights and labels."""
 
-    def __init__(self, ids):
+    def __init__(self, ids: IntArray) -> None:
         self.ids = ids
 
-    def __call__(self, shard):
+    def __call__(self, shard: Shard) -> tuple[FloatArray, BoolArray]:
         own = shard.own(self.ids)
         return weights_of(shard)[own], shard.marks["positive"][own]
 
 
-def kinds(shard):
+def summarise_labels(shard: Shard) -> tuple[float, float, IntArray]:
     """The question for the weights of positive rows and of the others, and who the former are."""
     weight, positive = weights_of(shard), shard.marks["positive"]
     numbers = shard.first + np.flatnonzero(positive & (weight > 0))
@@ -156,9 +166,9 @@ class ShardedPURows:
     n_jobs: int
 
     @classmethod
-    def of(cls, source, kernel, lam, n_jobs):
-        """What follows from the rows; ``lam`` is the parameter."""
-        weights, others, numbers = zip(*source.ask(kinds), strict=True)
+    def of(cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int) -> Self:
+        """Return the rows of a source with what follows from them; ``lam`` is the parameter."""
+        weights, others, numbers = zip(*source.ask(summarise_labels), strict=True)
         weight_positive, mass = sum(weights), sum(others)
         if not weight_positive > 0 or not mass > 0:
             raise ValueError(
@@ -170,69 +180,82 @@ class ShardedPURows:
         spec = ProblemSpec.over(source, kernel, formulation, mass)
         return cls(source, spec, weight_positive, np.concatenate(numbers), n_jobs)
 
-    def for_prior(self, seed):
+    def for_prior(self, seed: int) -> PUData:
         """``PUData`` of some rows of either kind."""
-        chosen = self.positive[sampled(len(self.positive), _POSITIVE, seed)]
-        some = sampled(self.source.n, _UNLABELLED, seed)
-        parts = zip(*self.source.ask(Described(some)), strict=True)
+        chosen = self.positive[sampled(len(self.positive), _MAX_POSITIVE_ROWS, seed)]
+        some = sampled(self.source.n, _MAX_UNLABELLED_ROWS, seed)
+        parts = zip(*self.source.ask(ReadLabels(some)), strict=True)
         weight, positive = map(np.concatenate, parts)
-        return self._data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
+        return self._make_data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
 
-    def _data(self, ids):
+    def _make_data(self, ids: IntArray) -> tuple[PUData, RowMatrix]:
         """Some rows as ``PUData``, and as they were given."""
         X = self.source.take(ids)
-        parts = zip(*self.source.ask(Described(ids)), strict=True)
+        parts = zip(*self.source.ask(ReadLabels(ids)), strict=True)
         weight, positive = map(np.concatenate, parts)
         centred = centered(X, self.spec.shift)
-        weight = None if np.all(weight == 1.0) else weight
-        return PUData(centred, positive, weight, self.spec.kernel, self.n_jobs), X
+        given = None if np.all(weight == 1.0) else weight
+        return PUData(centred, positive, given, self.spec.kernel, self.n_jobs), X
 
-    def trained(self, settings, before=None):
-        """As of ``PURows``; the rows are ``SupportRows``, and updates can't follow them."""
+    def train(
+        self, settings: PUSettings, before: object = None
+    ) -> tuple[PUSolution, SupportRows, None]:
+        """Train as ``PURows`` does; the rows are ``SupportRows``, which can't be updated."""
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
         solved = solve_sharded(self.source, self.spec.stating(formulation), settings.engine)
-        data, X = self._data(solved.numbers)
+        data, X = self._make_data(solved.numbers)
         found = solution_over_all(solved.problem, solved.result, data, lam)
         rows = {"data": data, "X": X, "numbers": solved.numbers, "shift": self.spec.shift}
         return found, SupportRows(all_rows=solved.all_rows, **rows), None
 
 
-# Intervals that a range is divided into, and rows whose decisions are gathered.
-_INTERVALS, _GATHERED = 1024, 100_000
+# Intervals that a range of decisions is divided into.
+_N_INTERVALS = 1024
+# Rows whose decisions are gathered at most.
+_MAX_ROWS_GATHERED = 100_000
 
 
-def cut_of_rows(rows, ids, g, share, rounding):
+def cut_of_rows(
+    rows: EngineRows, ids: IntArray, g: FloatArray, share: float, rounding: float
+) -> float:
     """``quantile_cut`` of minus the gradient of ``Rows``, which is ``g`` at the rows ``ids``.
 
     Rows weigh as much as their intervals are wide, and those without a width nothing.
     """
 
-    def spread(edges):
+    def spread(edges: FloatArray) -> SpreadOf:
         return SpreadOf.combined(rows.ask(methodcaller("spread", edges, ids, g)))
 
     whole = spread(np.empty(0))
     low, high = whole.least, np.nextafter(whole.most, np.inf)
     target, weight = share * float(whole.weight[0]), float(whole.weight[0])
     below, count = 0.0, int(whole.rows[0])
-    while count > _GATHERED and high - low > 8.0 * rounding:
-        edges = np.linspace(low, high, _INTERVALS + 1)
+    while count > _MAX_ROWS_GATHERED and high - low > 8.0 * rounding:
+        edges = np.linspace(low, high, _N_INTERVALS + 1)
         found = spread(edges)
         # Those with an interval beside them, in case that the cut is at its end.
         up_to = np.cumsum(found.weight)
-        place = int(np.clip(np.searchsorted(up_to, target), 1, _INTERVALS))
-        first, last = max(1, place - 1), min(_INTERVALS, place + 1)
+        place = int(np.clip(np.searchsorted(up_to, target), 1, _N_INTERVALS))
+        first, last = max(1, place - 1), min(_N_INTERVALS, place + 1)
         inside = int(found.rows[first : last + 1].sum())
         if inside == count:
             break
         low, high, below, count = edges[first - 1], edges[last], float(up_to[first - 1]), inside
-    cut = _cut(rows, (low, high), (ids, g), (below, weight, share), rounding)
+    cut = _cut_between(rows, (low, high), (ids, g), (below, weight, share), rounding)
     if cut is None:  # rows that are alike reach beyond
-        cut = _cut(rows, (-np.inf, np.inf), (ids, g), (0.0, weight, share), rounding)
+        cut = _cut_between(rows, (-np.inf, np.inf), (ids, g), (0.0, weight, share), rounding)
+        assert cut is not None
     return cut
 
 
-def _cut(rows, ends, known, weights, rounding):
+def _cut_between(
+    rows: EngineRows,
+    ends: tuple[float, float],
+    known: tuple[IntArray, FloatArray],
+    weights: tuple[float, float, float],
+    rounding: float,
+) -> float | None:
     """The cut among rows between two ends; None where it is not well inside."""
     below, weight, share = weights
     parts = zip(*rows.ask(methodcaller("within", *ends, *known)), strict=True)

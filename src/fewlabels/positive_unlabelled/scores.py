@@ -1,45 +1,54 @@
 """Held-out scores: where to cut them, and the posterior that they imply."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
+from .._typing import BoolArray, FloatArray
 from ..calibration.fit_curves import mean_and_spread
 
 # Weight of the squared slope beside the logistic risk, and the smallest slope.
-_RIDGE = 1e-3
-_NEWTON_STEPS = 100
-_SHORTEST, _LITTLE = 1e-9, 1e-14
+_MIN_SLOPE = 1e-3
+_MAX_NEWTON_STEPS = 100
+# The shortest step, as a share of a Newton step.
+_MIN_STEP_LENGTH = 1e-9
+# A gain of this share of the risk, or less, is rounding.
+_MIN_RELATIVE_GAIN = 1e-14
 # Keeps the Hessian regular where all features are alike.
-_TINY = 1e-12
+_HESSIAN_RIDGE = 1e-12
 
 
 @dataclass
-class Scored:
+class HeldOutFunction:
     """Coefficients (n_kernels, n), bias, and scores of rows by models that did not see them."""
 
     coef: np.ndarray
     bias: float
     held_out: np.ndarray
 
-    def __add__(self, other):
-        return Scored(
+    def __add__(self, other: HeldOutFunction) -> HeldOutFunction:
+        return HeldOutFunction(
             self.coef + other.coef, self.bias + other.bias, self.held_out + other.held_out
         )
 
-    def scaled(self, factor):
+    def scale(self, factor: float) -> HeldOutFunction:
         """The function times a number."""
-        return Scored(factor * self.coef, factor * self.bias, factor * self.held_out)
+        return HeldOutFunction(factor * self.coef, factor * self.bias, factor * self.held_out)
 
-    def standardised(self, weight):
+    def standardise(self, weight: FloatArray) -> HeldOutFunction:
         """Moved and scaled so that held-out scores have weighted mean 0 and variance 1."""
         mean, spread = mean_and_spread(self.held_out, weight)
-        moved = Scored(self.coef, self.bias - mean, self.held_out - mean)
-        return moved.scaled(1.0 / spread)
+        moved = HeldOutFunction(self.coef, self.bias - mean, self.held_out - mean)
+        return moved.scale(1.0 / spread)
 
 
-def fit_logistic(features, weight, target, slopes):
+def fit_logistic(
+    features: FloatArray, weight: FloatArray, target: FloatArray, slopes: Sequence[bool]
+) -> FloatArray:
     """Logistic regression whose gradient asks for ``mean of q u = target``; the parameters t.
 
     Minimises ``mean log(1 + exp(u't)) - target't + 5e-4 |t_slopes|^2`` over t with ``t_slopes >=
@@ -47,42 +56,49 @@ def fit_logistic(features, weight, target, slopes):
     positive rows it is the unbiased risk of du Plessis et al. (2015); of probabilities r it is the
     mean of ``r u``.
     """
-    slopes = np.asarray(slopes)
+    is_slope = np.asarray(slopes)
     share = weight / weight.sum()
-    ridge = np.where(slopes, _RIDGE, 0.0)
-    t = np.where(slopes, 1.0, 0.0)
+    ridge = np.where(is_slope, _MIN_SLOPE, 0.0)
+    t = np.where(is_slope, 1.0, 0.0)
     free = np.ones(len(t), dtype=bool)
     while True:
-        t = _newton(features, share, target, ridge, t, free)
-        low = free & slopes & (t < _RIDGE)
+        t = _minimise(features, share, target, ridge, t, free)
+        low = free & is_slope & (t < _MIN_SLOPE)
         if not low.any():
             return t
-        t[low] = _RIDGE
+        t[low] = _MIN_SLOPE
         free &= ~low
 
 
-def _newton(features, share, target, ridge, t, free):
+def _minimise(
+    features: FloatArray,
+    share: FloatArray,
+    target: FloatArray,
+    ridge: FloatArray,
+    t: FloatArray,
+    free: BoolArray,
+) -> FloatArray:
     """Minimise over the parameters that are free, by damped Newton steps."""
 
-    def value(t):
+    def value(t: FloatArray) -> float:
         risk = share @ np.logaddexp(0.0, features @ t)
-        return risk - target @ t + 0.5 * ridge @ (t * t)
+        return float(risk - target @ t + 0.5 * ridge @ (t * t))
 
     now = value(t)
     used = features[:, free]
-    for _ in range(_NEWTON_STEPS if free.any() else 0):
+    for _ in range(_MAX_NEWTON_STEPS if free.any() else 0):
         q = expit(features @ t)
         gradient = used.T @ (share * q) + (ridge * t - target)[free]
-        hessian = (used.T * (share * q * (1.0 - q))) @ used + np.diag(ridge[free] + _TINY)
+        hessian = (used.T * (share * q * (1.0 - q))) @ used + np.diag(ridge[free] + _HESSIAN_RIDGE)
         step = np.zeros(len(t))
         step[free] = np.linalg.solve(hessian, gradient)
         slope = float(gradient @ step[free])
         # A step that gains so little leads to the minimum; shorter ones would gain rounding.
-        is_last = slope <= _LITTLE * abs(now)
+        is_last = slope <= _MIN_RELATIVE_GAIN * abs(now)
         length = 1.0
         while not (then := value(t - length * step)) <= now - 1e-4 * length * slope:
             length *= 0.5
-            if is_last or length < _SHORTEST:
+            if is_last or length < _MIN_STEP_LENGTH:
                 return t
         t, now = t - length * step, then
         if is_last:
@@ -90,8 +106,8 @@ def _newton(features, share, target, ridge, t, free):
     return t
 
 
-def quantile_cut(f, weight, share, rounding):
-    """Where to cut so that as nearly as possible ``share`` of the weight lies above.
+def quantile_cut(f: FloatArray, weight: FloatArray, share: float, rounding: float) -> float:
+    """Return the cut that leaves as nearly as possible ``share`` of the weight above.
 
     Halfway between two neighbours. Values within twice ``rounding`` of the one where the share is
     reached count as equal to it and stay on one side; others don't, however close they are to

@@ -1,11 +1,12 @@
 """Some rows of one class, and unlabelled rows that hold more of it."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ..base.task import Method, Task
 
 
-def _simple(title):
+def _baseline(title: str) -> Method:
     return Method("PUBaseline", title, is_baseline=True)
 
 
@@ -23,10 +24,10 @@ class PositiveUnlabelledTask(Task):
             takes_files=True,
         ),
         "pu-ensemble": Method("PUEnsemble", "ensemble for positive and unlabelled rows"),
-        "forest": _simple("tuned forest, unlabelled as negative"),
-        "random-forest": _simple("random forest, unlabelled as negative"),
-        "pu-logistic": _simple("logistic regression, unlabelled as negative"),
-        "pu-svm": _simple("SVM, unlabelled as negative"),
+        "forest": _baseline("tuned forest, unlabelled as negative"),
+        "random-forest": _baseline("random forest, unlabelled as negative"),
+        "pu-logistic": _baseline("logistic regression, unlabelled as negative"),
+        "pu-svm": _baseline("SVM, unlabelled as negative"),
     }
     usual = "pu-ensemble"
     unlabelled = 0
@@ -55,7 +56,7 @@ class PositiveUnlabelledTask(Task):
         ),
     )
 
-    def suits(self, counts, n_blank):
+    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
         return len(counts) == 1 and n_blank > 0
 
 

@@ -1,28 +1,33 @@
 """Training a positive-unlabelled SVM: double hinge, one convex problem, and ramp, several."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray
 from ..one_class.problem import one_class
 from ..problem import DualProblem, Penalty
 from ..problem.losses import double_hinge, ramp
-from ..solvers import REFERENCE_SOLVERS, solve_decomposition
+from ..solvers import REFERENCE_SOLVERS, Result, Settings, solve_decomposition
 from ..solvers.cccp import Steps, solve_cccp
 from ..solvers.decomposition import warm_start
 from ..solvers.papers.usmo import solve_usmo
 from ..solvers.papers.usmo_start import usmo_start
-from .data import PUSolution
+from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, pu_ramp_step
 
-# Rounding of the value of (4) from its dual's value, relative to the terms that cancel; as a
-# share of the prior, which (4) is of the size of, it is small.
-_ROUNDING, _SMALL = 1.4e-14, 1e-9
+# Rounding of the value of (4) from its dual's value, relative to the terms that cancel.
+_ROUNDING = 1.4e-14
+# The share of the prior, which (4) is of the size of, below which that rounding is small.
+_SMALL_ROUNDING = 1e-9
 # LIBSVM's default, which the paper's initialisation uses.
-_NU_OF_RANKING = 0.5
+_RANKING_NU = 0.5
 
 
-def solve_double_hinge(data, settings, before=None):
+def solve_double_hinge(
+    data: PUData, settings: PUSettings, before: tuple[float, PUSolution] | None = None
+) -> PUSolution:
     """Minimise (4) with the double hinge loss, from the dual (6).
 
     ``before``: lambda and PUSolution of a model over the same rows, to start from.
@@ -30,9 +35,9 @@ def solve_double_hinge(data, settings, before=None):
     rows = {"weight": data.weight_unlabeled, "similarity": data.similarity}
     problem = DoubleHinge(settings.prior, settings.lam).problem(data.gram, rows)
     if settings.solver == "qp":
-        result = _by_qp(problem, settings.engine)
+        result = _solve_by_qp(problem, settings.engine)
     elif settings.solver == "usmo":
-        result = _by_usmo(data, problem, settings)
+        result = _solve_by_usmo(data, problem, settings)
     else:
         start = None
         if before is not None:
@@ -43,7 +48,9 @@ def solve_double_hinge(data, settings, before=None):
     return double_hinge_solution(problem, result, data, settings.lam)
 
 
-def solve_bounded(data, settings, follows=False):
+def solve_bounded(
+    data: PUData, settings: PUSettings, follows: bool = False
+) -> tuple[PUSolution, PUData, DoubleHingeOverAll]:
     """Minimise (4) where each positive row has its worst weight within a factor of ``bias``.
 
     Returns a PUSolution, the data with the weights of the solution, and the formulation.
@@ -57,13 +64,13 @@ def solve_bounded(data, settings, follows=False):
     )
     problem = bounded_problem(data, stated)
     if settings.solver == "qp":
-        result = _by_qp(problem, settings.engine)
+        result = _solve_by_qp(problem, settings.engine)
     else:
         result = solve_decomposition(problem, settings=settings.engine)
     return *bounded_solution(problem, result, data, stated), stated
 
 
-def bounded_problem(data, stated):
+def bounded_problem(data: PUData, stated: DoubleHingeOverAll) -> DualProblem:
     """The problem of a ``DoubleHingeOverAll`` over all rows."""
     weight, positive = np.empty(data.X.shape[0]), np.zeros(data.X.shape[0], dtype=bool)
     weight[data.unlabeled], weight[data.positive] = data.weight_unlabeled, data.weight_positive
@@ -73,16 +80,20 @@ def bounded_problem(data, stated):
     return DualProblem(data.gram_all, *stated.stated(rows, mass))
 
 
-def bounded_solution(problem, result, data, stated):
+def bounded_solution(
+    problem: DualProblem, result: Result, data: PUData, stated: DoubleHingeOverAll
+) -> tuple[PUSolution, PUData]:
     """A PUSolution from a Result of ``bounded_problem``, and the data with its weights."""
     size = 2.0 * stated.lam * stated.weight_positive / stated.prior
     # The weights that the variables of positive rows stand for.
     used = -result.a[data.positive] * size
     found = solution_over_all(problem, result, data, stated.lam)
-    return found, data.weighed(used / data.given_weight_positive)
+    return found, data.with_factors(used / data.given_weight_positive)
 
 
-def solution_over_all(problem, result, data, lam):
+def solution_over_all(
+    problem: DualProblem, result: Result, data: PUData, lam: float
+) -> PUSolution:
     """A PUSolution from a Result of the problem of a ``DoubleHingeOverAll``."""
     return PUSolution(
         coef=-result.a,
@@ -96,7 +107,9 @@ def solution_over_all(problem, result, data, lam):
     )
 
 
-def double_hinge_solution(problem, result, data, lam):
+def double_hinge_solution(
+    problem: DualProblem, result: Result, data: PUData, lam: float
+) -> PUSolution:
     """The function and the value of (4) from a Result of the dual (6)."""
     coef = np.empty(data.X.shape[0])
     coef[data.positive] = problem.total * data.share_positive
@@ -107,8 +120,8 @@ def double_hinge_solution(problem, result, data, lam):
     objective = 2.0 * lam * (-lower_bound - constant)
     gap = 2.0 * lam * problem.supported_gap(result)
     lost = 2.0 * lam * _ROUNDING * (abs(lower_bound) + constant)
-    if lost > _SMALL * 2.0 * lam * problem.total:
-        objective, proven = _evaluated(problem, result, coef, data, lam)
+    if lost > _SMALL_ROUNDING * 2.0 * lam * problem.total:
+        objective, proven = _evaluate_from_function(problem, result, coef, data, lam)
         gap += objective - proven + lost - 2.0 * lam * result.duality_gap
     return PUSolution(
         coef=coef,
@@ -122,9 +135,11 @@ def double_hinge_solution(problem, result, data, lam):
     )
 
 
-def _evaluated(problem, result, coef, data, lam):
+def _evaluate_from_function(
+    problem: DualProblem, result: Result, coef: FloatArray, data: PUData, lam: float
+) -> tuple[float, float]:
     """Value of (4) and of its dual, from the function itself: no large numbers cancel."""
-    f, norm = data.at_all_rows(coef)
+    f, norm = data.evaluate_all_rows(coef)
     f += result.multiplier
     c2, f_unlabeled = problem.penalty.upper, f[data.unlabeled]
     risk = c2 @ double_hinge(-f_unlabeled) - problem.total * (
@@ -134,9 +149,9 @@ def _evaluated(problem, result, coef, data, lam):
     return value, 2.0 * lam * float(np.minimum(result.a, c2 - result.a).sum()) - lam * norm
 
 
-def _by_qp(problem, engine, start=None):
+def _solve_by_qp(problem: DualProblem, engine: Settings, start: Result | None = None) -> Result:
     """A Result, which continues the history and iterations of ``start``."""
-    options = {"max_time": engine.max_time}
+    options: dict[str, Any] = {"max_time": engine.max_time}
     options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
     result = REFERENCE_SOLVERS["qp"].run(problem, engine.tol, **options)
     if start is None:
@@ -146,19 +161,19 @@ def _by_qp(problem, engine, start=None):
     )
 
 
-def _by_usmo(data, problem, settings):
+def _solve_by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> Result:
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     engine = settings.engine
-    ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
+    ranking = one_class(data.gram_positive, _RANKING_NU, data.weight_positive)
     common = {"max_time": engine.max_time, "cache_size": engine.cache_size}
     ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state, **common)
-    scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
+    scores = data.expand_over_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
     options = {"max_iter": engine.max_iter, "callback": engine.callback, **common}
     return solve_usmo(problem, start, tol=engine.tol, **options)
 
 
-def solve_ramp(data, settings):
+def solve_ramp(data: PUData, settings: PUSettings) -> PUSolution:
     """A local minimum of (4) with the ramp loss, as a PUSolution."""
     gram, lam = data.gram_all, settings.lam
     label = np.full(gram.n, -1.0)
@@ -169,21 +184,21 @@ def solve_ramp(data, settings):
     cost[data.positive] = settings.prior * data.share_positive / (2.0 * lam)
     cost[data.unlabeled] = data.weight_unlabeled / (4.0 * lam * data.weight_unlabeled.sum())
 
-    def step(on_flat_part):
+    def step(on_flat_part: BoolArray) -> DualProblem:
         return pu_ramp_step(gram, label, cost, on_flat_part)
 
-    def margin(result):
+    def margin(result: Result) -> FloatArray:
         return label * (result.gradient - result.multiplier)
 
-    def value(result):
+    def value(result: Result) -> float:
         norm = float(result.a @ result.gradient)
         return lam * norm + 4.0 * lam * float(cost @ ramp(margin(result))) - settings.prior
 
     steps = Steps(settings.engine)
 
-    def solve(problem, start):
+    def solve(problem: DualProblem, start: Result | None) -> Result:
         if settings.solver == "qp":
-            return _by_qp(problem, settings.engine, start)
+            return _solve_by_qp(problem, settings.engine, start)
         return steps.solve(problem, start)
 
     nowhere = np.zeros(gram.n, dtype=bool)

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import FloatArray
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PropensityWeights:
-    """How propensities became weights of the labelled rows.
+    """The weights of labelled rows as a function of their propensities.
 
     A fit chooses these numbers once. Updates of the model apply them to new rows.
 
@@ -40,7 +42,7 @@ class PropensityWeights:
     effective_size: float
     full_effective_size: float
 
-    def __call__(self, propensity):
+    def __call__(self, propensity: FloatArray) -> FloatArray:
         """Factors of the weights of labelled rows with these propensities.
 
         Parameters
@@ -55,8 +57,8 @@ class PropensityWeights:
         """
         return (1.0 - self.strength) + self.strength * self.unit * self.inverse(propensity)
 
-    def inverse(self, propensity):
-        """How many positives a labelled row means; in one sample, how many unlabelled ones.
+    def inverse(self, propensity: FloatArray) -> FloatArray:
+        """Return how many positives a labelled row stands for; in one sample, unlabelled ones.
 
         Parameters
         ----------
