@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from .._typing import FloatArray
 
 # How far lengths, or ends of ranges, that are equal may lie apart, relatively.
 _EQUAL = 1e-4
@@ -112,7 +113,7 @@ class _Columns:
         is_alone = part.var() <= _CANCELLED * total
         return bool(small.any() and is_alone and (part * around).mean() >= _EXPLAINED * total)
 
-    def squared_lengths(self) -> NDArray[np.float64]:
+    def squared_lengths(self) -> FloatArray:
         """Squared lengths of the rows without missing values."""
         if self.is_sparse:
             return np.asarray(self.X.multiply(self.X).sum(axis=1), float).ravel()

@@ -1,14 +1,24 @@
 """Reading matrices, whose columns have no names; a module in formats/ reads each format."""
 
+from __future__ import annotations
+
 import contextlib
 import mmap
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import numpy as np
 
+from .._typing import AnyArray, IntArray, RowMatrix
 from .._util.messages import UserError, plural
-from .sources import as_source
+from .columns.schema import Schema
+from .sources import DataSource, as_source
+from .steady import StrPath
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # What learning takes for a number: as it is read, encoded and prepared for a kernel.
 PER_CELL = 24
@@ -23,16 +33,16 @@ class ArrayData:
     ``zero_based`` says whether an svmlight file counts its columns from 0.
     """
 
-    X: Any
-    labels: dict = field(default_factory=dict)
+    X: RowMatrix
+    labels: dict[str, AnyArray] = field(default_factory=dict)
     zero_based: bool = False
 
     @property
-    def is_sparse(self):
+    def is_sparse(self) -> bool:
         return not isinstance(self.X, np.ndarray)
 
 
-def read_arrays(path, *, place=None):
+def read_arrays(path: StrPath | DataSource, *, place: Path | None = None) -> ArrayData:
     """Read a matrix: a file, or one in memory.
 
     Rows that must be converted are put into files in the folder ``place``, if given, and mapped.
@@ -61,13 +71,13 @@ def read_arrays(path, *, place=None):
     return data
 
 
-def mapped(path):
+def mapped(path: StrPath) -> AnyArray:
     """The array of an npy file, mapped: header and numbers of one file, as it is opened once."""
     with open(path, "rb") as file:
         return mapped_from(file)
 
 
-def mapped_from(file):
+def mapped_from(file: BinaryIO) -> AnyArray:
     """The array of an open npy file, mapped."""
     version = np.lib.format.read_magic(file)
     head = np.lib.format.read_array_header_1_0
@@ -75,11 +85,13 @@ def mapped_from(file):
     shape, fortran, dtype = head(file)
     if dtype.hasobject:
         raise ValueError("Python objects can't be mapped")
-    order = "F" if fortran else "C"
+    order: Literal["C", "F"] = "F" if fortran else "C"
     return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
 
 
-def array_pieces(path, rows, schema):
+def array_pieces(
+    path: DataSource, rows: int, schema: Schema
+) -> Generator[tuple[ArrayData, float], None, None]:
     """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
 
     The columns of an svmlight file are counted as a ``schema`` says.
@@ -92,7 +104,7 @@ def array_pieces(path, rows, schema):
     path.check_unchanged()
 
 
-def pieces_of(data, size):
+def pieces_of(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]]:
     """Pieces of ``ArrayData``, and the share of the rows so far.
 
     They are in memory, so that they don't change once their file is known not to have changed.
@@ -107,17 +119,17 @@ def pieces_of(data, size):
         release(data.X)
 
 
-def parts_of(n_rows, size):
+def parts_of(n_rows: int, size: int) -> list[slice]:
     """Slices of at most so many rows."""
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
-def rows_of(X, path):
+def rows_of(X: RowMatrix, path: object) -> RowMatrix:
     """Rows that were read: an array as it is, or a sparse matrix as CSR."""
     return X if isinstance(X, np.ndarray) else _sound(X, path)
 
 
-def _sound(X, path):
+def _sound(X: sparse.csr_array, path: object) -> sparse.csr_array:
     """A sparse matrix as CSR, once its indices are known to lie within it."""
     try:
         return as_sparse(X)
@@ -128,7 +140,7 @@ def _sound(X, path):
         ) from error
 
 
-def as_sparse(X):
+def as_sparse(X: RowMatrix) -> sparse.csr_array:
     """Canonical CSR array of any matrix, with the 32-bit indices that scikit-learn needs."""
     import scipy.sparse as sp
 
@@ -141,7 +153,7 @@ def as_sparse(X):
     return X
 
 
-def taken(X, places):
+def taken(X: RowMatrix, places: IntArray) -> RowMatrix:
     """Rows at some places, of sparse ones none but these are read."""
     if isinstance(X, np.ndarray):
         return X[places]
@@ -155,7 +167,7 @@ def taken(X, places):
     return as_sparse(sp.csr_array(parts, shape=(len(places), X.shape[1])))
 
 
-def release(X):
+def release(X: RowMatrix) -> None:
     """Let go of what was read of mapped rows, which would count as memory of this process."""
     for array in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
         mapped = None

@@ -6,17 +6,19 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from .._util.messages import UserError
-from .steady import identity_if_any
+from .steady import Identity, StrPath, identity_if_any
 
 # Seconds; a folder is locked for microseconds.
 _JUST_MADE, _LOCKED = 5.0, 2.0
 
 
 @contextlib.contextmanager
-def replacing(path, in_place_of=None):
+def replacing(path: StrPath, in_place_of: Identity | None = None) -> Iterator[Path]:
     """Path of a temporary file that takes the place of ``path`` when the block succeeds.
 
     Whatever goes wrong in the block, Ctrl-C included, leaves the old file as it was. With the
@@ -55,7 +57,7 @@ def replacing(path, in_place_of=None):
 
 
 @contextlib.contextmanager
-def _alone_in(folder):
+def _alone_in(folder: Path) -> Iterator[None]:
     """Context that one process of ours at a time is in: nobody replaces what another looked at.
 
     Where folders can't be locked, or somebody else holds the lock, it is done without.
@@ -76,7 +78,7 @@ def _alone_in(folder):
         yield
 
 
-def _remove_leftovers(path):
+def _remove_leftovers(path: Path) -> None:
     """Temporary files of processes that were killed: nobody holds a lock on them."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         with contextlib.suppress(OSError), open(left, "rb+") as file:
@@ -85,7 +87,7 @@ def _remove_leftovers(path):
                 left.unlink()
 
 
-def _lock(file):
+def _lock(file: BinaryIO) -> bool:
     """Whether the file is nobody else's; where there are no locks, that is never known."""
     try:
         import fcntl

@@ -1,14 +1,21 @@
 """Data as a user gives them: files, data frames and matrices, and what stands next to them."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any
 
 from .._util.messages import UserError, ref
 from .answers.row_keys import LabelColumn
-from .reading.beside import Beside
-from .sources import InMemory, Reading, as_source
+from .reading.beside import AddedColumns, Beside
+from .sources import DataSource, InMemory, Reading, as_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
-def source_of(data, **reading):
+def source_of(data: object, **reading: Any) -> DataSource:
     """What the readers take: a file and how it is read, or rows in memory."""
     asked = Reading(**reading).checked()
     if isinstance(data, str | os.PathLike):
@@ -54,9 +61,9 @@ def source_of(data, **reading):
     )
 
 
-def _beside(data, beside):
+def _beside(data: DataSource, beside: AddedColumns) -> InMemory:
     """A data frame with what stands next to it."""
-    if data.form != "frame":
+    if not isinstance(data, InMemory) or data.form != "frame":
         raise UserError(
             f"{ref('features')} and {ref('labels')} need a table; a matrix must contain all "
             "numbers itself."
@@ -66,7 +73,7 @@ def _beside(data, beside):
     return InMemory("frame", table)
 
 
-def _without_views(column):
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Texts as Arrow can filter and decode them, which it cannot where they are views."""
     import pyarrow as pa
 
@@ -82,7 +89,7 @@ def _without_views(column):
     )
 
 
-def _texts(array, kind):
+def _texts(array: pa.Array, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     try:
@@ -91,7 +98,7 @@ def _texts(array, kind):
         return pa.array(array.to_pylist(), kind)
 
 
-def _column(series):
+def _column(series: pd.Series) -> pa.Array:
     """A column of pandas as Arrow data; mixed values become text, as in a file."""
     import pandas as pd
     import pyarrow as pa

@@ -6,12 +6,16 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from .._util.messages import UserError, ref
+from .steady import StrPath
 
+T = TypeVar("T")
 VARIABLE = "FEWLABELS_MEMORY"
 SECONDS = "FEWLABELS_SECONDS"
 # Seconds that a database may take for one answer where nobody says how many, and how often a
@@ -25,7 +29,7 @@ _FEWEST_BYTES = 1e4
 _UNITS = {"": 1e0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
-def check_room(path, n_bytes, what, most=None):
+def check_room(path: object, n_bytes: float, what: str, most: float | None = None) -> None:
     """Refuse a file that would fill more memory than the model has free, or than ``most``."""
     allowed = allowed_bytes(most)
     if n_bytes > allowed:
@@ -37,7 +41,7 @@ def check_room(path, n_bytes, what, most=None):
         )
 
 
-def allowed_bytes(most=None):
+def allowed_bytes(most: float | None = None) -> float:
     """Bytes that a file may fill: what was set, or a share of what is free up to ``most``."""
     return _given() or min(_SHARE * free_memory(), most or float("inf"))
 
@@ -49,18 +53,18 @@ class Patient:
     to end it, and reach the caller as an exception.
     """
 
-    def __init__(self, path, interrupt):
+    def __init__(self, path: object, interrupt: Callable[[], object]) -> None:
         self._path, self._interrupt = path, interrupt
         self._seconds = _seconds()
         self._thread = ThreadPoolExecutor(1)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._thread.shutdown()
 
-    def __call__(self, function, *args):
+    def __call__(self, function: Callable[..., T], *args: Any) -> T:
         """The result of a function."""
         future = self._thread.submit(function, *args)
         until = time.monotonic() + self._seconds
@@ -83,7 +87,7 @@ class Patient:
             raise
 
 
-def _seconds():
+def _seconds() -> float:
     text = os.environ.get(SECONDS, "").strip()
     if not text:
         return _ANSWER
@@ -97,7 +101,7 @@ def _seconds():
 
 
 @contextlib.contextmanager
-def writing(folder, n_bytes=0.0):
+def writing(folder: StrPath, n_bytes: float = 0.0) -> Iterator[None]:
     """Say where a folder of temporary files, which are to take so many bytes, has no room."""
     advice = "set TMPDIR to a folder on a larger disk, or free some space"
     free = shutil.disk_usage(folder).free
@@ -116,12 +120,12 @@ def writing(folder, n_bytes=0.0):
         ) from error
 
 
-def _given():
+def _given() -> float | None:
     text = os.environ.get(VARIABLE, "").strip()
     return size_of(text, VARIABLE) if text else None
 
 
-def size_of(text, name=None):
+def size_of(text: str, name: str | None = None) -> float:
     """Bytes that a text such as 500M or 32G stands for, the value of ``memory`` or of ``name``."""
     found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)B?", text.strip().upper())
     if found is None:
@@ -134,11 +138,13 @@ def size_of(text, name=None):
     return size
 
 
-def free_memory():
+def free_memory() -> float:
     """Bytes that this process can still take: of the model, its container, its own limit."""
     found = []
-    with contextlib.suppress(OSError, AttributeError), open("/proc/meminfo") as file:
-        found.append(1024.0 * int(re.search(r"MemAvailable:\s*(\d+)", file.read())[1]))
+    with contextlib.suppress(OSError), open("/proc/meminfo") as file:
+        available = re.search(r"MemAvailable:\s*(\d+)", file.read())
+        if available:
+            found.append(1024.0 * int(available[1]))
     # What the container uses counts files it has read, which can go; so its limit alone.
     with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
         found.append(float(int(file.read())))
@@ -152,6 +158,6 @@ def free_memory():
     return max(_LEAST, min(found, default=_UNKNOWN))
 
 
-def _size(n_bytes):
+def _size(n_bytes: float) -> str:
     unit, name = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
     return f"{n_bytes / unit:.3g} {name}"

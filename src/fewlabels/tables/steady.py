@@ -3,10 +3,11 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from .._util.messages import UserError
 
+StrPath: TypeAlias = str | os.PathLike[str]
 # Files that are held open at a time for one table.
 _MOST_OPEN = 8
 
@@ -25,13 +26,13 @@ class Identity(NamedTuple):
         return self.device, self.inode
 
 
-def identity_of(file: Any) -> Identity:
+def identity_of(file: StrPath | int) -> Identity:
     """The identity of a path, or of an open file by its number."""
     found = os.stat(file)
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def identity_if_any(path: Any) -> Identity | None:
+def identity_if_any(path: StrPath) -> Identity | None:
     """The identity of a path, None where there is no file."""
     try:
         return identity_of(path)
@@ -39,7 +40,7 @@ def identity_if_any(path: Any) -> Identity | None:
         return None
 
 
-def changed(path: Any) -> UserError:
+def changed(path: object) -> UserError:
     """Return the error for a file that isn't the one of the first step."""
     return UserError(
         f"{path} was changed or replaced while it was read; run the command again when nothing "
@@ -68,7 +69,7 @@ class FirstLook:
             self._kept[name] = make()
         return self._kept[name]
 
-    def check(self, path: Any, files: Iterable[Any] | None = None) -> None:
+    def check(self, path: StrPath, files: Iterable[StrPath] | None = None) -> None:
         """Refuse ``path`` if it, or a file of those it consists of, is another than before."""
         for file in [path] if files is None else files:
             name, now = os.fspath(file), identity_if_any(file)
@@ -99,7 +100,7 @@ class FirstLook:
 
 
 @contextlib.contextmanager
-def unchanged(path: Any, files: Iterable[Any] | None = None) -> Iterator[None]:
+def unchanged(path: StrPath, files: Iterable[StrPath] | None = None) -> Iterator[None]:
     """Refuse a path, or files that it consists of, if they change within the block."""
     look, files = FirstLook(), None if files is None else list(files)
     look.check(path, files)
@@ -108,7 +109,7 @@ def unchanged(path: Any, files: Iterable[Any] | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unwritten(path: Any, file: Any) -> Iterator[None]:
+def unwritten(path: object, file: IO[bytes]) -> Iterator[None]:
     """Refuse an open file if somebody writes into it within the block.
 
     Another file that takes its name does no harm.
@@ -137,7 +138,7 @@ def _checked(check: Callable[[], None]) -> Iterator[None]:
     check()
 
 
-def read_whole(path: Any) -> tuple[bytes, Identity]:
+def read_whole(path: StrPath) -> tuple[bytes, Identity]:
     """The bytes of a file and its identity; refused if somebody writes into it meanwhile."""
     with open(path, "rb") as file:
         before = identity_of(file.fileno())

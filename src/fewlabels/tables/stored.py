@@ -1,18 +1,26 @@
 """Rows of a file that need not fit in memory, as a memory-mapped array."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._typing import AnyArray, RowMatrix
 from .._util.messages import UserError, listing, meant, quoted
 from .arrays import mapped_from
 from .folders import files_below
 from .formats.registry import FORMATS
 from .scratch import temporary_folder
-from .steady import unchanged, unwritten
+from .steady import StrPath, unchanged, unwritten
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Rows that are converted at a time.
 _ROWS = 65_536
@@ -23,12 +31,17 @@ _ARROW |= {".arrow": "arrow", ".feather": "arrow"}
 class StoredRows(NamedTuple):
     """Rows ``X`` in a file, memory-mapped, and their ``y`` in memory (None without a target)."""
 
-    X: Any
-    y: np.ndarray | None
+    X: RowMatrix
+    y: AnyArray | None
 
 
 @contextlib.contextmanager
-def stored_rows(path, columns=None, target=None, folder=None):
+def stored_rows(
+    path: StrPath,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+    folder: StrPath | None = None,
+) -> Iterator[StoredRows]:
     """Rows of a file, memory-mapped, for models that read them in pieces.
 
     A ``.npy`` file is mapped as it is. Others are converted once, in pieces, into a temporary file
@@ -95,16 +108,16 @@ def stored_rows(path, columns=None, target=None, folder=None):
 class ArrayWriter:
     """Rows that become a NumPy file piece by piece; how many there are is known at the end."""
 
-    def __init__(self, path, n_columns, dtype):
+    def __init__(self, path: StrPath, n_columns: int, dtype: npt.DTypeLike) -> None:
         self.path, self.n_columns, self.dtype = path, n_columns, np.dtype(dtype)
         self.n_rows = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._file = open(self.path, "wb")
         self._header()
         return self
 
-    def _header(self):
+    def _header(self) -> None:
         # Room for any number of rows: the header is written again at the end.
         shape = (self.n_rows, self.n_columns) if self.n_columns else (self.n_rows,)
         facts = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
@@ -112,16 +125,16 @@ class ArrayWriter:
         self._file.seek(0)
         self._file.write(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
 
-    def write(self, rows):
+    def write(self, rows: AnyArray) -> None:
         """Append rows."""
         self._file.write(np.ascontiguousarray(rows, self.dtype).data)
         self.n_rows += len(rows)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._header()
         self._file.close()
 
-    def mapped(self):
+    def mapped(self) -> AnyArray:
         """The file, mapped."""
         return np.load(self.path, mmap_mode="r")
 
@@ -129,13 +142,13 @@ class ArrayWriter:
 class SparseWriter:
     """Sparse rows that become three NumPy files in a folder piece by piece."""
 
-    def __init__(self, place, n_columns, dtype):
+    def __init__(self, place: Path, n_columns: int, dtype: npt.DTypeLike) -> None:
         self.n_columns = n_columns
         kinds = {"data": dtype, "indices": np.int32, "indptr": np.int64}
         self._files = [ArrayWriter(place / f"{name}.npy", 0, kinds[name]) for name in kinds]
         self.n_rows = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             for file in self._files:
                 stack.enter_context(file)
@@ -143,7 +156,7 @@ class SparseWriter:
             self._open = stack.pop_all()
         return self
 
-    def write(self, rows):
+    def write(self, rows: sp.csr_array) -> None:
         """Append CSR rows."""
         data, indices, indptr = self._files
         indptr.write(data.n_rows + rows.indptr[1:].astype(np.int64))
@@ -151,17 +164,19 @@ class SparseWriter:
         indices.write(rows.indices)
         self.n_rows += rows.shape[0]
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._open.close()
 
-    def mapped(self):
+    def mapped(self) -> sp.csr_array:
         """The rows, mapped."""
         X = sp.csr_array((self.n_rows, self.n_columns), dtype=self._files[0].dtype)
         X.data, X.indices, X.indptr = (file.mapped() for file in self._files)
         return X
 
 
-def _from_arrow(parts, form, columns, target, place):
+def _from_arrow(
+    parts: list[Path], form: str, columns: Sequence[str] | None, target: str | None, place: Path
+) -> StoredRows:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -176,7 +191,7 @@ def _from_arrow(parts, form, columns, target, place):
             f"there is no column {listing(unknown)}{meant(unknown[0], names)}; the table has "
             f"{listing(names)}."
         )
-    dtype = np.dtype(np.float32)
+    dtype: np.dtype[Any] = np.dtype(np.float32)
     for name in wanted:
         kind = table.schema.field(name).type
         if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or _is_real(kind)):
@@ -210,13 +225,13 @@ def _from_arrow(parts, form, columns, target, place):
     return StoredRows(rows.mapped(), np.concatenate(labels) if labels else None)
 
 
-def _is_real(kind):
+def _is_real(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
-def _is_whole(kind):
+def _is_whole(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return pa.types.is_integer(kind)

@@ -5,7 +5,9 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..._typing import AnyArray, BoolArray
 
 # pandas' list of what stands for a missing value in a file, and "?" of the UCI files.
 MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
@@ -16,7 +18,7 @@ _NOT_A_NUMBER = re.compile(r"[-+]?nan", flags=re.IGNORECASE)
 NAN_TEXT = "nan"
 
 
-def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
+def is_missing(values: ArrayLike) -> BoolArray:
     """Find the values of an array that are None, NaN, NaT, pandas.NA or masked.
 
     Returns
@@ -39,7 +41,7 @@ def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
     return np.zeros(values.shape, dtype=bool)
 
 
-def is_blank(values: NDArray) -> NDArray[np.bool_]:
+def is_blank(values: AnyArray) -> BoolArray:
     """Find the values of an array of labels in memory that are no label.
 
     They are missing, or texts without a character that shows.

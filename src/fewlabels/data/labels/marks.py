@@ -6,18 +6,19 @@ A propensity is the probability that a positive row was labelled.
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from ..._typing import BoolArray, FloatArray, VectorLike
 from .blanks import is_missing
 
 _MARK = "one True or False per row of X"
 
 
-def read_anomalies(anomalies, n):
+def read_anomalies(anomalies: VectorLike | None, n: int) -> BoolArray | None:
     """A mask of shape (n,) from what users pass as ``anomalies``; None where all are normal."""
     mask = None if anomalies is None else read_marks(anomalies, n)
     return mask if mask is not None and mask.any() else None
 
 
-def read_marks(anomalies, n):
+def read_marks(anomalies: VectorLike, n: int) -> BoolArray:
     """A mask of shape (n,), from one or one mark for all."""
     if isinstance(anomalies, bool | np.bool_):
         anomalies = np.full(n, bool(anomalies))
@@ -52,7 +53,7 @@ def read_marks(anomalies, n):
 _PROPENSITY = "P(labelled | positive, x), greater than 0 and at most 1"
 
 
-def read_propensity(propensity, positive):
+def read_propensity(propensity: VectorLike, positive: BoolArray) -> FloatArray:
     """Propensities of all rows; rows without a label don't use theirs, which may be missing.
 
     Parameters

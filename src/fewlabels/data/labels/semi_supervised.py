@@ -3,12 +3,14 @@
 Of two classes they are -1 and +1, of more 1, 2, ... in the order of the classes; 0 for none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Number, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
 from ..._util.messages import CLASS_SHARES, Message, ref
 from .arrays import distinct_values, read_known, with_missing
 from .blanks import is_no_label
@@ -19,7 +21,7 @@ _OFF_ONE = 1e-6
 UNLABELED = -1
 
 
-def read_semi_labels(y, unlabeled):
+def read_semi_labels(y: VectorLike, unlabeled: object) -> tuple[FloatArray, AnyArray, bool]:
     """Labels as numbers, the classes, and whether a mark was taken for a class.
 
     Missing values are always unlabelled; so is the mark ``unlabeled``, unless it is one of
@@ -44,13 +46,13 @@ def read_semi_labels(y, unlabeled):
     return _coded(y, classes, missing | marked), classes, False
 
 
-def is_labelled(y, unlabeled):
+def is_labelled(y: VectorLike, unlabeled: object) -> BoolArray:
     """Which rows of ``y`` have a label: neither a missing value nor the mark ``unlabeled``."""
     _, missing, marked = _read(y, unlabeled)
     return ~missing & ~marked
 
 
-def _read(y, unlabeled):
+def _read(y: VectorLike, unlabeled: object) -> tuple[AnyArray, BoolArray, BoolArray]:
     """``y`` as an array, which of its values are missing, and which are the mark.
 
     The mark that nobody has chosen counts only where no value is missing: next to missing ones
@@ -64,7 +66,7 @@ def _read(y, unlabeled):
     return y, missing, marked
 
 
-def _refuse_both(missing, marked, unlabeled):
+def _refuse_both(missing: BoolArray, marked: BoolArray, unlabeled: object) -> None:
     """Refuse the usual mark next to missing values."""
     if marked.any() and missing.any() and _is_usual(unlabeled):
         raise ValueError(
@@ -74,12 +76,14 @@ def _refuse_both(missing, marked, unlabeled):
         )
 
 
-def _is_usual(unlabeled):
+def _is_usual(unlabeled: object) -> bool:
     is_number = isinstance(unlabeled, Number) and not isinstance(unlabeled, bool)
     return is_number and unlabeled == UNLABELED
 
 
-def read_known_labels(y, n, classes, unlabeled):
+def read_known_labels(
+    y: VectorLike | None, n: int, classes: AnyArray, unlabeled: object
+) -> FloatArray:
     """Labels of ``n`` rows as numbers, of classes that are known.
 
     A mark that is one of the classes is that class.
@@ -98,7 +102,7 @@ def read_known_labels(y, n, classes, unlabeled):
     return read_known(y, n, codes, expected, unlabeled)
 
 
-def read_classes(classes, unlabeled):
+def read_classes(classes: Sequence[Any] | AnyArray, unlabeled: object) -> AnyArray:
     """Two classes or more, sorted; the mark of unlabelled rows may be among three values."""
     values = np.unique(np.asarray(classes))
     if len(values) > 2 and _is_mark(unlabeled):
@@ -110,7 +114,7 @@ def read_classes(classes, unlabeled):
     return values
 
 
-def sides(label, n_classes):
+def sides(label: FloatArray, n_classes: int) -> list[FloatArray]:
     """Labels +1, -1 and 0 of every model: one for two classes, else each against the rest."""
     if n_classes == 2:
         return [label]
@@ -120,14 +124,14 @@ def sides(label, n_classes):
     ]
 
 
-def places_of(label, n_classes):
+def places_of(label: FloatArray, n_classes: int) -> IntArray:
     """Which of the classes each row has, -1 for none."""
     if n_classes == 2:
         return np.where(label == 0, -1, label > 0).astype(np.intp)
     return np.asarray(label).astype(np.intp) - 1
 
 
-def read_ratio(ratio, classes):
+def read_ratio(ratio: float | VectorLike | Mapping[Any, float], classes: AnyArray) -> FloatArray:
     """The share of every class, from the second class's share, a dict, or one number each."""
     if isinstance(ratio, Mapping):
         return read_shares(ratio, classes, "class_ratio")
@@ -154,7 +158,9 @@ def read_ratio(ratio, classes):
     )
 
 
-def read_shares(shares, classes, name="balance"):
+def read_shares(
+    shares: Mapping[Any, float], classes: AnyArray, name: str = "balance"
+) -> FloatArray:
     """The share of every class, from a dict of these; ``name`` of the parameter."""
     named = {key: shares[key] for key in shares}
     missing = [str(value) for value in classes if value not in named]
@@ -173,21 +179,23 @@ def read_shares(shares, classes, name="balance"):
     return np.array(values, dtype=float)
 
 
-def numbered_shares(shares, classes, numbers):
+def numbered_shares(
+    shares: Mapping[Any, float], classes: AnyArray, numbers: FloatArray
+) -> dict[float, float]:
     """A dict of shares by the ``numbers`` of the classes, from one by the classes."""
     return dict(zip(numbers.tolist(), read_shares(shares, classes).tolist(), strict=True))
 
 
-def _is_mark(unlabeled):
+def _is_mark(unlabeled: object) -> bool:
     """Whether there is a mark besides what is no label anyway."""
     return not is_no_label(unlabeled)
 
 
-def _numbers(n_classes):
+def _numbers(n_classes: int) -> tuple[float, ...]:
     return (-1.0, 1.0) if n_classes == 2 else tuple(np.arange(1.0, n_classes + 1))
 
 
-def _coded(y, classes, without):
+def _coded(y: AnyArray, classes: AnyArray, without: BoolArray) -> FloatArray:
     label = np.zeros(len(y))
     numbers = np.array(_numbers(len(classes)))
     label[~without] = numbers[np.searchsorted(classes, y[~without])]

@@ -2,20 +2,23 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
+from ..._typing import ObjectArray
 from ..._util.messages import UserError, plural, quoted
 from ...data.labels.blanks import reads_as_blank
-from ..columns.column import is_supported, text
+from ..columns.column import Cells, is_supported, text
 from ..names import cell_text, value_key
-from .file import read_answers
+from ..steady import StrPath
+from .file import AnswerFile, read_answers
 
 _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17 tables
 
 
-def cells_of(column):
+def cells_of(column: Cells) -> ObjectArray:
     """A column of any type as text, missing values as the empty string."""
     if is_supported(column.type):
         return text(column)
@@ -28,10 +31,11 @@ class RowKeys:
     ``without`` is a column that has no part, as labels come and go.
     """
 
-    def __init__(self, without=None):
-        self._without, self._seen = without, {}
+    def __init__(self, without: str | None = None) -> None:
+        self._without = without
+        self._seen: dict[str, int] = {}
 
-    def of(self, table: pa.Table):
+    def of(self, table: pa.Table) -> list[str]:
         """The keys of the next rows."""
         names = sorted(name for name in table.column_names if name != self._without)
         columns = [cells_of(table.column(name)) for name in names]
@@ -44,7 +48,7 @@ class RowKeys:
         return keys
 
 
-def fingerprint(keys):
+def fingerprint(keys: Iterable[str]) -> str:
     """What a table is recognised by, whatever the order of its rows."""
     digest = hashlib.blake2b(digest_size=_DIGEST)
     for key in sorted(keys):
@@ -58,17 +62,17 @@ class LabelColumn:
     ``answers`` is the file, or what was read of it already.
     """
 
-    def __init__(self, answers, table):
+    def __init__(self, answers: StrPath | AnswerFile, table: object) -> None:
         self._file, self._table, self._used = read_answers(answers), table, 0
         self.name = self._file.about["target"]
         self._labels, self._keys = self._file.labels(), RowKeys(self.name)
         self._check_classes()
 
-    def names_after(self, names):
+    def names_after(self, names: list[str]) -> list[str]:
         """Names of a table's columns with this one among them."""
         return names if self.name in names else [*names, self.name]
 
-    def add(self, table):
+    def add(self, table: pa.Table) -> pa.Table:
         """The next rows of the table with their labels, over those that they may have had."""
         keys = self._keys.of(table)
         given = [self._labels.get(key) for key in keys]
@@ -80,9 +84,10 @@ class LabelColumn:
         place = table.column_names.index(self.name)
         return table.set_column(place, self.name, pa.array(both, pa.large_string()))
 
-    def _check_classes(self):
+    def _check_classes(self) -> None:
         """Refuse classes that tables take for blanks or for each other, and would lose."""
-        spelled, path = {}, self._file.path
+        spelled: dict[str | float, str] = {}
+        path = self._file.path
         for name, count in Counter(self._labels.values()).items():
             other = spelled.setdefault(value_key(cell_text(name)), name)
             blank = reads_as_blank(name)
@@ -95,7 +100,7 @@ class LabelColumn:
                 f"{path} --export NEW.csv', and rename the class there."
             )
 
-    def check(self):
+    def check(self) -> None:
         """Refuse labels of another table."""
         if not self._used:
             raise UserError(

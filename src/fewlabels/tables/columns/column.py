@@ -5,15 +5,20 @@ out as they came in ("007"); numbers are parsed here, where a cell that is none 
 """
 
 import datetime
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray
 from ..._util.messages import UserError, quoted, ref
 from ...data.labels.blanks import MISSING, reads_as_blank
 
+# Cells of a column, in one piece or several.
+Cells: TypeAlias = pa.Array | pa.ChunkedArray
 _TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
 _YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
@@ -29,7 +34,7 @@ _MANY_COLUMNS, _FEW_CELLS = 256, 10_000
 _PLAIN_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def plain(column):
+def plain(column: Cells) -> pa.Array:
     """One Arrow array, dictionaries decoded."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -40,7 +45,7 @@ def plain(column):
     return column
 
 
-def without(table, names):
+def without(table: pa.Table, names: Iterable[str]) -> pa.Table:
     """The table without these columns; pyarrow's own way takes quadratic time in columns."""
     names = set(names)
     if not names:
@@ -48,33 +53,33 @@ def without(table, names):
     return table.select([j for j, name in enumerate(table.column_names) if name not in names])
 
 
-def is_text(kind):
+def is_text(kind: pa.DataType) -> bool:
     """Whether an Arrow type is text."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
     return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
-def is_number(kind):
+def is_number(kind: pa.DataType) -> bool:
     """Whether an Arrow type is numeric."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
     return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
 
 
-def is_supported(kind):
+def is_supported(kind: pa.DataType) -> bool:
     """Whether a column of this Arrow type can be a number or a category."""
     return is_text(kind) or is_number(kind) or pt.is_boolean(kind) or pt.is_null(kind)
 
 
-def trimmed(column):
+def trimmed(column: Cells) -> pa.Array:
     """Texts without space around them, null for those that represent a missing value."""
     column = pc.utf8_trim_whitespace(plain(column).cast(pa.large_string()))
     missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
-def numbers(column):
+def numbers(column: Cells) -> tuple[FloatArray, IntArray]:
     """Values of a supported column as float64 (missing: NaN), and positions of wrong texts."""
     column = plain(column)
     none = np.zeros(0, dtype=np.intp)
@@ -85,7 +90,7 @@ def numbers(column):
     return trimmed_numbers(trimmed(column))
 
 
-def trimmed_numbers(column):
+def trimmed_numbers(column: pa.Array) -> tuple[FloatArray, IntArray]:
     """As :func:`numbers`, of texts that are :func:`trimmed` already."""
     try:
         return _to_numpy(column.cast(pa.float64())), np.zeros(0, dtype=np.intp)
@@ -93,13 +98,13 @@ def trimmed_numbers(column):
         return _parse_each(column)
 
 
-def has_codes(column):
+def has_codes(column: Cells) -> bool:
     """Whether texts such as "007" occur, which read as numbers but are codes."""
     column = plain(column).cast(pa.large_string())
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*0[0-9]+\s*$")).as_py())
 
 
-def text(column):
+def text(column: Cells) -> ObjectArray:
     """Values of a column as text, missing ones as the empty string.
 
     The same data give the same categories in every format: truth values are written as pandas does
@@ -120,7 +125,7 @@ def text(column):
     return column.to_numpy(zero_copy_only=False)
 
 
-def number_text(value):
+def number_text(value: float) -> str:
     """Write a number as people do, a missing one as the empty string."""
     value = float(value)
     if np.isnan(value):
@@ -128,17 +133,17 @@ def number_text(value):
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def blank(values):
+def blank(values: Iterable[str]) -> BoolArray:
     """Which texts represent a missing value."""
     return np.array([reads_as_blank(value) for value in values], dtype=bool)
 
 
-def _to_numpy(column):
+def _to_numpy(column: pa.Array) -> FloatArray:
     values = column.to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def number_counts(columns):
+def number_counts(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, IntArray, int]]:
     """Different values of columns of plain numbers, many columns at a time.
 
     It saves what every call of Arrow costs, which is most of the time where columns are many and
@@ -180,7 +185,7 @@ def number_counts(columns):
     return found
 
 
-def _plain_values(texts):
+def _plain_values(texts: pa.Array) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Values of trimmed texts that are plain numbers, which these are, and which are blank."""
     is_blank = texts.is_null().to_numpy(zero_copy_only=False)
     is_plain = pc.match_substring_regex(texts, _PLAIN_NUMBER).fill_null(False)
@@ -190,7 +195,7 @@ def _plain_values(texts):
     return _to_numpy(values), is_plain.to_numpy(zero_copy_only=False), is_blank
 
 
-def _parse_each(column):
+def _parse_each(column: pa.Array) -> tuple[FloatArray, IntArray]:
     """Slow path, taken only where some cell is no number."""
     values = np.full(len(column), np.nan)
     bad = []
@@ -205,7 +210,7 @@ def _parse_each(column):
     return values, np.array(bad, dtype=np.intp)
 
 
-def are_dates(cells, mixed=False):
+def are_dates(cells: Cells, mixed: bool = False) -> bool:
     """Whether a column holds dates: typed ones, or texts that are written as such.
 
     ``mixed``: some with the year first and others with the year last are dates, too.
@@ -222,13 +227,13 @@ def are_dates(cells, mixed=False):
     )
 
 
-def not_dates(texts):
+def not_dates(texts: pa.Array) -> pa.Array:
     """The texts that aren't written as dates."""
     found = pc.match_substring_regex(trimmed(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
     return texts.filter(pc.invert(found.fill_null(False)))
 
 
-def days(cells, name="", source=""):
+def days(cells: Cells, name: str = "", source: object = "") -> FloatArray:
     """Days since 1970 as float64, missing ones as NaN; names are for messages.
 
     The cells are typed dates and times, or texts in the order year-month-day with leading zeros.
@@ -247,12 +252,12 @@ def days(cells, name="", source=""):
     )
 
 
-def day_text(value):
+def day_text(value: float) -> str:
     """A day since 1970 as text."""
     return (_EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
 
 
-def _stamps(cells, name, source):
+def _stamps(cells: pa.Array, name: str, source: object) -> pa.Array:
     texts = trimmed(cells)
     # Points stand between day, month and year, in this order.
     texts = pc.replace_substring_regex(texts, r"^(\d)\.", r"0\1.")
@@ -280,12 +285,12 @@ def _stamps(cells, name, source):
     return pa.array(stamps)
 
 
-def days_of(name):
+def days_of(name: str) -> str:
     """Name of the column with the days of a column of dates."""
     return f"{name}: {_DAYS}"
 
 
-def with_dates(table, names, source):
+def with_dates(table: pa.Table, names: Iterable[str], source: object) -> pa.Table:
     """The table with some columns of dates replaced by what they say.
 
     Days since 1970, the weekday as a category, the month and the hour.
@@ -303,7 +308,7 @@ def with_dates(table, names, source):
     return table
 
 
-def _parts(values):
+def _parts(values: FloatArray) -> dict[str, pa.Array]:
     known = ~np.isnan(values)
     whole = np.floor(np.where(known, values, 0.0)).astype(np.int64)
     month = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1

@@ -1,20 +1,38 @@
 """From a table to the columns a model needs, checked cell by cell."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RealArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted, ref
 from ..encoding.truth import are_truth_values
 from .column import are_dates, blank, days, is_number, is_supported, is_text, numbers, text
-from .notation import read_numbers
+from .notation import Notation, read_numbers
 from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
-from .tally import usable
+from .tally import Tally, usable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 # Ways to write a value that a note shows.
 _SHOWN = 3
 
 
-def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE, merge=False):
+def table_schema(
+    table: pa.Table,
+    source: object,
+    row_numbers: IntArray,
+    asked: Mapping[str, str] | None = None,
+    kept: Collection[str] = (),
+    missing: str = REFUSE,
+    merge: bool = False,
+) -> Schema:
     """Find out what kind each column of the training rows is.
 
     ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
@@ -46,7 +64,14 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
 
-def table_features(table, schema, *, tally, row_numbers, notations=None):
+def table_features(
+    table: pa.Table,
+    schema: Schema,
+    *,
+    tally: Tally,
+    row_numbers: IntArray,
+    notations: Mapping[str, Notation] | None = None,
+) -> tuple[pd.DataFrame, BoolArray, BoolArray]:
     """Pick the columns of the model, in its order, whatever else the table holds.
 
     Gives a data frame of the complete rows (numbers as float64, dates as days, others as text),
@@ -56,7 +81,8 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
     """
     import pandas as pd
 
-    data, read = {}, {}
+    data: dict[str, AnyArray] = {}
+    read: dict[str, FloatArray] = {}
     for column in schema.columns:
         name, kind, cells = column.name, column.kind, table.column(column.name)
         if kind == "date":
@@ -93,7 +119,9 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
     return (frame if complete.all() else frame[complete]), complete, empty
 
 
-def _empty_rows(schema, number_columns, texts, n_rows):
+def _empty_rows(
+    schema: Schema, number_columns: Iterable[RealArray], texts: Mapping[str, AnyArray], n_rows: int
+) -> BoolArray:
     """Find rows without a value in any column, if models of this schema set these apart.
 
     Where missing numbers are refused, rows of them are as well.
@@ -108,7 +136,7 @@ def _empty_rows(schema, number_columns, texts, n_rows):
     return empty
 
 
-def check_columns(names, schema, source):
+def check_columns(names: Collection[str], schema: Schema, source: object) -> None:
     """Refuse a table that lacks a column of the model."""
     wanted, given = (sum(map(is_beside, n)) for n in (schema.names(), names))
     if wanted != given:
@@ -138,19 +166,24 @@ def check_columns(names, schema, source):
     )
 
 
-def array_features(X, schema, *, tally, row_numbers):
+def array_features(
+    X: RowMatrix, schema: Schema, *, tally: Tally, row_numbers: IntArray
+) -> tuple[RowMatrix, BoolArray, BoolArray]:
     """Return rows of a matrix as floats, like :func:`table_features` for a table.
 
     Missing numbers stored in a sparse matrix are never filled in.
     """
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    dense = isinstance(X, np.ndarray)
-    X = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype)
+    if isinstance(X, np.ndarray):
+        X = values = np.ascontiguousarray(X, dtype=dtype)
+    else:
+        X = X.astype(dtype)
+        values = X.data
     complete = np.ones(X.shape[0], dtype=bool)
-    empty, values = ~complete, X if dense else X.data
+    empty = ~complete
     if usable(values):
         return X, complete, empty
-    if dense:
+    if isinstance(X, np.ndarray):
         empty = _empty_rows(schema, X.T, {}, X.shape[0])
         tally.empty += int(empty.sum())
         complete, fill = ~empty, schema.missing == IMPUTE
@@ -167,7 +200,9 @@ def array_features(X, schema, *, tally, row_numbers):
     return (X if complete.all() else X[complete]), complete, empty
 
 
-def _kind(cells, name, source, row_numbers, kept):
+def _kind(
+    cells: pa.ChunkedArray, name: str, source: object, row_numbers: IntArray, kept: bool
+) -> str:
     if is_number(cells.type):
         return "number"
     seen = see(cells)
@@ -199,13 +234,13 @@ def _kind(cells, name, source, row_numbers, kept):
     return "number" if seen.kind == "number" else "category"
 
 
-def _blank(name, source):
+def _blank(name: str, source: object) -> UserError:
     return UserError(
         f"Column {quoted(name)} of {source} is blank; leave it out with {ref('drop')}."
     )
 
 
-def _check_type(kind, name, source):
+def _check_type(kind: pa.DataType, name: str, source: object) -> None:
     if not is_supported(kind):
         raise UserError(
             f"Column {quoted(name)} of {source} holds {kind} values, which are neither numbers "
@@ -213,24 +248,25 @@ def _check_type(kind, name, source):
         )
 
 
-def _told(cells, bad):
+def _told(cells: pa.ChunkedArray, bad: IntArray) -> str:
     """The first wrong cell, and how many more there are."""
     more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
     return f"{quoted(cells[int(bad[0])], 40)}{more}"
 
 
-def key_of(value):
+def key_of(value: str) -> str:
     """The same for all ways to write one value."""
     return " ".join(value.split()).casefold()
 
 
-def spellings_of(values, counts):
+def spellings_of(values: ObjectArray, counts: IntArray) -> dict[str, str]:
     """How each value is written that occurs in several ways: the most frequent one, by key.
 
     All values of the column are in it, so that new rows may write each of them in any way; it is
     empty if every value is written in one way.
     """
-    found, n_values = {}, 0
+    found: dict[str, str] = {}
+    n_values = 0
     for _, value in sorted(zip(counts, values, strict=True), key=lambda pair: (-pair[0], pair[1])):
         if value.strip():
             n_values += 1
@@ -238,19 +274,19 @@ def spellings_of(values, counts):
     return found if len(found) < n_values else {}
 
 
-def respelled(values, spellings):
+def respelled(values: Collection[str], spellings: Mapping[str, str]) -> list[str]:
     """Texts in the spelling that the model knows; others stay as they are."""
     known = {value: spellings.get(key_of(value), value) for value in set(values)}
     return [known[value] for value in values]
 
 
-def spelling_notes(table_values, schema):
+def spelling_notes(table_values: Mapping[str, Iterable[str]], schema: Schema) -> list[str]:
     """A sentence on the columns whose values were merged; ``table_values``: values by name."""
     shown = []
     for column in schema.columns:
         if not column.spellings:
             continue
-        groups = {}
+        groups: dict[str, list[str]] = {}
         for value in sorted(table_values[column.name]):
             groups.setdefault(key_of(value), []).append(value)
         alike = [listing(group, _SHOWN) for key, group in groups.items() if key and len(group) > 1]

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
-from numpy.typing import NDArray
 from scipy.special import bdtrc, gammaln
 
+from ..._typing import AnyArray, BoolArray, IntArray
 from ..._util.messages import listing
 from .column import days, number_text, numbers, trimmed
 
@@ -51,7 +51,7 @@ class _Values(NamedTuple):
     rows; ``is_blank``: whether it is all blank cells.
     """
 
-    holds: NDArray[np.bool_]
+    holds: BoolArray
     log_tries: float = 0.0
     is_blank: bool = False
 
@@ -59,7 +59,7 @@ class _Values(NamedTuple):
 class LabelledRows:
     """Labels of rows by class; ``known`` are codes, -1 for unlabelled rows."""
 
-    def __init__(self, known: NDArray[Any]) -> None:
+    def __init__(self, known: AnyArray) -> None:
         is_labelled = known >= 0
         self._mask = pa.array(is_labelled)
         self._class = np.unique(known[is_labelled], return_inverse=True)[1]
@@ -70,7 +70,7 @@ class LabelledRows:
         share = self._n_labelled / max(1, len(known))
         self._believed = min(1.5 * share, 0.5 + 0.5 * share)
 
-    def leak(self, cells: Any, values: NDArray[Any], counts: NDArray[np.intp]) -> str:
+    def leak(self, cells: Any, values: AnyArray, counts: IntArray) -> str:
         """Why a column is taken for one that came with the labels, "" for others.
 
         ``values`` are the different ones of all ``cells``, and ``counts`` the cells that hold
@@ -100,7 +100,7 @@ class LabelledRows:
                     return self._words(of, own, rows, unlabelled, keys)
         return ""
 
-    def _is_out(self, n_rows: int, counts: NDArray[np.intp]) -> bool:
+    def _is_out(self, n_rows: int, counts: IntArray) -> bool:
         """Whether counts alone show that no test can reject, as for most measurements.
 
         There are so many different values that labelled rows lack most of them, few cells are
@@ -112,9 +112,7 @@ class LabelledRows:
         frequent = np.sort(counts)[-_FEW_VALUES:]
         return bool(frequent.sum() + blank < _NEARLY_ALL * n)
 
-    def _is_no_mixture(
-        self, of: _Values, labelled: NDArray[np.intp], unlabelled: NDArray[np.intp]
-    ) -> bool:
+    def _is_no_mixture(self, of: _Values, labelled: IntArray, unlabelled: IntArray) -> bool:
         """Whether unlabelled rows hold these values far more often than the rows of any class."""
         if len(labelled) < 2:
             return False
@@ -130,9 +128,7 @@ class LabelledRows:
         ]
         return max(chances) + of.log_tries < np.log(_LEVEL)
 
-    def _is_missing(
-        self, of: _Values, own: NDArray[np.intp], unlabelled: NDArray[np.intp]
-    ) -> bool:
+    def _is_missing(self, of: _Values, own: IntArray, unlabelled: IntArray) -> bool:
         """Whether a class whose rows hold other values than these has no unlabelled rows."""
         outside = own[~of.holds]
         if (
@@ -152,10 +148,10 @@ class LabelledRows:
     def _words(
         self,
         of: _Values,
-        own: NDArray[np.intp],
+        own: IntArray,
         rows: str,
-        unlabelled: NDArray[np.intp],
-        keys: NDArray[Any],
+        unlabelled: IntArray,
+        keys: AnyArray,
     ) -> str:
         """Return the reason as a clause: the counts, and their meaning."""
         blank, n_known = len(keys), f"{int(own.sum()):,} {rows}"
@@ -175,7 +171,7 @@ class LabelledRows:
         return f"{seen}, so it seems to come with the label"
 
 
-def leaks_of_matrix(X: NDArray[Any], known: NDArray[Any]) -> dict[int, str]:
+def leaks_of_matrix(X: AnyArray, known: AnyArray) -> dict[int, str]:
     """Columns of a dense matrix that came with the labels, by position, and why.
 
     Of very many unlabelled rows some are compared.
@@ -192,7 +188,7 @@ def leaks_of_matrix(X: NDArray[Any], known: NDArray[Any]) -> dict[int, str]:
     return found
 
 
-def _usual(unlabelled: NDArray[np.intp]) -> list[_Values]:
+def _usual(unlabelled: IntArray) -> list[_Values]:
     """Sets of few values that unlabelled rows consist of; labelled rows have no say in them."""
     n, blank = unlabelled.sum(), len(unlabelled) - 1
     order, found = np.argsort(-unlabelled, kind="stable"), []
@@ -207,7 +203,7 @@ def _usual(unlabelled: NDArray[np.intp]) -> list[_Values]:
     return found
 
 
-def _lacking(own: NDArray[np.intp], unlabelled: NDArray[np.intp]) -> _Values:
+def _lacking(own: IntArray, unlabelled: IntArray) -> _Values:
     """Return all values that some labelled rows don't hold."""
     held = own > 0
     if held.sum() == 1 and held[-1]:  # blank cells were there before anybody looked
@@ -216,7 +212,7 @@ def _lacking(own: NDArray[np.intp], unlabelled: NDArray[np.intp]) -> _Values:
     return _Values(~held, max(float(_log_choose(n, k)), np.log(2.0)))
 
 
-def _keys(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _keys(values: AnyArray) -> tuple[AnyArray, IntArray]:
     """Values that are the same but for spaces and capital letters, and where each is."""
     if values.dtype.kind != "O":
         keys, places = np.unique(np.asarray(values, float), return_inverse=True)
@@ -226,13 +222,13 @@ def _keys(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return keys, places.astype(np.intp)
 
 
-def _coded(cells: Any, keys: NDArray[Any]) -> NDArray[np.intp]:
+def _coded(cells: Any, keys: AnyArray) -> IntArray:
     """Return the place of each cell's value among the keys; their number for blank cells."""
     if keys.dtype.kind != "O":
         kind = cells.type
         values = days(cells) if pt.is_date(kind) or pt.is_timestamp(kind) else numbers(cells)[0]
-        codes = np.searchsorted(keys, values)
-        return np.where(np.isnan(values), len(keys), codes).astype(np.intp)
+        places = np.searchsorted(keys, values)
+        return np.where(np.isnan(values), len(keys), places).astype(np.intp)
     known = {key: k for k, key in enumerate(keys)}
     texts = trimmed(cells).to_pylist()
     codes = [len(keys) if text is None else known[text.casefold()] for text in texts]

@@ -1,13 +1,15 @@
 """Numbers as people write them: decimal commas, separators of thousands, units."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..._typing import FloatArray, IntArray
 from ..._util.messages import UserError, quoted
-from .column import has_codes, is_text, number_counts, plain, trimmed
+from .column import Cells, has_codes, is_text, number_counts, plain, trimmed
 
 _CURRENCY = r"[$£€¥₹₽₩]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD)"
 _UNIT = r"[^\s\d.,;:/'’+\-−()\[\]_][^\d.,;:]{0,10}[23²³]?"
@@ -20,7 +22,7 @@ _CELL = (
 )
 
 
-def _pattern(decimal, *between):
+def _pattern(decimal: str, *between: str) -> str:
     """A whole number, with one mark between its thousands or none, and its decimals."""
     thousands = "|".join(f"(?:[{marks}][0-9]{{3}})+" for marks in between)
     whole = f"(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}(?:{thousands}))"
@@ -57,7 +59,13 @@ class _Seen(NamedTuple):
 _PLAIN_ONLY = _Seen(".", "", True)
 
 
-def find_notations(table, names, decimal=None, known=None, likely="."):
+def find_notations(
+    table: pa.Table,
+    names: Iterable[str],
+    decimal: str | None = None,
+    known: Mapping[str, Notation] | None = None,
+    likely: str = ".",
+) -> dict[str, Notation]:
     """How numbers are written in those columns that are not just plain numbers, by name.
 
     A column counts as numbers where all of its cells do, with one unit. Where "1,234" may be two
@@ -66,10 +74,9 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
     """
     known = known or {}
     texts = {name: table.column(name) for name in names if is_text(table.column(name).type)}
-    odd = texts.keys() - number_counts(texts).keys()
-    odd = {name: cells for name, cells in texts.items() if name in odd and not _is_plain(cells)}
-    seen = {name: _look(cells) for name, cells in odd.items()}
-    seen = {name: found for name, found in seen.items() if found is not None}
+    others = texts.keys() - number_counts(texts).keys()
+    odd = {n: cells for n, cells in texts.items() if n in others and not _is_plain(cells)}
+    seen = {n: found for n, cells in odd.items() if (found := _look(cells)) is not None}
     sure = {found.decimals for found in seen.values() if len(found.decimals) == 1}
     continental = decimal == "," or (decimal is None and (sure == {","} or likely == ","))
     if continental or "," in {notation.decimal for notation in known.values()}:
@@ -83,8 +90,8 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
     for name, found in seen.items():
         mark = found.decimals
         if len(mark) == 2:
-            fitted = known[name].decimal if name in known else None
-            mark = usual or fitted or (likely if name in odd else ".")
+            mark_before = known[name].decimal if name in known else None
+            mark = usual or mark_before or (likely if name in odd else ".")
             mark = mark if found.marked else "."
         if name in odd or mark == ",":
             notations[name] = Notation(mark, found.unit)
@@ -100,7 +107,7 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
     return notations
 
 
-def read_numbers(cells, notation):
+def read_numbers(cells: Cells, notation: Notation) -> tuple[FloatArray, IntArray]:
     """Values of texts as float64 (missing: NaN), and positions of those written otherwise."""
     cells = trimmed(cells)
     parts = pc.extract_regex(cells, _CELL)
@@ -118,7 +125,7 @@ def read_numbers(cells, notation):
     return values, np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
 
 
-def as_numbers(table, notations):
+def as_numbers(table: pa.Table, notations: Mapping[str, Notation]) -> pa.Table:
     """The table with these columns as numbers."""
     if not notations:
         return table
@@ -131,7 +138,7 @@ def as_numbers(table, notations):
     return pa.table(columns)
 
 
-def notation_words(notations):
+def notation_words(notations: Mapping[str, Notation]) -> str:
     """What to say of columns whose numbers are not written plainly; "" for none."""
     written = []
     for name, notation in list(notations.items())[:8]:
@@ -142,7 +149,7 @@ def notation_words(notations):
     return f"read as numbers: {', '.join(written)}{more}" if written else ""
 
 
-def check_unit(name, unit, notation, source):
+def check_unit(name: str, unit: str, notation: Notation, source: object) -> bool:
     """Refuse a column in another unit than the model's; whether its unit is left out."""
     if notation.unit and notation.unit != unit:
         fitted = f"in {quoted(unit)}" if unit else "without a unit"
@@ -153,13 +160,13 @@ def check_unit(name, unit, notation, source):
     return bool(unit) and not notation.unit
 
 
-def is_written(text):
+def is_written(text: str) -> bool:
     """Whether a text is a number, but not written plainly."""
     cells = pa.array([text], pa.large_string())
     return not _is_plain(cells) and _look(cells) is not None
 
 
-def count_written(texts):
+def count_written(texts: Sequence[str]) -> int:
     """How many texts are numbers, but not written plainly."""
     # One search through all texts settles most of them, where there are many thousands.
     parts = pc.extract_regex(trimmed(pa.array(texts, pa.large_string())), _CELL)
@@ -169,12 +176,12 @@ def count_written(texts):
     )
 
 
-def is_blank(cells):
+def is_blank(cells: Cells) -> bool:
     """Whether a column of texts has no value."""
     return trimmed(cells).null_count == len(cells)
 
 
-def _is_plain(cells):
+def _is_plain(cells: Cells) -> bool:
     try:
         trimmed(cells).cast(pa.float64())
     except pa.ArrowInvalid:
@@ -182,7 +189,7 @@ def _is_plain(cells):
     return True
 
 
-def _look(cells):
+def _look(cells: Cells) -> _Seen | None:
     """What the cells of a column allow; None where they are no numbers of one unit."""
     texts = trimmed(cells).unique().drop_null()
     # Most columns of texts are told apart by their first cells.
@@ -203,15 +210,15 @@ def _look(cells):
     return _Seen("".join(decimals), units[0], marked)
 
 
-def _unit(parts):
+def _unit(parts: pa.StructArray) -> pa.Array:
     return pc.utf8_trim_whitespace(_joined(parts.field("before"), parts.field("after")))
 
 
-def _joined(first, second):
+def _joined(first: pa.Array, second: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(first, second, pa.scalar("", first.type))
 
 
-def _floats(digits, decimal):
+def _floats(digits: pa.Array, decimal: str) -> FloatArray:
     between = {".": ",", ",": "."}[decimal] + _SPACES + _APOSTROPHES
     digits = pc.replace_substring_regex(digits, f"[{between}]", "")
     if decimal == ",":

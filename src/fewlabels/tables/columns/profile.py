@@ -1,6 +1,7 @@
 """Looking at a table: what its columns hold, and which ones nothing can be learned from."""
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
 from ..._util.messages import quoted, ref
 from ..encoding.texts import is_unspaced
 from .column import (
+    Cells,
     are_dates,
     day_text,
     days,
@@ -25,6 +28,8 @@ from .column import (
     trimmed,
     trimmed_numbers,
 )
+from .leaks import LabelledRows
+from .schema import Schema
 
 # A text column with this many different values, most of them seen once or twice, is a
 # name or an identifier; one-hot encoding it would give a column per row.
@@ -77,12 +82,12 @@ class Seen(NamedTuple):
     """
 
     kind: str
-    values: np.ndarray
-    counts: np.ndarray
+    values: AnyArray
+    counts: IntArray
     missing: int
 
     @property
-    def filled(self):
+    def filled(self) -> int:
         return int(self.counts.sum())
 
 
@@ -112,7 +117,13 @@ UNHELPFUL = Verdict("left out", "held-out labels are predicted better without it
 OF_GROUPS = Verdict("left out", "an identifier: rows with the same value are held out together")
 
 
-def judge_columns(table, training, kept=(), labelled=None, trusted=()):
+def judge_columns(
+    table: pa.Table,
+    training: BoolArray,
+    kept: Collection[str] = (),
+    labelled: LabelledRows | None = None,
+    trusted: Collection[str] = (),
+) -> tuple[dict[str, Verdict], dict[str, Summary]]:
     """What is to be done with columns that are no measurements, and what all of them hold.
 
     Gives verdicts and summaries by name; values are counted once, which takes most of the time.
@@ -136,8 +147,8 @@ def judge_columns(table, training, kept=(), labelled=None, trusted=()):
                 verdicts[name] = Verdict("left out", why, leaks=True)
                 continue
         if name in kept:
-            if why := _why_text(name, seen):
-                verdicts[name] = Verdict("text", why)
+            if reason := _why_text(name, seen):
+                verdicts[name] = Verdict("text", reason)
             continue
         verdict = _judge(name, seen, cells.type)
         learnt = verdict.kind in ("", "text") and not training.all()
@@ -148,7 +159,7 @@ def judge_columns(table, training, kept=(), labelled=None, trusted=()):
     return verdicts, summaries
 
 
-def notes_on(verdicts):
+def notes_on(verdicts: Mapping[str, Verdict]) -> list[str]:
     """Sentences on the columns that are left out, and taken as texts or categories."""
     left, taken, texts = (
         [f"{quoted(name)} ({v.why})" for name, v in verdicts.items() if v.kind == kind]
@@ -176,7 +187,9 @@ def notes_on(verdicts):
     return notes
 
 
-def describe_columns(summaries, schema, verdicts):
+def describe_columns(
+    summaries: Mapping[str, Summary], schema: Schema, verdicts: Mapping[str, Verdict]
+) -> list[ColumnProfile]:
     """The columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
     return [
@@ -187,7 +200,7 @@ def describe_columns(summaries, schema, verdicts):
     ]
 
 
-def written_for_people(texts):
+def written_for_people(texts: Iterable[str]) -> bool:
     """Whether texts are numbers such as "1,234.50", "3,5" or "12 %", without codes like "007"."""
     texts = [text.strip() for text in texts]
     return (
@@ -197,20 +210,20 @@ def written_for_people(texts):
     )
 
 
-def is_identifier_name(name):
+def is_identifier_name(name: str) -> bool:
     """Whether a name says that the column identifies things: "id", "customer_id", "orderId"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     return re.search(r"(^|[^a-z0-9])(id|ids|uuid|guid|identifier)$", words) is not None
 
 
-def _judge(name, seen, kind):
+def _judge(name: str, seen: Seen, kind: pa.DataType) -> Verdict:
     why = _reason(name, seen, kind)
     if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
         shown = quoted(seen.values[0], _SHOWN_LENGTH)
         remark = f"numbers such as {shown} in mixed notations"
         return Verdict("left out" if why else "category", remark)
-    if why != _SENTENCES and (remark := _mostly_dates(seen)):
-        return Verdict("left out" if why else "category", remark)
+    if why != _SENTENCES and (dates := _mostly_dates(seen)):
+        return Verdict("left out" if why else "category", dates)
     if why:
         return Verdict("text" if why == _SENTENCES else "left out", why)
     numbering = seen.kind == "number" and is_identifier_name(name)
@@ -219,7 +232,7 @@ def _judge(name, seen, kind):
     return _AS_IT_IS
 
 
-def _reason(name, seen, kind):
+def _reason(name: str, seen: Seen, kind: pa.DataType) -> str | None:
     """Why nothing can be learned from a column; None if something can."""
     if not name.strip():
         return "no name; row numbers that pandas wrote?"
@@ -234,12 +247,12 @@ def _reason(name, seen, kind):
     return _text_reason(name, seen) if seen.kind == "text" else None
 
 
-def _reason_of_dates(seen):
+def _reason_of_dates(seen: Seen) -> str:
     typed = seen.values.dtype.kind == "f"
     return _DATES if typed or are_dates(pa.array(seen.values)) else _MIXED_DATES
 
 
-def _mostly_dates(seen):
+def _mostly_dates(seen: Seen) -> str | None:
     """What to say of many categories that are dates, but for a few; None of others."""
     n = len(seen.values)
     if seen.kind != "text" or n <= MANY_CATEGORIES:
@@ -251,7 +264,7 @@ def _mostly_dates(seen):
     return f"{n - len(others)} dates, and texts such as {example}; without these, it holds dates"
 
 
-def _number_reason(name, seen):
+def _number_reason(name: str, seen: Seen) -> str | None:
     values, n = seen.values, seen.filled
     if (values != np.round(values)).any() or n <= _FEW_ROWS:
         return None
@@ -267,7 +280,7 @@ def _number_reason(name, seen):
     return None
 
 
-def _text_reason(name, seen):
+def _text_reason(name: str, seen: Seen) -> str | None:
     different = len(seen.values)
     everywhere = seen.filled > _FEW_ROWS and different == seen.filled
     if not everywhere and different <= MANY_CATEGORIES:
@@ -282,7 +295,7 @@ def _text_reason(name, seen):
     return "an identifier, judging by its name" if is_identifier_name(name) else None
 
 
-def _why_text(name, seen):
+def _why_text(name: str, seen: Seen) -> str | None:
     """Why texts that are learned from are no categories; None if they are."""
     n = len(seen.values)
     if seen.kind != "text" or _text_reason(name, seen) == _SENTENCES:
@@ -290,7 +303,7 @@ def _why_text(name, seen):
     return f"{n}{_DIFFERENT}" if n > MANY_CATEGORIES and 2 * n > seen.filled else None
 
 
-def are_sentences(texts, words=_SENTENCE):
+def are_sentences(texts: ObjectArray, words: float = _SENTENCE) -> bool:
     """Whether texts consist of so many words on average, or of a script without spaces."""
     some = texts[:: -(-len(texts) // 1000)]
     joined = "".join("".join(some).split())
@@ -301,7 +314,7 @@ def are_sentences(texts, words=_SENTENCE):
     return bool(np.mean([len(text.split()) for text in some]) >= words)
 
 
-def see(cells):
+def see(cells: Cells) -> Seen:
     """Different values of a column, smallest number first."""
     kind = cells.type
     if is_number(kind) or pt.is_date(kind) or pt.is_timestamp(kind):
@@ -332,7 +345,7 @@ def see(cells):
     return Seen("mixed" if mixed else "text", texts, counts, missing)
 
 
-def _shown(seen):
+def _shown(seen: Seen) -> str:
     """Some values in words."""
     if not seen.filled or seen.kind == "other":
         return ""

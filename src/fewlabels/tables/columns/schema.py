@@ -1,7 +1,16 @@
 """What a model knows about the columns it was fitted to."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..._typing import ObjectArray, RowMatrix
+    from .notation import Notation
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
@@ -18,12 +27,12 @@ _USUAL_OF_COLUMNS: dict[str, Any] = {"decimal": ".", "unit": "", "words": None, 
 _BESIDE = "features[{}]"
 
 
-def beside_name(k):
+def beside_name(k: int) -> str:
     """The name of column k of the numbers next to a table."""
     return _BESIDE.format(k)
 
 
-def is_beside(name):
+def is_beside(name: str) -> bool:
     """Whether a column is one of those that are next to the table."""
     return name.startswith(_BESIDE[:9]) and name.endswith("]") and name[9:-1].isdigit()
 
@@ -70,16 +79,16 @@ class Schema:
     features: str = field(default="", compare=False)
     empty_rows: str = field(default="", compare=False)
 
-    def sources(self):
+    def sources(self) -> list[str]:
         """Names of the columns that a table must have."""
         parts = tuple(f"{name}: " for name in self.dates)
         return [n for n in self.names() if not (parts and n.startswith(parts))] + [*self.dates]
 
-    def names(self, *kinds):
+    def names(self, *kinds: str) -> list[str]:
         """Names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
-    def blank_rows(self, count):
+    def blank_rows(self, count: int) -> pd.DataFrame | RowMatrix:
         """So many rows as the encoder takes them: numbers 0, texts empty."""
         import numpy as np
         import scipy.sparse as sp
@@ -94,11 +103,11 @@ class Schema:
         return pd.DataFrame(cells, index=range(count))
 
     @property
-    def only_texts(self):
+    def only_texts(self) -> bool:
         """Whether all columns are texts."""
         return bool(self.columns) and self.names() == self.names("text")
 
-    def with_counts(self, known, words):
+    def with_counts(self, known: Mapping[str, ObjectArray], words: Mapping[str, int]) -> Self:
         """Copy with numbers filled in, given the categories and numbers of words by column."""
         columns = (
             replace(column, categories=len(known[column.name]))
@@ -108,7 +117,7 @@ class Schema:
         )
         return replace(self, columns=tuple(columns))
 
-    def written(self, notations):
+    def written(self, notations: Mapping[str, Notation]) -> Self:
         """Copy with what is known of how the numbers of columns were written, by name."""
         columns = (
             replace(
@@ -120,7 +129,7 @@ class Schema:
         )
         return replace(self, columns=tuple(columns))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Plain values by name, without those that most schemas and columns share."""
         values = asdict(self)
         for key, usual in _USUAL.items():
@@ -133,13 +142,13 @@ class Schema:
         return values
 
     @classmethod
-    def from_dict(cls, values):
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Inverse of :meth:`to_dict`; keys that are not known are passed over."""
         columns = tuple(Column(**_known(Column, column)) for column in values["columns"])
         dates = tuple(values.get("dates", ()))
         return cls(**{**_known(cls, values), "columns": columns, "dates": dates})
 
 
-def _known(kind, values):
+def _known(kind: type[Schema] | type[Column], values: Mapping[str, Any]) -> dict[str, Any]:
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in values.items() if name in names}

@@ -1,10 +1,18 @@
 """Counting the cells that cannot be used, so that one message can tell them all."""
 
+from __future__ import annotations
+
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._typing import BoolArray, IntArray, ObjectArray, RealArray
 from ..._util.messages import UserError, plural, quoted, ref
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Unknown categories of a column that a message names, and that are counted one by one.
 _NAMED, _HELD = 5, 1000
@@ -12,7 +20,7 @@ _NAMED, _HELD = 5, 1000
 _LARGEST = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
 
 
-def usable(values):
+def usable(values: RealArray) -> bool:
     """Whether all values are numbers that can be computed with; no copy is made."""
     if not values.size:
         return True
@@ -28,14 +36,21 @@ class Tally:
     data are written, where that had to be found by looking; ``empty`` counts rows without a value.
     """
 
-    def __init__(self, source, skip_missing=False, option=None):
+    def __init__(
+        self, source: object, skip_missing: bool = False, option: str | None = None
+    ) -> None:
         self.source, self.skip_missing = source, skip_missing
         self.option = option or ref("skip_missing", True)
-        self.missing, self.infinite, self.filled, self.empty = {}, {}, {}, 0
-        self._first = {}
-        self.remarks = []
+        self.missing: dict[str, int] = {}
+        self.infinite: dict[str, int] = {}
+        self.filled: dict[str, int] = {}
+        self.empty = 0
+        self._first: dict[str, int] = {}
+        self.remarks: list[str] = []
 
-    def add(self, name, values, row_numbers, fill=False):
+    def add(
+        self, name: str, values: RealArray, row_numbers: IntArray, fill: bool = False
+    ) -> BoolArray:
         """Count the cells of a column; gives which of its rows cannot be used for want of it.
 
         ``row_numbers`` count rows of the file; ``fill``: the model fills in missing numbers.
@@ -46,7 +61,7 @@ class Tally:
         self._count("infinite", name, np.abs(values) > _LARGEST[values.dtype], row_numbers)
         return np.zeros_like(missing) if fill else missing
 
-    def _count(self, what, name, found, row_numbers):
+    def _count(self, what: str, name: str, found: BoolArray, row_numbers: IntArray) -> None:
         if not found.any():
             return
         counts = {"filled": self.filled, "missing": self.missing, "infinite": self.infinite}[what]
@@ -55,10 +70,10 @@ class Tally:
         self._first[what] = min(self._first.get(what, first), first)
 
     @property
-    def refuses(self):
+    def refuses(self) -> bool:
         return bool(self.infinite) or (bool(self.missing) and not self.skip_missing)
 
-    def check(self):
+    def check(self) -> None:
         """Raise when something was found that ends the command."""
         if self.missing and not self.skip_missing:
             raise UserError(
@@ -69,14 +84,14 @@ class Tally:
             found = self._found(self.infinite, "infinite or too large", self._first["infinite"])
             raise UserError(f"{found}; correct them.")
 
-    def join(self, other):
+    def join(self, other: Tally) -> None:
         """Take over what was filled in and remarked in other rows, none of which is refused."""
         self.empty += other.empty
         for name, n in other.filled.items():
             self.filled[name] = self.filled.get(name, 0) + n
         self.remarks = list(dict.fromkeys([*self.remarks, *other.remarks]))
 
-    def _found(self, counts, what, first):
+    def _found(self, counts: Mapping[str, int], what: str, first: int) -> str:
         total = sum(counts.values())
         return (
             f"{plural(total, 'value')} in {plural(len(counts), 'column')} of {self.source} "
@@ -84,7 +99,7 @@ class Tally:
         )
 
 
-def filled_words(filled):
+def filled_words(filled: Mapping[str, int]) -> str:
     """What to say of missing numbers that were filled in, by column."""
     total = sum(filled.values())
     return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
@@ -109,22 +124,23 @@ class Unseen:
     categories of a column.
     """
 
-    def __init__(self):
-        self.rows, self.counts = {}, {}
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.counts: dict[str, Counter[str]] = {}
 
-    def add(self, rows, known):
+    def add(self, rows: pd.DataFrame, known: Mapping[str, ObjectArray]) -> None:
         """Count the cells of a data frame; ``known`` are the categories of the model by column."""
         for name, categories in known.items():
             is_new = ~rows[name].isin(categories)
             if is_new.any():
                 self._count(name, rows[name][is_new].value_counts().to_dict())
 
-    def join(self, other):
+    def join(self, other: Unseen) -> None:
         """Take over what was counted in other rows."""
         for name, counts in other.counts.items():
             self._count(name, counts, other.rows[name])
 
-    def _count(self, name, values, n_rows=None):
+    def _count(self, name: str, values: Mapping[str, int], n_rows: int | None = None) -> None:
         n_rows = sum(values.values()) if n_rows is None else n_rows
         self.rows[name] = self.rows.get(name, 0) + n_rows
         counts = self.counts.setdefault(name, Counter())
@@ -133,7 +149,7 @@ class Unseen:
             if value in counts or len(counts) < _HELD:
                 counts[value] += n
 
-    def only(self, chosen):
+    def only(self, chosen: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
         """Return the counts of ``chosen`` categories, lists by column, as dicts by column."""
         found = {
             name: {value: counts[value] for value in chosen.get(name, ()) if value in counts}
@@ -141,7 +157,7 @@ class Unseen:
         }
         return {name: counts for name, counts in found.items() if counts}
 
-    def without(self, chosen):
+    def without(self, chosen: Mapping[str, Iterable[str]]) -> Unseen | None:
         """Return the counts without ``chosen`` categories by column; None if none is left."""
         rest = Unseen()
         for name, counts in self.counts.items():
@@ -153,12 +169,12 @@ class Unseen:
         return rest if rest.rows else None
 
     @property
-    def most_frequent(self):
+    def most_frequent(self) -> dict[str, dict[str, int]]:
         """The most frequent ones by column, with their rows."""
         return {name: dict(counts.most_common(_NAMED)) for name, counts in self.counts.items()}
 
 
-def unseen_words(rows, most_frequent):
+def unseen_words(rows: Mapping[str, int], most_frequent: Mapping[str, Mapping[str, int]]) -> str:
     """What to say of categories that the model does not know, as ``Unseen`` has counted them."""
     columns = []
     for name, total in rows.items():
@@ -186,12 +202,12 @@ def learned_words(learned: dict[str, dict[str, int]]) -> str:
     return f"new categories that the model knows now: {', '.join(columns)}; rows are in brackets"
 
 
-def wordless_words(wordless):
+def wordless_words(wordless: Mapping[str, int]) -> str:
     """What to say of texts without a word that the model knows, by column."""
     counts = ", ".join(f"{count} in '{name}'" for name, count in wordless.items())
     return f"some texts have no word from training and count as blank (rows: {counts})"
 
 
-def _shown(counts):
+def _shown(counts: Mapping[str, int]) -> str:
     shown = ", ".join(f"{quoted(name)}: {count}" for name, count in list(counts.items())[:8])
     return shown if len(counts) <= 8 else f"{shown}, and {len(counts) - 8} more"

@@ -1,12 +1,13 @@
 """What a column of labels says: which rows are learned from, and as what."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, plural, quoted, ref
 from ...data.labels.blanks import is_blank, reads_as_blank
 from ..names import misspelling, number_of, value_key
@@ -40,28 +41,28 @@ class Labels:
     """
 
     column: str
-    source: Path
+    source: object
     names: list[str]
     counts: list[int]
-    index: np.ndarray
+    index: IntArray
     mark: str = ""
     merge_case: bool = False
 
     @property
-    def n_blank(self):
+    def n_blank(self) -> int:
         return int(np.count_nonzero(self.index < 0))
 
     @property
-    def where(self):
+    def where(self) -> str:
         return f"The target column {quoted(self.column)} of {self.source}"
 
-    def shown(self):
+    def shown(self) -> str:
         pairs = zip(self.names, self.counts, strict=True)
         text = ", ".join(f"{quoted(name)} ({count})" for name, count in list(pairs)[:10])
         return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
 
     @cached_property
-    def misspelt(self):
+    def misspelt(self) -> list[Misspelt]:
         """Rare values that differ by a typing error from a frequent one: ``Misspelt``, each once.
 
         The most frequent value counts if there are several, and sure errors before doubtful ones.
@@ -79,7 +80,7 @@ class Labels:
             found += sorted(alike, key=lambda one: (one.kind != "slip", -one.n_usual))[:1]
         return found
 
-    def misspelt_words(self):
+    def misspelt_words(self) -> str:
         """The first misspelt values, each with its rows and the value that was meant."""
         words = []
         for name, usual, kind, n in self.misspelt[:3]:
@@ -90,7 +91,7 @@ class Labels:
             words.append(f"{quoted(name)} ({rows}) {likely} a misspelt {quoted(usual)} ({n} rows)")
         return " and ".join(words)
 
-    def find(self, wanted, role):
+    def find(self, wanted: str, role: str) -> int:
         """Position of a value that the user typed."""
         if reads_as_blank(wanted):
             raise UserError(
@@ -107,7 +108,7 @@ class Labels:
             )
         return keys.index(wanted_key)
 
-    def with_mark(self, mark):
+    def with_mark(self, mark: str) -> Self:
         """The same labels where a value counts as blank."""
         if reads_as_blank(mark) and self.n_blank:
             return self
@@ -125,20 +126,20 @@ class Roles(NamedTuple):
     ``needed`` are labels that must be among the training rows, and what they are called.
     """
 
-    keep: np.ndarray
-    y: np.ndarray | None
+    keep: BoolArray
+    y: IntArray | None
     facts: dict[str, Any]
     notes: list[str]
     needed: dict[int, str]
 
-    def known(self, labels):
+    def known(self, labels: Labels | None) -> IntArray | None:
         """Codes of the labels of all rows, -1 where there is none; None without any labels."""
         if self.y is None:
             return None if labels is None else labels.index
         return np.where(self.y == 1, 0, -1) if "positive" in self.facts else self.y
 
 
-def target_text(values):
+def target_text(values: AnyArray) -> ObjectArray:
     """Labels of an npz or svmlight file as the text that a user would type."""
     as_text = number_text if values.dtype.kind in "fiu" else str
     texts, known = np.full(len(values), "", dtype=object), ~is_blank(values)
@@ -147,7 +148,9 @@ def target_text(values):
     return texts
 
 
-def count_labels(values, *, column, source, merge_case=None):
+def count_labels(
+    values: ObjectArray, *, column: str, source: object, merge_case: bool | None = None
+) -> Labels:
     """Count the values of a target; its name and the file are for messages.
 
     Values that differ in case, spaces or Unicode form only are one if ``merge_case``, refused if
@@ -158,7 +161,7 @@ def count_labels(values, *, column, source, merge_case=None):
     codes, texts = pd.factorize(np.asarray(values, dtype=object))
     n_rows = np.bincount(codes, minlength=len(texts))
     is_blank = blank(texts)
-    classes = {}
+    classes: dict[str | float, list[int]] = {}
     for code in np.argsort(-n_rows, kind="stable"):
         if not is_blank[code]:
             key = value_key(texts[code], bool(merge_case))
@@ -175,9 +178,9 @@ def count_labels(values, *, column, source, merge_case=None):
     return labels
 
 
-def _refuse_cases(labels):
+def _refuse_cases(labels: Labels) -> None:
     """Refuse values that are perhaps one, written in several ways."""
-    alike = {}
+    alike: dict[str | float, list[str]] = {}
     for name, count in zip(labels.names, labels.counts, strict=True):
         alike.setdefault(value_key(name, True), []).append(f"{quoted(name)} ({count})")
     for found in alike.values():
@@ -189,7 +192,7 @@ def _refuse_cases(labels):
             )
 
 
-def refuse_misspelt(labels) -> None:
+def refuse_misspelt(labels: Labels) -> None:
     """Refuse typing errors that alone make several classes of one."""
     sure = [one for one in labels.misspelt if one.kind == "slip"]
     if sure and len(sure) == len(labels.names) - 1:
@@ -200,7 +203,7 @@ def refuse_misspelt(labels) -> None:
         )
 
 
-def _doubts(labels):
+def _doubts(labels: Labels) -> dict[str, str]:
     """Facts for the model: the sentence on values that may be misspelt, if there are any."""
     words = labels.misspelt_words()
     if not words:
@@ -210,12 +213,12 @@ def _doubts(labels):
     return {"misspelt": f"{labels.where} may have typing errors: {words}; {what} until corrected"}
 
 
-def every_row(n_rows):
+def every_row(n_rows: int) -> Roles:
     """All rows, as one class."""
     return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
 
 
-def normal_rows(labels, normal=None):
+def normal_rows(labels: Labels, normal: str | None = None) -> Roles:
     """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
@@ -241,7 +244,7 @@ def normal_rows(labels, normal=None):
     return Roles(labels.index == chosen, None, facts, notes, {})
 
 
-def positive_rows(labels, positive=None):
+def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
     """Tell positive rows from unlabelled ones: a class and blanks, or two values.
 
     The class need not be named next to blanks, nor with two numbers: the greater one is positive.
@@ -273,7 +276,7 @@ def positive_rows(labels, positive=None):
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def class_rows(labels, of_pile="pu-ensemble"):
+def class_rows(labels: Labels, of_pile: str = "pu-ensemble") -> Roles:
     """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
 
     Classes are in the order of their numbers, False before True, else in alphabetical order.
@@ -288,29 +291,29 @@ def class_rows(labels, of_pile="pu-ensemble"):
             f"{ref('unlabeled', some='VALUE')}."
             + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
         )
-    numbers = [number_of(name) for name in labels.names]
-    keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers
+    numbers = [n for n in map(number_of, labels.names) if n is not None]
+    are_numbers = len(numbers) == len(labels.names) and not np.isnan(numbers).any()
+    keys: Sequence[Any] = numbers if are_numbers else labels.names
     order = sorted(range(len(keys)), key=lambda k: keys[k])
     place = np.full(len(order) + 1, -1)  # the last one is for blanks
     place[order] = np.arange(len(order))
-    y = place[labels.index].astype(np.int8 if len(order) < 100 else np.int64)
+    kind: type[np.signedinteger[Any]] = np.int8 if len(order) < 100 else np.int64
+    y = place[labels.index].astype(kind)
     classes = [labels.names[k] for k in order]
     facts = {"classes": classes, "unlabeled": labels.mark, **_doubts(labels)}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def greater_value(labels):
+def greater_value(labels: Labels) -> int | None:
     """Position of the greater of two numbers, or of True next to False; None for other texts."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
-    values = [number_of(name) for name in labels.names]
-    if len(values) != 2 or None in values:
-        return None
-    return int(np.argmax(values))
+    values = [n for n in map(number_of, labels.names) if n is not None]
+    return int(np.argmax(values)) if len(values) == len(labels.names) == 2 else None
 
 
-def _only_choice(labels):
+def _only_choice(labels: Labels) -> int:
     """Position of the class that can only be the positive one."""
     chosen = greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
@@ -331,7 +334,7 @@ def _only_choice(labels):
     return chosen
 
 
-def key_of_target(training):
+def key_of_target(training: Mapping[str, Any]) -> Callable[[str], str | float]:
     """The function that gives texts of a model's target the same key if they are one value.
 
     ``training`` is what the model file says of the training.

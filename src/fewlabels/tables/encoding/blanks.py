@@ -1,12 +1,20 @@
 """Blank numbers and truth values, marked for models of one class."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import AnyArray, BoolArray, ObjectArray, RealArray, VectorLike
 from .rare import rare_weight
 from .truth import truth_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class BlankColumns(TransformerMixin, BaseEstimator):
@@ -26,10 +34,10 @@ class BlankColumns(TransformerMixin, BaseEstimator):
     ``units`` are standard deviations of the encoded columns, 1 unless given.
     """
 
-    def __init__(self, units=None):
+    def __init__(self, units: VectorLike | None = None) -> None:
         self.units = units
 
-    def fit(self, X, y=None):
+    def fit(self, X: pd.DataFrame | AnyArray, y: object = None) -> Self:
         self.is_text_, blanks = _read(X)
         self.n_features_in_ = blanks.shape[1]
         if hasattr(X, "columns"):
@@ -46,7 +54,7 @@ class BlankColumns(TransformerMixin, BaseEstimator):
         self.excess_weight_ = 2.0 * self.unit_**2
         return self
 
-    def transform(self, X):
+    def transform(self, X: pd.DataFrame | AnyArray) -> RealArray:
         check_is_fitted(self)
         dtype = X.dtype if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
         _, blanks = _read(X)
@@ -59,14 +67,14 @@ class BlankColumns(TransformerMixin, BaseEstimator):
             found[:, -1] = np.sqrt(new + self.excess_weight_ * excess)
         return found
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> ObjectArray:
         names = getattr(self, "feature_names_in_", None)
         names = np.asarray(names if input_features is None else input_features, dtype=object)
         marks = [f"missingindicator_{names[k]}" for k in self.known_]
         return np.array([*marks, "new_blanks"], dtype=object)
 
 
-def _read(X) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _read(X: pd.DataFrame | AnyArray) -> tuple[BoolArray, BoolArray]:
     """Return which columns are texts, and which cells are blank."""
     if isinstance(X, np.ndarray):
         return np.zeros(X.shape[1], bool), np.isnan(X)

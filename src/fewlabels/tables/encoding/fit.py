@@ -1,23 +1,43 @@
 """The encoder of a table's columns, fitted to the rows a model learns from."""
 
-import numpy as np
-import scipy.sparse as sp
+from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, ref
 from ...data.units import common_unit
 from ...kernels.width import total_variance
 from ..columns.column import blank
-from ..columns.schema import IMPUTE
+from ..columns.schema import IMPUTE, Schema
 from .blanks import BlankColumns
 from .rare import RareCategories, RareColumns
 from .texts import TextEncoder
 from .truth import TruthColumns
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...model_selection.weighing import Weighing
+
+# Rows as an encoder takes them: a data frame of a table, an array or CSR array of a matrix.
+EncoderRows: TypeAlias = "pd.DataFrame | RowMatrix"
 # What the steps for columns of texts are called, before their number.
 _TEXT = "text "
 
 
-def _make_encoder(schema, scale, gaps, weigh_rare, units, spare):
+def _make_encoder(
+    schema: Schema,
+    scale: bool,
+    gaps: Sequence[str] | Sequence[int],
+    weigh_rare: bool,
+    units: FloatArray | None,
+    spare: int,
+) -> BaseEstimator:
     """The transformer from the columns of the schema to numbers.
 
     Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a category
@@ -48,6 +68,7 @@ def _make_encoder(schema, scale, gaps, weigh_rare, units, spare):
     marks = MissingIndicator(features="all")
     if weigh_rare and schema.missing == IMPUTE:
         marks = BlankColumns(units)
+    parts: list[tuple[str, Any, Any]]
     if schema.layout == "dense":
         if not gaps:
             return FunctionTransformer() if numbers == "passthrough" else numbers
@@ -69,18 +90,26 @@ def _make_encoder(schema, scale, gaps, weigh_rare, units, spare):
     return ColumnTransformer([part for part in parts if part[2]])
 
 
-def unit_of(schema, rows):
+def unit_of(schema: Schema, rows: EncoderRows) -> str | None:
     """Why numbers are better left as they are, see :func:`common_unit`; None if they are not.
 
     Numbers next to columns of other kinds are scaled in any case.
     """
     if schema.layout != "table":
         return common_unit(rows)
+    assert not isinstance(rows, np.ndarray)
     only_numbers = len(schema.names("number")) == len(schema.columns)
     return common_unit(rows.to_numpy(float)) if only_numbers else None
 
 
-def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False, spare=0):
+def fit_encoder(
+    schema: Schema,
+    rows: EncoderRows,
+    source: object,
+    scale: bool | str = "auto",
+    weigh_rare: bool = False,
+    spare: int = 0,
+) -> tuple[BaseEstimator, RowMatrix, Schema]:
     """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
     Numbers are scaled, with "auto" unless they have a unit in common, see :func:`unit_of`.
@@ -89,10 +118,9 @@ def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False, spare=0):
     count less and whatever is new counts, as they should for models of one class, see
     :mod:`.rare` and :mod:`.blanks`; ``spare`` columns are for categories of later updates.
     """
-    if scale == "auto":
-        scale = unit_of(schema, rows) is None
-    gaps, units = _columns_to_mark(schema, rows, scale, weigh_rare)
-    encoder = _make_encoder(schema, scale, gaps, weigh_rare, units, spare)
+    is_scaled = unit_of(schema, rows) is None if scale == "auto" else bool(scale)
+    gaps, units = _columns_to_mark(schema, rows, is_scaled, weigh_rare)
+    encoder = _make_encoder(schema, is_scaled, gaps, weigh_rare, units, spare)
     X = _weigh_by_length(encoder, encoder.fit_transform(rows))
     dense = isinstance(X, np.ndarray)
     if not (np.ptp(X, axis=0) if dense else (X.max(axis=0) - X.min(axis=0)).data).any():
@@ -105,7 +133,9 @@ def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False, spare=0):
     return encoder, weigh_texts(encoder, X), schema
 
 
-def _columns_to_mark(schema, rows, scale, weigh_rare):
+def _columns_to_mark(
+    schema: Schema, rows: EncoderRows, scale: bool, weigh_rare: bool
+) -> tuple[list[str] | list[int], FloatArray | None]:
     """Columns whose blanks are marked, and the standard deviations that they have encoded.
 
     Models of one class mark all of them, others those with blanks in training.
@@ -116,6 +146,7 @@ def _columns_to_mark(schema, rows, scale, weigh_rare):
         gaps = range(rows.shape[1]) if weigh_rare else np.flatnonzero(np.isnan(rows).any(axis=0))
         units = None if scale or not weigh_rare else _spread(rows)
         return list(map(int, gaps)), units
+    assert not isinstance(rows, np.ndarray)
     names = schema.names("number", "date")
     if not weigh_rare:
         return [name for name in names if rows[name].isna().any()], None
@@ -125,14 +156,14 @@ def _columns_to_mark(schema, rows, scale, weigh_rare):
     return names + truth, np.append(_spread(rows[names].to_numpy(float)), np.ones(len(truth)))
 
 
-def _spread(rows):
+def _spread(rows: AnyArray) -> FloatArray:
     """Standard deviations of columns, without their missing numbers."""
     counts = np.maximum(1, np.count_nonzero(~np.isnan(rows), axis=0))
     middle = np.nansum(rows, axis=0) / counts
     return np.sqrt(np.nansum((rows - middle) ** 2, axis=0) / counts)
 
 
-def _weigh_by_length(encoder, X):
+def _weigh_by_length(encoder: BaseEstimator, X: RowMatrix) -> RowMatrix:
     """Let columns of texts count as the words in them, as if they were one text.
 
     Each is of length one by itself, so that titles would count as much as the pages below them.
@@ -145,39 +176,41 @@ def _weigh_by_length(encoder, X):
     return _weighted(encoder, X, dict(zip(names, np.sqrt(words / words.sum()), strict=True)))
 
 
-def _entries(X):
-    return X.nnz if sp.issparse(X) else np.count_nonzero(X)
+def _entries(X: RowMatrix) -> int:
+    return int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else X.nnz
 
 
-def _weighted(encoder, X, factors):
+def _weighted(encoder: BaseEstimator, X: RowMatrix, factors: Mapping[str, float]) -> RowMatrix:
     """The rows with steps of the encoder multiplied by these factors, and the encoder so."""
     weights, by_column = encoder.transformer_weights or {}, np.ones(X.shape[1])
     for name, factor in factors.items():
         by_column[encoder.output_indices_[name]] = factor
         weights = {**weights, name: float(factor) * weights.get(name, 1.0)}
     encoder.transformer_weights = weights
-    if not sp.issparse(X):
+    if isinstance(X, np.ndarray):
         return X * by_column
     X = X.copy()
     X.data *= by_column[X.indices]
     return X
 
 
-def known_categories(encoder, schema):
+def known_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectArray]:
     """Categories seen in training, by column; of truth values all ways to write them."""
 
-    def step(name):
+    def step(name: str) -> BaseEstimator:
         found = encoder.named_transformers_[name]
         return found[0] if hasattr(found, "steps") else found
 
-    known = {}
+    known: dict[str, ObjectArray] = {}
     if names := schema.names("category"):
         known |= zip(names, step("categories").categories_, strict=True)
     truth = enumerate(schema.names("boolean"))
     return known | {name: step("booleans").known(k) for k, name in truth}
 
 
-def learn_categories(encoder, schema, counts):
+def learn_categories(
+    encoder: BaseEstimator, schema: Schema, counts: Mapping[str, Mapping[str, int]]
+) -> dict[str, list[str]]:
     """Let a model of one class know categories that it gets rows of.
 
     ``counts`` are the numbers of these rows, by column and category. A category gets a 0/1 column
@@ -192,10 +225,11 @@ def learn_categories(encoder, schema, counts):
 
     names = schema.names("category")
     step = encoder.named_transformers_["categories"] if names else None
-    if not hasattr(step, "steps"):
+    if step is None or not hasattr(step, "steps"):
         return {}
     (first, one_hot), (_, rare) = step.steps
-    known, learned = [list(found) for found in one_hot.categories_], {}
+    known = [list(found) for found in one_hot.categories_]
+    learned: dict[str, list[str]] = {}
     for k, name in enumerate(names):
         by_rows = sorted(counts.get(name, {}).items(), key=lambda pair: -pair[1])
         for value, n_rows in by_rows:
@@ -213,23 +247,25 @@ def learn_categories(encoder, schema, counts):
     return learned
 
 
-def own_categories(encoder, schema):
+def own_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectArray]:
     """Categories that have a 0/1 column of their own, by column of categories."""
     names = schema.names("category")
     step = encoder.named_transformers_["categories"] if names else None
-    if not hasattr(step, "steps"):
+    if step is None or not hasattr(step, "steps"):
         return {name: known_categories(encoder, schema)[name] for name in names}
     categories, rare = step[0].categories_, step[1]
     return {name: categories[k][rare.has_own(k)] for k, name in enumerate(names)}
 
 
-def text_encoders(encoder, schema):
+def text_encoders(encoder: BaseEstimator, schema: Schema) -> dict[str, TextEncoder]:
     """The fitted ``TextEncoder`` of every column of texts."""
     names = enumerate(schema.names("text"))
     return {name: encoder.named_transformers_[f"{_TEXT}{k}"] for k, name in names}
 
 
-def count_wordless(encoder, schema, rows, X):
+def count_wordless(
+    encoder: BaseEstimator, schema: Schema, rows: EncoderRows, X: RowMatrix
+) -> dict[str, int]:
     """Texts that are not blank but hold no word that is known, by column, given encoded rows."""
     counts = {}
     for k, name in enumerate(schema.names("text")):
@@ -241,7 +277,7 @@ def count_wordless(encoder, schema, rows, X):
     return counts
 
 
-def text_columns(encoder, width):
+def text_columns(encoder: BaseEstimator, width: int) -> BoolArray:
     """Which columns of encoded rows come from texts."""
     found = np.zeros(width, dtype=bool)
     for name, places in getattr(encoder, "output_indices_", {}).items():
@@ -249,7 +285,7 @@ def text_columns(encoder, width):
     return found
 
 
-def feature_names(encoder, schema):
+def feature_names(encoder: BaseEstimator, schema: Schema) -> ObjectArray:
     """Names of the encoded columns."""
     if not hasattr(encoder, "output_indices_"):
         names = np.array([f"x{k}" for k in range(schema.n_columns)], dtype=object)
@@ -266,7 +302,13 @@ def feature_names(encoder, schema):
     return names
 
 
-def weigh_by_labels(encoder, schema, X, y, asked=()):
+def weigh_by_labels(
+    encoder: BaseEstimator,
+    schema: Schema,
+    X: RowMatrix,
+    y: IntArray | None,
+    asked: Iterable[str] = (),
+) -> Weighing | None:
     """The ``Weighing`` of columns by which rows held out are distinguished best.
 
     Blocks are numbers, categories, and each column of texts; those that hold a column ``asked``
@@ -292,7 +334,7 @@ def weigh_by_labels(encoder, schema, X, y, asked=()):
     return weigh_columns(X, y, Blocks(X, places, of_texts, fixed))
 
 
-def weigh_texts(encoder, X, ratio=1.0):
+def weigh_texts(encoder: BaseEstimator, X: RowMatrix, ratio: float = 1.0) -> RowMatrix:
     """Give texts ``ratio`` times the variance of all other columns, in encoder and rows.
 
     So that ten thousand words do not drown six numbers, nor these the words. The variance of all

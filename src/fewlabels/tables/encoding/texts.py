@@ -1,14 +1,24 @@
 """A column of texts as numbers: which words, pairs of words or characters occur in each."""
 
+from __future__ import annotations
+
 import contextlib
 import re
 import unicodedata
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
+
+from ..._typing import ObjectArray
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 WORDS, CHARACTERS = "words", "characters"
 # Words and pairs of words, or parts of words.
@@ -41,11 +51,11 @@ class TextEncoder(TransformerMixin, BaseEstimator):
     With ``mark`` a last column is 1 for such texts.
     """
 
-    def __init__(self, unit="auto", mark=False):
+    def __init__(self, unit: str = "auto", mark: bool = False) -> None:
         self.unit = unit
         self.mark = mark
 
-    def fit(self, texts, y=None):
+    def fit(self, texts: Iterable[object], y: object = None) -> Self:
         texts = _some(texts, _MOST_TEXTS)
         self.unit_ = unit_of(texts) if self.unit == "auto" else self.unit
         least = 2 if len(texts) >= _FEW else 1
@@ -63,7 +73,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         self.idf_ = vectorizer.idf_
         return self
 
-    def transform(self, texts):
+    def transform(self, texts: Iterable[object]) -> sp.csr_array:
         check_is_fitted(self)
         words = self.words()
         vectorizer = _vectorizer(self.unit_, vocabulary={word: k for k, word in enumerate(words)})
@@ -74,27 +84,27 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         wordless = np.diff(sp.csr_array(found).indptr) == 0
         return sp.hstack([found, sp.csr_array(wordless[:, None].astype(float))], format="csr")
 
-    def words(self):
+    def words(self) -> list[str]:
         """The words, pairs and parts that are known, in the order of the columns."""
         return self.vocabulary_.split("\n")
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> ObjectArray:
         return np.array([*self.words(), *(["no known word"] if self.mark else [])], dtype=object)
 
-    def new_words(self, texts):
+    def new_words(self, texts: Iterable[object]) -> set[str]:
         """Words of texts, or parts of them, that the encoder does not know; pairs aside."""
         parts = _vectorizer(self.unit_).build_analyzer()
         found = {part for text in _as_list(texts) for part in parts(text)}
         return {part for part in found - set(self.words()) if " " not in part.strip()}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
 
 
-def unit_of(texts):
+def unit_of(texts: Iterable[object]) -> str:
     """What texts are best taken apart into: "words", or "characters" of scripts and codes."""
     joined = " ".join(_some(texts, _GLANCE))
     letters = sum(map(str.isalpha, joined))
@@ -104,24 +114,24 @@ def unit_of(texts):
     return CHARACTERS if words.size and words.mean() < _CODES else WORDS
 
 
-def plain(text):
+def plain(text: str) -> str:
     """A text in small letters, with one way to write each."""
     return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
 
 
-def spans(text):
+def spans(text: str) -> list[tuple[int, int]]:
     """Where the words of a text begin and end; without spaces between them, all two characters."""
     if is_unspaced(text):
         return [(k, k + 2) for k in range(0, len(text) - 1, 2)]
     return [found.span() for found in _WORD.finditer(text)]
 
 
-def is_unspaced(text):
+def is_unspaced(text: str) -> bool:
     """Whether a third of a text's letters are of scripts without spaces between words."""
     return 3 * len(_UNSPACED.findall(text)) > sum(map(str.isalpha, text)) > 0
 
 
-def _vectorizer(unit, **options):
+def _vectorizer(unit: str, **options: Any) -> TfidfVectorizer:
     return TfidfVectorizer(
         preprocessor=plain,
         token_pattern=None if unit == CHARACTERS else _WORD.pattern,
@@ -132,11 +142,11 @@ def _vectorizer(unit, **options):
     )
 
 
-def _as_list(texts):
+def _as_list(texts: Iterable[object]) -> list[str]:
     return ["" if text is None or text != text else str(text) for text in texts]
 
 
-def _some(texts, most):
+def _some(texts: Iterable[object], most: int) -> list[str]:
     """Texts, or as many of them drawn at random."""
     texts = _as_list(texts)
     if len(texts) <= most:

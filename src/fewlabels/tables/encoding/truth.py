@@ -1,10 +1,19 @@
 """Truth values: as people write them, and as 0/1 columns."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import FloatArray, ObjectArray, VectorLike
 from ...data.labels.blanks import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The words for no and yes, by language and custom.
 _WRITTEN = (
@@ -48,7 +57,7 @@ _WORDS = {word for pair in _PAIRS for word in pair}
 _LETTERS = (str, str.upper, str.capitalize)
 
 
-def are_truth_values(texts):
+def are_truth_values(texts: Collection[str]) -> bool:
     """Whether all texts are words for yes and no, and two of them make a pair."""
     if len(texts) > 2 * len(_WORDS):
         return False
@@ -56,7 +65,7 @@ def are_truth_values(texts):
     return words <= _WORDS and any(words.issuperset(pair) for pair in _PAIRS)
 
 
-def truth_of(texts):
+def truth_of(texts: VectorLike) -> FloatArray:
     """1 for yes, 0 for no, NaN for anything else."""
     import pandas as pd
 
@@ -72,10 +81,10 @@ class TruthColumns(TransformerMixin, BaseEstimator):
     ``mark=False`` there are no columns that mark blanks.
     """
 
-    def __init__(self, mark=True):
+    def __init__(self, mark: bool = True) -> None:
         self.mark = mark
 
-    def fit(self, X, y=None):
+    def fit(self, X: pd.DataFrame | ObjectArray, y: object = None) -> Self:
         values = _values(X)
         names = getattr(X, "columns", range(values.shape[1]))
         self.names_ = np.array([str(name) for name in names], dtype=object)
@@ -83,33 +92,35 @@ class TruthColumns(TransformerMixin, BaseEstimator):
         self.gaps_ = np.flatnonzero(np.isnan(values).any(axis=0))
         return self
 
-    def transform(self, X):
+    def transform(self, X: pd.DataFrame | ObjectArray) -> FloatArray:
         check_is_fitted(self)
         values = _values(X)
         missing = np.isnan(values)
         filled = np.where(missing, self.usual_, values)
         return np.column_stack([filled, missing[:, self.gaps_]]) if self.mark else filled
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | ObjectArray | None = None
+    ) -> ObjectArray:
         names = self.names_ if input_features is None else input_features
-        flags = [f"missingindicator_{names[k]}" for k in self.gaps_ if self.mark]
+        flags = [f"missingindicator_{names[k]}" for k in self.gaps_.tolist() if self.mark]
         return np.array([*names, *flags], dtype=object)
 
     @staticmethod
-    def spellings():
+    def spellings() -> list[list[str]]:
         """Texts for no, and for yes, in small and capital letters."""
         return [
             list(dict.fromkeys(write(word) for word in words for write in _LETTERS))
             for words in (FALSE, TRUE)
         ]
 
-    def known(self, k):
+    def known(self, k: int) -> ObjectArray:
         """Texts that are not new to a column; blanks are where training had none."""
         no, yes = self.spellings()
         return np.array([*no, *yes, *(MISSING if k in self.gaps_ else ())], dtype=object)
 
 
-def _values(X):
+def _values(X: pd.DataFrame | ObjectArray) -> FloatArray:
     import pandas as pd
 
     X = pd.DataFrame(X)

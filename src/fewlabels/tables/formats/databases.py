@@ -1,9 +1,15 @@
 """What databases of all kinds have in common: tables with names."""
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from ..._util.messages import UserError, listing
+from ..sources import Source
+
+T = TypeVar("T")
 
 
-def table_of(source, known):
+def table_of(source: Source, known: Mapping[str, T]) -> T:
     """What means the table that is meant, of those ``known`` by name."""
     if source.table in known:
         return known[source.table]
@@ -21,7 +27,7 @@ def table_of(source, known):
     return next(iter(known.values()))
 
 
-def share_read(source, done, n_rows):
+def share_read(source: Source, done: int, n_rows: int) -> float:
     """The share of a table that was read; more rows than the table has are refused."""
     if done > n_rows:
         raise UserError(
@@ -31,6 +37,6 @@ def share_read(source, done, n_rows):
     return done / max(1, n_rows)
 
 
-def quoted(name):
+def quoted(name: str) -> str:
     """A name as SQL takes any."""
     return '"' + name.replace('"', '""') + '"'

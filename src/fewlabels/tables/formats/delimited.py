@@ -9,6 +9,7 @@ import contextlib
 import csv
 import io
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -17,11 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.types as pt
 
+from ..._typing import IntArray
 from ..._util.messages import UserError, quoted, ref
 from ...data.labels.blanks import MISSING
-from ..columns.column import is_text, plain
+from ..columns.column import Cells, is_text, plain
+from ..sources import Source
+from ..steady import StrPath
 from .blocks import blocks, is_cut_anywhere, located_blocks, new_file
 from .dialect import separator_words, separators_in
+from .registry import TablePiece
 
 # Bytes that a part of a file has at least and at most.
 PART = 1 << 22, 1 << 26
@@ -31,7 +36,7 @@ _COLUMNS_AT_ONCE = 5000
 _FORMULA = r"^[=@\t\r].*|^[-+].*[^-+0-9.,eE%].*"
 
 
-def names(source):
+def names(source: Source) -> list[str]:
     """Names of the columns, in the first row or by their position."""
     block = next(_blocks(source.whole), (b"", 1.0))[0]
     found = _header(block, source.dialect.sep)[0]
@@ -48,7 +53,9 @@ def names(source):
     return found
 
 
-def pieces(source, names, rows, types):
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
     """Tables of whole rows, the rows as they are in the file, and how much of it was read.
 
     Arrow's streaming reader would read ahead, the whole file if the consumer is slow.
@@ -74,7 +81,7 @@ def pieces(source, names, rows, types):
         yield table, lines, share
 
 
-def _without_blank_lines(block, sep):
+def _without_blank_lines(block: bytes, sep: str) -> bytes:
     """The block without lines of nothing but blanks, which are no rows, as empty ones are none."""
     blanks = b" \t".replace(sep.encode(), b"")
     starts = [end + blanks[k : k + 1] for end in (b"\n", b"\r") for k in range(len(blanks))]
@@ -84,12 +91,15 @@ def _without_blank_lines(block, sep):
     return re.sub(pattern, lambda m: m[0] if m[0][:1] == b'"' else b"", block)
 
 
-def _parse(block, names, source, types=None):
+def _parse(
+    block: bytes, names: list[str], source: Source, types: Mapping[str, pa.DataType] | None = None
+) -> pa.Table:
     """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
     read = pacsv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
     syntax = pacsv.ParseOptions(delimiter=source.dialect.sep, newlines_in_values=True)
     types = types or dict.fromkeys(names, pa.string())
-    chosen, found = list(types), {}
+    chosen = list(types)
+    found: dict[str, pa.ChunkedArray] = {}
     for start in range(0, len(chosen), _COLUMNS_AT_ONCE):
         some = chosen[start : start + _COLUMNS_AT_ONCE]
         convert = pacsv.ConvertOptions(
@@ -105,16 +115,16 @@ def _parse(block, names, source, types=None):
     return pa.table(found)
 
 
-def _blocks(source):
+def _blocks(source: Source) -> Iterator[tuple[bytes, float]]:
     return blocks(source, source.dialect.encoding, _last_row_end, source.part)
 
 
-def size(source):
+def size(source: Source) -> int:
     """Bytes of the file, which ``parts`` are cut by."""
     return source.path.stat().st_size
 
 
-def parts(source, n_bytes):
+def parts(source: Source, n_bytes: int) -> list[tuple[int, int] | None]:
     """Where parts of about so many bytes begin and end, between rows; None for one part."""
     if not is_cut_anywhere(source, source.dialect.encoding) or size(source) <= n_bytes:
         return [None]
@@ -136,7 +146,7 @@ def parts(source, n_bytes):
     return list(pairwise([0, *ends, size(source)]))
 
 
-def _last_row_end(block):
+def _last_row_end(block: bytes) -> int:
     """Where the last complete row ends: its line break has an even number of quotes before it."""
     for mark in (b"\n", b"\r"):
         end, n_before = len(block), block.count(b'"')
@@ -148,7 +158,7 @@ def _last_row_end(block):
     return 0
 
 
-def _header(block, sep):
+def _header(block: bytes, sep: str) -> tuple[list[str], int]:
     """Names in the first row and where it ends."""
     start = len(block) - len(block.lstrip(b"\r\n"))
     end = start
@@ -160,7 +170,7 @@ def _header(block, sep):
     return next(csv.reader(row, delimiter=sep), []), end
 
 
-def _cut_lines(block, separator):
+def _cut_lines(block: bytes, separator: str) -> pa.Array | None:
     """Rows of a block behind the line breaks before them; None for unclear ones."""
     if b"\r" in block:
         returns = _places(block, b"\r")
@@ -189,11 +199,11 @@ def _cut_lines(block, separator):
     )
 
 
-def _places(block, character):
+def _places(block: bytes, character: bytes) -> IntArray:
     return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(character))
 
 
-def _well_quoted(block, quotes, separator):
+def _well_quoted(block: bytes, quotes: IntArray, separator: str) -> bool:
     """Whether every quote opens or closes a cell, or is one of two within it."""
     if len(quotes) % 2:
         return False
@@ -204,18 +214,22 @@ def _well_quoted(block, quotes, separator):
     return bool(allowed[characters[beside]].all())
 
 
-def remark(source):
+def remark(source: Source) -> str:
     """What a look at the file found that is not as usual."""
     return source.dialect.remark
 
 
 @contextlib.contextmanager
-def writer(path, separator, compressed, safe):
+def writer(
+    path: StrPath, separator: str, compressed: bool, safe: bool
+) -> Iterator[Callable[..., None]]:
     """Open a new file; gives the function that appends a table, perhaps behind lines."""
     with new_file(path, compressed) as file:
         begun = False
 
-        def append(table, lines=None, names=()):
+        def append(
+            table: pa.Table, lines: pa.Array | None = None, names: Iterable[str] = ()
+        ) -> None:
             nonlocal begun
             if not begun:
                 begun = True
@@ -228,7 +242,7 @@ def writer(path, separator, compressed, safe):
         file.write(b"\n")
 
 
-def _text(table, separator, lines, safe):
+def _text(table: pa.Table, separator: str, lines: pa.Array | None, safe: bool) -> pa.Buffer:
     """Bytes of the rows, each behind a line break.
 
     Unlike Arrow's own writer it quotes text, numbers read from a CSV included, only where it must.
@@ -243,7 +257,7 @@ def _text(table, separator, lines, safe):
     return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
 
 
-def _cells(column, name, separator, safe):
+def _cells(column: Cells, name: str, separator: str, safe: bool) -> pa.Array:
     column = plain(column)
     text = is_text(column.type)
     if pt.is_boolean(column.type):
@@ -258,7 +272,7 @@ def _cells(column, name, separator, safe):
     return _quoted(column, separator, safe) if text else column
 
 
-def _quoted(column, separator, safe):
+def _quoted(column: pa.Array, separator: str, safe: bool) -> pa.Array:
     column = column.cast(pa.large_string())
     if safe:
         # Numbers may begin with a sign.

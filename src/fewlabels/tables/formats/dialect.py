@@ -1,13 +1,18 @@
 """How delimited text is written: its separator and its encoding, as said or found by looking."""
 
+from __future__ import annotations
+
 import codecs
 import csv
 import gzip
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._util.messages import ref
 from .registry import is_compressed
+
+if TYPE_CHECKING:
+    from ..sources import Source
 
 _LOOKED_AT = 1 << 24
 _SAMPLE, _ROWS = 1 << 16, 200
@@ -33,9 +38,10 @@ class Dialect(NamedTuple):
     remark: str = ""
 
 
-def find_dialect(source):
+def find_dialect(source: Source) -> Dialect:
     """Look at the beginning of a file for what its reading leaves open."""
     reading, usual = source.reading, source.format.separator
+    assert usual is not None  # only delimited text has a dialect
     opened = gzip.open if is_compressed(source) else open
     with opened(source, "rb") as file:
         start = file.read(_LOOKED_AT)
@@ -56,17 +62,17 @@ def find_dialect(source):
     return Dialect(sep, encoding, reading.header is not False, remark)
 
 
-def separator_words(sep):
+def separator_words(sep: str) -> str:
     """What a separator is called, in the plural."""
     return _WORDS.get(sep, f"'{sep}'")
 
 
-def separators_in(text):
+def separators_in(text: str) -> list[str]:
     """Usual separators that a text holds."""
     return [sep for sep in (";", "\t", ",", "|") if sep in text]
 
 
-def _encoding(start, whole):
+def _encoding(start: bytes, whole: bool) -> str:
     """The encoding of a text that begins with these bytes; UTF-8 where none is found."""
     for mark, name in _MARKS.items():
         if start.startswith(mark):
@@ -91,7 +97,7 @@ def _encoding(start, whole):
     return "cp1252"
 
 
-def _sample(start, encoding):
+def _sample(start: bytes, encoding: str) -> str:
     """Some whole rows of the beginning."""
     text = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
     if len(text) <= _SAMPLE:
@@ -103,7 +109,7 @@ def _sample(start, encoding):
     return text
 
 
-def _separator(text, usual):
+def _separator(text: str, usual: str) -> str:
     """The separator that cuts all rows into as many cells as there are names.
 
     The usual one unless it does not, or another cuts cells out that are numbers.
@@ -119,15 +125,15 @@ def _separator(text, usual):
     return usual if names[usual] > 1 else max(names, key=lambda sep: (names[sep], sep == usual))
 
 
-def _cut(text, sep):
+def _cut(text: str, sep: str) -> list[list[str]]:
     try:
-        rows = csv.reader(text.splitlines(keepends=True), delimiter=sep)
-        rows = (row for row in rows if len(row) > 1 or "".join(row).strip())
+        cut = csv.reader(text.splitlines(keepends=True), delimiter=sep)
+        rows = (row for row in cut if len(row) > 1 or "".join(row).strip())
         return [row for row, _ in zip(rows, range(_ROWS), strict=False)]
     except csv.Error:
         return []
 
 
-def _numbers(rows):
+def _numbers(rows: list[list[str]]) -> int:
     cells = [cell for row in rows[1:] for cell in row]
     return sum(_NUMBER.fullmatch(cell) is not None for cell in cells)

@@ -1,12 +1,21 @@
 """Tables of DuckDB databases."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ..._util.messages import UserError
 from ..limits import Patient, allowed_bytes, check_room
+from ..sources import Source
 from .databases import quoted, share_read, table_of
+from .registry import TablePiece
+
+if TYPE_CHECKING:
+    import duckdb
 
 # Rows, and bytes of texts, at a time; rows that the database itself makes at a time at least, and
 # how often they lie in memory then.
@@ -26,13 +35,15 @@ _LEAST_MEMORY = 2e8
 _SETTINGS = "SET python_enable_replacements = false; SET lock_configuration = true"
 
 
-def names(source):
+def names(source: Source) -> list[str]:
     """Names of the columns."""
     with _opened(source) as (connection, table, run):
         return run(connection.sql, f"SELECT * FROM {table}").columns
 
 
-def pieces(source, names, rows, types):
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
     """Tables with the types of the database, and how much was read."""
     with _opened(source) as (connection, table, run):
         found = run(connection.sql, f"SELECT * FROM {table}")
@@ -53,11 +64,11 @@ def pieces(source, names, rows, types):
             yield pa.Table.from_batches([batch]), None, share_read(source, done, n_rows)
 
 
-def _first_row(connection, query):
+def _first_row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     return connection.execute(query).fetchall()[0]
 
 
-def _size(found):
+def _size(found: duckdb.DuckDBPyRelation) -> str:
     """The bytes of texts in a row, as the database counts them without keeping any."""
     parts = ["0"]
     for name, kind in zip(found.columns, map(str, found.types), strict=True):
@@ -69,7 +80,7 @@ def _size(found):
 
 
 @contextlib.contextmanager
-def _opened(source):
+def _opened(source: Source) -> Iterator[tuple[duckdb.DuckDBPyConnection, str, Patient]]:
     """The database, a table of it as SQL names it, and what runs calls so that they end."""
     import duckdb
 

@@ -1,19 +1,30 @@
 """Sheets of Excel files, which are read as a whole."""
 
+from __future__ import annotations
+
 import datetime
 import warnings
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from ..._util.messages import UserError, listing, quoted
 from ..limits import check_room
+from ..sources import Source
 from .databases import table_of
+from .registry import TablePiece
 
+if TYPE_CHECKING:
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
+# Values of the cells of a row.
+_Row: TypeAlias = tuple[Any, ...]
 # What a byte of a sheet takes as values.
 _PER_BYTE = 3
+
 # What every cell of a row as wide as the widest takes besides, as a value and in Arrow.
 _PER_CELL = 16
 # What Excel writes at most; and rows between two looks at how much was read.
@@ -25,29 +36,31 @@ _ERRORS = frozenset({"#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#
 
 class _Sheet(NamedTuple):
     names: list[str]
-    rows: list[tuple[Any, ...]]
+    rows: list[_Row]
     remark: str
 
 
-def names(source):
+def names(source: Source) -> list[str]:
     """Names of the columns, in the first row that is not empty, or by their position."""
     return _sheet(source).names
 
 
-def pieces(source, names, rows, types):
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
     """The sheet as one table."""
     cells = zip(*_sheet(source).rows, strict=True)
     columns = [_column(values) for values in cells] or [pa.array([], pa.string()) for _ in names]
     yield pa.Table.from_arrays(columns, names=names), None, 1.0
 
 
-def remark(source):
+def remark(source: Source) -> str:
     """Which sheet was taken, where there are several."""
     return _sheet(source).remark
 
 
 @lru_cache(maxsize=2)
-def _sheet(source):
+def _sheet(source: Source) -> _Sheet:
     import openpyxl
 
     try:
@@ -81,7 +94,7 @@ def _sheet(source):
     return _Sheet(*_named(rows, source), remark)
 
 
-def _named(rows, source):
+def _named(rows: list[_Row], source: Source) -> tuple[list[str], list[_Row]]:
     """Names of the columns, and rows of as many cells."""
     width = max((k + 1 for row in rows for k in range(len(row)) if _is_value(row[k])), default=0)
     rows = [(*row[:width], *[None] * (width - len(row))) for row in rows]
@@ -93,7 +106,7 @@ def _named(rows, source):
     return [_text(value) or "" for value in rows[0]], rows[1:]
 
 
-def _check_rows(source, archive):
+def _check_rows(source: Source, archive: zipfile.ZipFile) -> None:
     """Count the rows of every sheet in its XML, in a fraction of the time that reading takes."""
     for name in archive.namelist():
         if not name.startswith("xl/worksheets/"):
@@ -107,7 +120,7 @@ def _check_rows(source, archive):
                 _check_count(source, n_rows)
 
 
-def _check_count(source, n_rows):
+def _check_count(source: Source, n_rows: int) -> None:
     if n_rows > _MOST_ROWS:
         raise UserError(
             f"{source} has more than {_MOST_ROWS:,} rows, more than an Excel sheet can have; "
@@ -115,7 +128,7 @@ def _check_count(source, n_rows):
         )
 
 
-def _rows(source, sheet):
+def _rows(source: Source, sheet: ReadOnlyWorksheet) -> list[_Row]:
     """Rows that are not empty. One cell, or a row's number, can represent millions of cells."""
     rows, texts, width = [], 0, 0
     for k, row in enumerate(sheet.iter_rows(values_only=True)):
@@ -130,21 +143,21 @@ def _rows(source, sheet):
     return rows
 
 
-def _check_written(source, rows, texts, width):
+def _check_written(source: Source, rows: list[_Row], texts: int, width: int) -> None:
     """A file holds texts once, and no cell that is empty; a table holds all of them."""
     n_bytes = texts + _PER_CELL * len(rows) * width
     check_room(source, n_bytes, "its sheet with every text written out")
 
 
-def _is_value(value):
+def _is_value(value: object) -> bool:
     return value is not None and value != ""
 
 
-def _filled(row):
+def _filled(row: _Row) -> bool:
     return any(map(_is_value, row))
 
 
-def _column(values):
+def _column(values: Iterable[Any]) -> pa.Array:
     """An Arrow array of numbers, truth values or times where all cells are, else of texts."""
     values = [None if value in _ERRORS or not _is_value(value) else value for value in values]
     kinds = {type(value) for value in values} - {type(None)}
@@ -157,7 +170,7 @@ def _column(values):
     return pa.array([_text(value) for value in values], pa.string())
 
 
-def _text(value):
+def _text(value: object) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return None if value is None else str(value)

@@ -1,21 +1,27 @@
 """Folders of Parquet files, which are one table."""
 
+from collections.abc import Iterator, Mapping
+
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from ..folders import parquet_files
+from ..sources import Source
 from .parquet import by_buffers, check_cells, texts, written_out
+from .registry import TablePiece
 
 _ROWS = 1 << 16
 
 
-def names(source):
+def names(source: Source) -> list[str]:
     """Names of the columns of all files, and of those that folders name (``year=2026``)."""
     return _dataset(source)[1].names
 
 
-def pieces(source, names, rows, types):
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
     """Tables of the rows, file by file in the order of their names, and how much was read."""
     dataset, schema, files = _dataset(source)
     done, n_rows = 0, sum(metadata.num_rows for metadata in files)
@@ -32,7 +38,7 @@ def pieces(source, names, rows, types):
             yield table, None, done / max(1, n_rows)
 
 
-def _dataset(source):
+def _dataset(source: Source) -> tuple[pads.Dataset, pa.Schema, list[pq.FileMetaData]]:
     """The dataset, with texts as dictionaries, the schema without, and what its files tell."""
     paths = sorted(str(path) for path in parquet_files(source.path))
     how = dict(partitioning=pads.partitioning(flavor="hive"), partition_base_dir=str(source.path))

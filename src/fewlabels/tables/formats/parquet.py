@@ -1,6 +1,7 @@
 """Parquet files."""
 
 import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from ..._typing import IntArray
 from ..limits import check_room
+from ..sources import Source
+from ..steady import StrPath
+from .registry import TablePiece
 
 # Rows that a part of a file has at least and at most.
 PART = 1 << 14, 1 << 18
@@ -20,12 +25,14 @@ _BUFFER = 1 << 20
 _TEXTS = ("STRING", "NONE", "JSON", "ENUM", "BSON")
 
 
-def names(source):
+def names(source: Source) -> list[str]:
     """Names of the columns."""
     return pq.read_schema(source).names
 
 
-def pieces(source, names, rows, types):
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
     """Tables of the rows, and how much of them was read."""
     metadata, schema = pq.read_metadata(source), pq.read_schema(source)
     start, stop = source.part or (0, metadata.num_rows)
@@ -49,19 +56,20 @@ def pieces(source, names, rows, types):
                 return
 
 
-def _ends(metadata):
+def _ends(metadata: pq.FileMetaData) -> IntArray:
     """Rows up to the end of every row group."""
     return np.cumsum([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
 
 
-def size(source):
+def size(source: Source) -> int:
     """Rows of the file, which ``parts`` are cut by."""
     return pq.read_metadata(source).num_rows
 
 
-def parts(source, n_rows):
+def parts(source: Source, n_rows: int) -> Sequence[tuple[int, int] | None]:
     """Where parts of at most so many rows begin and end, between row groups where that will do."""
-    ends, start, found = _ends(pq.read_metadata(source)).tolist(), 0, []
+    ends, start = _ends(pq.read_metadata(source)).tolist(), 0
+    found: list[tuple[int, int]] = []
     for end, after in pairwise([*ends, None]):
         if after is not None and after - start <= n_rows:
             continue
@@ -72,12 +80,14 @@ def parts(source, n_rows):
 
 
 @contextlib.contextmanager
-def writer(path, separator, compressed, safe):
+def writer(
+    path: StrPath, separator: None, compressed: bool, safe: bool
+) -> Iterator[Callable[..., None]]:
     """Open a new file; gives the function that appends a table."""
     with contextlib.ExitStack() as stack:
         file = None
 
-        def append(table):
+        def append(table: pa.Table) -> None:
             nonlocal file
             file = file or stack.enter_context(pq.ParquetWriter(path, table.schema))
             file.write_table(table)
@@ -85,14 +95,14 @@ def writer(path, separator, compressed, safe):
         yield append
 
 
-def by_buffers():
+def by_buffers() -> ds.ParquetFragmentScanOptions:
     """How the files of a dataset are scanned without being held."""
     return ds.ParquetFragmentScanOptions(
         use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
     )
 
 
-def texts(metadata):
+def texts(metadata: pq.FileMetaData) -> list[str]:
     """Paths of the columns of texts, each of which a file may hold once for many rows."""
     columns = map(metadata.schema.column, range(metadata.num_columns))
     return [
@@ -102,7 +112,12 @@ def texts(metadata):
     ]
 
 
-def check_cells(source, files, rows, groups=None):
+def check_cells(
+    source: object,
+    files: Iterable[pq.FileMetaData],
+    rows: int | None,
+    groups: Sequence[int] | None = None,
+) -> None:
     """Refuse files, of which there is the metadata, whose cells would fill memory.
 
     At most ``rows`` are read at a time (None: all), except for lists; of some row ``groups``
@@ -123,7 +138,7 @@ def check_cells(source, files, rows, groups=None):
     check_room(source, n_bytes, "its cells as numbers")
 
 
-def written_out(batch, schema):
+def written_out(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.Table]:
     """Tables of a batch whose texts are dictionaries, with the types of a ``schema``."""
     packed = {
         k: field.type
@@ -132,7 +147,7 @@ def written_out(batch, schema):
         and batch.num_rows
         and not pa.types.is_dictionary(field.type)
     }
-    parts = [batch]
+    parts: Iterable[pa.RecordBatch] = [batch]
     if packed:
         share = np.cumsum(sum(_sizes(batch.column(k)) for k in packed)) // _BYTES
         ends = np.flatnonzero(np.diff(share, append=share[-1] + 1)) + 1
@@ -145,7 +160,7 @@ def written_out(batch, schema):
         yield table
 
 
-def _sizes(column):
+def _sizes(column: pa.DictionaryArray) -> IntArray:
     """Bytes of every text of a dictionary."""
     sizes = pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False)
     texts = column.indices.fill_null(len(sizes)).to_numpy(zero_copy_only=False)

@@ -18,11 +18,20 @@ A module of a matrix has ``read(source, place)``, ``memory(source)`` and
 ``pieces(source, rows, schema)``; see ``arrays.py``.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..steady import StrPath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A table, its lines as they are in the file (None: it isn't text), and the share read so far.
+TablePiece: TypeAlias = "tuple[pa.Table, pa.Array | None, float]"
 _TABLE = frozenset({"decimal", "features", "labels"})
 _TEXT = _TABLE | {"encoding"}
 _DELIMITED = _TEXT | {"sep", "header"}
@@ -73,18 +82,18 @@ class Format:
     signature: tuple[int, bytes] | None = None
 
     @property
-    def all_extensions(self):
+    def all_extensions(self) -> tuple[str, ...]:
         """The extensions, also of compressed files."""
         packed = [f"{each}.gz" for each in self.extensions] if self.compressed else []
         return (*self.extensions, *packed)
 
-    def load(self):
+    def load(self) -> ModuleType:
         """The module of the format."""
         if isinstance(self.module, str):
             return import_module(f".{self.module}", __package__)
         return self.module
 
-    def is_signed(self, path):
+    def is_signed(self, path: StrPath) -> bool:
         """Whether a file has the signature of the format."""
         if self.signature is None:
             return False
@@ -94,7 +103,7 @@ class Format:
             return file.read(len(mark)) == mark
 
 
-def _delimited(name, extension, separator):
+def _delimited(name: str, extension: str, separator: str) -> Format:
     return Format(
         name,
         (extension,),
@@ -107,7 +116,7 @@ def _delimited(name, extension, separator):
     )
 
 
-def _matrix(name, extensions, module):
+def _matrix(name: str, extensions: tuple[str, ...], module: str) -> Format:
     return Format(name, extensions, module, frozenset(), is_table=False)
 
 
@@ -145,50 +154,50 @@ _FORMATS = (
 FORMATS = {each.name: each for each in _FORMATS}
 
 
-def tables():
+def tables() -> list[Format]:
     """The formats of files with named columns."""
     return [each for each in FORMATS.values() if each.extensions and each.is_table]
 
 
-def matrices():
+def matrices() -> list[Format]:
     """The formats of files without."""
     return [each for each in FORMATS.values() if each.extensions and not each.is_table]
 
 
-def writable():
+def writable() -> list[Format]:
     """The formats that scores can be written in."""
     return [each for each in FORMATS.values() if each.writable]
 
 
-def extension_of(path):
+def extension_of(path: StrPath) -> str:
     """The extension of a path, with what comes before ``.gz``."""
     path = Path(path)
     return "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
 
 
-def is_compressed(path):
+def is_compressed(path: StrPath) -> bool:
     """Whether a file is compressed, by its extension."""
     return Path(path).suffix.lower() == ".gz"
 
 
-def formats_of(path):
+def formats_of(path: StrPath) -> list[Format]:
     """The formats that a path may have, by its extension."""
     extension = extension_of(path).lower()
     return [each for each in FORMATS.values() if extension in each.all_extensions]
 
 
-def every_extension(formats):
+def every_extension(formats: Sequence[Format]) -> str:
     """All extensions of formats in words; compressed files come last."""
     plain = dict.fromkeys(name for each in formats for name in each.extensions)
     packed = dict.fromkeys(name for each in formats for name in each.all_extensions)
     return _in_words([*(plain | packed)])
 
 
-def usual_extensions(formats):
+def usual_extensions(formats: Iterable[Format]) -> str:
     """The usual extension of each format in words."""
     return _in_words([each.extensions[0] for each in formats])
 
 
-def _in_words(extensions):
+def _in_words(extensions: Iterable[str]) -> str:
     *names, last = extensions
     return ", ".join(names) + f" or {last}"

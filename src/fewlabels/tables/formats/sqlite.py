@@ -2,13 +2,17 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from ..._util.messages import UserError
 from ..limits import Patient
+from ..sources import Source
 from .databases import quoted, share_read, table_of
+from .registry import TablePiece
 
 # Rows, and bytes of texts, at a time; and bytes of the longest row.
 _ROWS, _BYTES, _LONGEST = 1 << 14, 1 << 26, 1 << 28
@@ -21,7 +25,7 @@ _REFUSED = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile
 _SETTINGS = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cell_size_check = ON"
 
 
-def names(source):
+def names(source: Source) -> list[str]:
     """Names of the columns."""
     with _opened(source) as (connection, run):
         table = _table(source, connection)
@@ -29,7 +33,9 @@ def names(source):
         return [column[0] for column in found.description]
 
 
-def pieces(source, names, rows, types):
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
     """Tables of texts, since a column may hold anything, and how much was read."""
     with _opened(source) as (connection, run):
         table = _table(source, connection)
@@ -44,13 +50,14 @@ def pieces(source, names, rows, types):
             yield pa.Table.from_arrays(columns, names=names), None, share
 
 
-def _first_row(connection, query):
+def _first_row(connection: sqlite3.Connection, query: str) -> tuple[Any, ...]:
     return connection.execute(query).fetchone()
 
 
-def _some(cursor, most):
+def _some(cursor: sqlite3.Cursor, most: int) -> list[tuple[Any, ...]]:
     """The next rows, fewer than ``most`` where they are long: a view may make texts of nothing."""
-    found, size = [], 0
+    found: list[tuple[Any, ...]] = []
+    size = 0
     while len(found) < most and size < _BYTES and (row := cursor.fetchone()):
         found.append(row)
         size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
@@ -58,7 +65,7 @@ def _some(cursor, most):
 
 
 @contextlib.contextmanager
-def _opened(source):
+def _opened(source: Source) -> Iterator[tuple[sqlite3.Connection, Patient]]:
     """The database, and what runs calls so that they end."""
     address = f"{Path(source).resolve().as_uri()}?mode=ro"
     try:
@@ -77,7 +84,9 @@ def _opened(source):
         raise UserError(f"{source} can't be read: {error}.") from error
 
 
-def _is_allowed(action, first, second, database, view):
+def _is_allowed(
+    action: int, first: str | None, second: str | None, database: str | None, view: str | None
+) -> int:
     """SQLite's authorizer."""
     fine = action not in _DENIED
     if action == sqlite3.SQLITE_PRAGMA:
@@ -87,7 +96,7 @@ def _is_allowed(action, first, second, database, view):
     return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
 
 
-def _table(source, connection):
+def _table(source: Source, connection: sqlite3.Connection) -> str:
     found = connection.execute(
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
         "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
@@ -95,7 +104,7 @@ def _table(source, connection):
     return table_of(source, {name: quoted(name) for (name,) in found})
 
 
-def _text(value):
+def _text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return f"{len(value)} bytes" if isinstance(value, bytes) else repr(value)

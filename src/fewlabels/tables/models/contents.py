@@ -1,5 +1,6 @@
 """What a model file says first of all: what speaks against the model, and what it assumes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 # What an estimated prior, and precision and recall in any case, rest on.
@@ -15,12 +16,12 @@ RANDOM_OF_ALL = "the labelled rows are a random sample of all rows"
 RANDOM_PER_CLASS = "the labelled rows of each class are a random sample of it"
 
 
-def no_signal(training):
+def no_signal(training: Mapping[str, Any]) -> str | None:
     """The headline of a training whose columns do not tell its labels; None for any other."""
     return (training.get("signal") or {}).get("headline")
 
 
-def cautions(training):
+def cautions(training: Mapping[str, Any]) -> list[str]:
     """What to say of a training before anything else: sentences without their full stops."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
@@ -36,12 +37,12 @@ def cautions(training):
     return [sentence for sentence in sentences if sentence]
 
 
-def are_unlike(training) -> bool:
+def are_unlike(training: Mapping[str, Any]) -> bool:
     """Whether the labelled rows are unlike all others: error rates hold for rows like these."""
     return bool((training.get("labelled_rows") or {}).get("unlike"))
 
 
-def _never_predicted(training) -> str | None:
+def _never_predicted(training: Mapping[str, Any]) -> str | None:
     """The sentence on classes that no unlabelled row is given although some should be."""
     shares = (training.get("class_shares") or {}).get("classes") or {}
     counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")
@@ -59,7 +60,7 @@ def _never_predicted(training) -> str | None:
     return f"No row is predicted {', or '.join(missing)}" if missing else None
 
 
-def reminders(training):
+def reminders(training: Mapping[str, Any]) -> list[str]:
     """What a later reader of a model should remember of its cautions, briefly."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
@@ -75,7 +76,7 @@ def reminders(training):
     return found
 
 
-def labels_words(training: dict[str, Any]) -> str | None:
+def labels_words(training: Mapping[str, Any]) -> str | None:
     """Return a sentence on whether labels were found to be random; None if they were rejected."""
     labels = training.get("labels_at_random") or {}
     return {
@@ -90,7 +91,7 @@ def labels_words(training: dict[str, Any]) -> str | None:
     }.get(labels.get("outcome", ""))
 
 
-def assumption(training):
+def assumption(training: Mapping[str, Any]) -> str | None:
     """Name what the figures of a model assume; None for no figures, or for nothing.
 
     With a given prior, or with propensities, only error rates need random labels: these are

@@ -21,6 +21,8 @@ refused before anything else in it is interpreted. Keys that aren't known are pa
 new one needs no new format.
 """
 
+from __future__ import annotations
+
 import copy
 import hashlib
 import io
@@ -34,7 +36,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing
@@ -43,7 +45,11 @@ from ..atomic import replacing
 from ..columns.schema import Schema
 from ..limits import check_room
 from ..sources import existing_file
-from ..steady import Identity, changed, identity_of, read_whole
+from ..steady import Identity, StrPath, changed, identity_of, read_whole
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 1
 MEMBER = "fewlabels.json"
@@ -68,7 +74,9 @@ _PARTS = (
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
-def describe(machine, parameters, schema, training):
+def describe(
+    machine: str, parameters: dict[str, Any], schema: Schema, training: dict[str, Any]
+) -> dict[str, Any]:
     """Metadata of a model about to be saved, plain values only."""
     # skops comes with an extra, which saving asks for.
     there = [name for name in (*_LIBRARIES, "numpy") if name != "skops" or find_spec(name)]
@@ -85,7 +93,12 @@ def describe(machine, parameters, schema, training):
     }
 
 
-def save_model(path, pipeline, metadata, in_place_of=None):
+def save_model(
+    path: StrPath,
+    pipeline: BaseEstimator,
+    metadata: dict[str, Any],
+    in_place_of: Identity | None = None,
+) -> int:
     """Write a fitted encoder and model; the file appears whole or not at all.
 
     The model's rows are held where ``metadata``, from :func:`describe`, says so. If the file has
@@ -98,7 +111,7 @@ def save_model(path, pipeline, metadata, in_place_of=None):
     return len(content)
 
 
-def model_bytes(pipeline, metadata):
+def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
     """The content of a model file."""
     require("saving a model file", "skops")
     import skops.io
@@ -115,14 +128,14 @@ def model_bytes(pipeline, metadata):
     return buffer.getvalue()
 
 
-def _digest(archive):
+def _digest(archive: zipfile.ZipFile) -> str:
     """What the members of a model are, by name: parts of two models are not one."""
     found = sorted((i.filename, i.file_size, i.CRC) for i in archive.infolist())
     found = [member for member in found if member[0] != MEMBER]
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
 
-def _to_save(machine, keep_rows):
+def _to_save(machine: BaseEstimator, keep_rows: bool) -> BaseEstimator:
     machine = copy.copy(machine)  # which no other thread updates
     if not getattr(machine, "is_caught_up_", True):
         raise ValueError("a model with an unfinished update can't be saved; call resume() first.")
@@ -142,16 +155,16 @@ class ModelFile(NamedTuple):
     identity: Identity
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         """Digest of its bytes, 16 letters."""
         return hashlib.sha256(self.content).hexdigest()[:16]
 
-    def load(self):
+    def load(self) -> LoadedModel:
         """The ``LoadedModel`` of the file."""
         return _loaded(self.path, self.content, self.metadata)
 
 
-def read_model(path):
+def read_model(path: StrPath) -> ModelFile:
     """The ``ModelFile`` of a path, which nobody changes who replaces the file later."""
     existing_file(path, "model")
     try:
@@ -163,12 +176,12 @@ def read_model(path):
     return ModelFile(path, content, _metadata(path, io.BytesIO(content)), identity)
 
 
-def read_metadata(path):
+def read_metadata(path: StrPath) -> dict[str, Any]:
     """Read what a model file says about itself, without loading the model."""
     return read_header(path)[0]
 
 
-def read_header(path):
+def read_header(path: StrPath) -> tuple[dict[str, Any], int]:
     """Return the description in a model file, and the size of the file."""
     existing_file(path, "model")
     try:
@@ -184,7 +197,7 @@ def read_header(path):
     return metadata, before.size
 
 
-def _metadata(path, file, whole=True):
+def _metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[str, Any]:
     """Return the description in an open model file; if ``whole``, check its parts too."""
     damaged = damaged_model(path)
     if not zipfile.is_zipfile(file):
@@ -225,7 +238,7 @@ def _metadata(path, file, whole=True):
     return metadata
 
 
-def _check_version(path, metadata):
+def _check_version(path: StrPath, metadata: dict[str, Any]) -> None:
     """Refuse a file of another format than the one that is read."""
     number = metadata["format_version"]
     if type(number) is int and number == FORMAT_VERSION:  # True equals 1
@@ -239,7 +252,7 @@ def _check_version(path, metadata):
     )
 
 
-def _check_description(metadata):
+def _check_description(metadata: dict[str, Any]) -> None:
     """Raise where what a model says of itself is not what models say."""
     metadata["created"]
     for part in ("versions", "parameters", "schema", "training"):
@@ -263,17 +276,17 @@ class LoadedModel(NamedTuple):
     metadata: dict[str, Any]
 
 
-def load_model(path):
+def load_model(path: StrPath) -> LoadedModel:
     """The ``LoadedModel`` of a file."""
     return read_model(path).load()
 
 
-def model_of(content, name="the model"):
+def model_of(content: bytes, name: str = "the model") -> LoadedModel:
     """The ``LoadedModel`` of the bytes of a file."""
     return _loaded(name, content, _metadata(name, io.BytesIO(content)))
 
 
-def _loaded(path, data, metadata):
+def _loaded(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
     require("loading a model file", "skops")
     import skops.io
     from numpy.exceptions import ComplexWarning
@@ -310,7 +323,7 @@ def _loaded(path, data, metadata):
     return LoadedModel(pipeline, schema, metadata)
 
 
-def trusted_types():
+def trusted_types() -> list[str]:
     """Types that a model file may hold besides those skops trusts; made without being called."""
     from .. import encoding
 
@@ -330,7 +343,7 @@ def trusted_types():
     ]
 
 
-def _check_scoring(pipeline, schema):
+def _check_scoring(pipeline: Pipeline, schema: Schema) -> None:
     """Raise where parts of a model do not fit together, by scoring rows and one of its own."""
     import numpy as np
 
@@ -355,7 +368,7 @@ def _check_scoring(pipeline, schema):
             raise ValueError("scores")
 
 
-def is_model(path):
+def is_model(path: StrPath) -> bool:
     """Whether a file is a model, of whatever format."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -364,7 +377,7 @@ def is_model(path):
         return False
 
 
-def damaged_model(path):
+def damaged_model(path: StrPath) -> UserError:
     """What to raise where a model file does not hold what it should."""
     return UserError(
         f"The model file {path} is damaged or truncated; fit the model again, or copy the file "
@@ -372,10 +385,10 @@ def damaged_model(path):
     )
 
 
-def _no_model(path):
+def _no_model(path: StrPath) -> UserError:
     return UserError(f"{path} is not a fewlabels model; pass a file that 'fewlabels fit' wrote.")
 
 
-def _writer(metadata, name="fewlabels"):
+def _writer(metadata: dict[str, Any], name: str = "fewlabels") -> str:
     versions = metadata.get("versions")
     return versions.get(name, "?") if isinstance(versions, dict) else "?"

@@ -1,23 +1,32 @@
 """From a file to pieces of rows that a model can score."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Collection, Generator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ..._typing import BoolArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted
 from ..arrays import array_pieces, as_sparse
 from ..columns.column import text, with_dates, without
 from ..columns.features import array_features, check_columns, table_features
 from ..columns.notation import Notation, check_unit, notation_words
-from ..columns.schema import is_beside
+from ..columns.schema import Schema, is_beside
+from ..columns.tally import Tally
 from ..columns.target import target_text
 from ..formats.registry import matrices, tables, usual_extensions
-from ..sources import as_source
+from ..sources import DataSource, Source, as_source
+from ..steady import StrPath
 from .read import column_names, iterate_tables, remark_on
 from .training import table_notations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Encoded values per piece: 32 MiB of float64. A text has so many that are not 0, if it is long.
 _VALUES = 1 << 22
@@ -34,17 +43,25 @@ class Chunk(NamedTuple):
     Numbers in ``odd`` columns are not written plainly. ``empty`` rows have no value in any column.
     """
 
-    rows: Any
-    complete: np.ndarray
-    empty: np.ndarray
+    rows: pd.DataFrame | RowMatrix
+    complete: BoolArray
+    empty: BoolArray
     table: pa.Table
-    target: np.ndarray | None = None
+    target: ObjectArray | None = None
     share: float = 1.0
     lines: pa.Array | None = None
     odd: frozenset[str] = frozenset()
 
 
-def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
+def iterate_chunks(
+    path: StrPath | DataSource,
+    schema: Schema,
+    tally: Tally,
+    rows: int | None = None,
+    target: str | None = None,
+    target_needed: bool = False,
+    lines: bool = False,
+) -> Generator[Chunk, None, None]:
     """Read rows piece by piece as the model with ``schema`` takes them; gives :class:`Chunk`.
 
     ``target`` is the column with labels (an array
@@ -62,23 +79,35 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     return _table_chunks(path, schema, tally, rows, (target, target_needed), lines)
 
 
-def input_columns(path, schema):
+def input_columns(path: StrPath | DataSource, schema: Schema) -> list[str]:
     """Names of the columns of a table, none for a matrix."""
     path = _as_fitted(path, schema)
     names = column_names(path) if path.format.is_table else []
     return [name for name in names if not is_beside(name)]
 
 
-def _as_fitted(path, schema):
+def _as_fitted(path: StrPath | DataSource, schema: Schema) -> DataSource:
     """A file that is read with names or without, as the training file was."""
     source = as_source(path)
     optional = "header" in source.format.options
-    if schema.header or not optional or source.reading.header is not None:
+    if (
+        not isinstance(source, Source)
+        or schema.header
+        or not optional
+        or source.reading.header is not None
+    ):
         return source
     return replace(source, reading=replace(source.reading, header=False))
 
 
-def _table_chunks(path, schema, tally, rows, target, lines=False):
+def _table_chunks(
+    path: DataSource,
+    schema: Schema,
+    tally: Tally,
+    rows: int,
+    target: tuple[str | None, bool],
+    with_lines: bool = False,
+) -> Generator[Chunk, None, None]:
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
@@ -86,13 +115,13 @@ def _table_chunks(path, schema, tally, rows, target, lines=False):
         )
     names = column_names(path)
     check_columns(names, schema, path)
-    target = _found(*target, names, path)
+    label_column = _found(*target, names, path)
     notations = _look(path, schema, tally)
     types = None
-    if lines:
+    if with_lines:
         plain = {name for name in schema.names("number") if name not in notations}
         types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
-        types |= {} if target is None else {target: pa.string()}
+        types |= {} if label_column is None else {label_column: pa.string()}
     # Where a part of delimited text begins is known in bytes: its rows are counted from there.
     done = path.part[0] if path.part and path.format.separator is None else 0
     for table, lines, share in iterate_tables(path, rows, types):
@@ -101,13 +130,13 @@ def _table_chunks(path, schema, tally, rows, target, lines=False):
         features, complete, empty = table_features(
             parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
-        labels = None if target is None else text(table.column(target))
+        labels = None if label_column is None else text(table.column(label_column))
         table = without(table, filter(is_beside, table.column_names))
         yield Chunk(features, complete, empty, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
 
 
-def _look(path, schema, tally):
+def _look(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]:
     """How the numbers of a file are written that are not plain, by column, from its first rows.
 
     What there is to say of it is left in the tally.
@@ -129,7 +158,9 @@ def _look(path, schema, tally):
     return notations
 
 
-def _array_chunks(path, schema, tally, rows, target):
+def _array_chunks(
+    path: DataSource, schema: Schema, tally: Tally, rows: int, target: tuple[str | None, bool]
+) -> Generator[Chunk, None, None]:
     if schema.layout == "table":
         raise UserError(
             f"The model was fitted to a table with named columns, but {path} has no column "
@@ -146,7 +177,7 @@ def _array_chunks(path, schema, tally, rows, target):
                 )
             name = _found(*target, data.labels, path)
             if data.is_sparse != (schema.layout == "sparse"):
-                X = X.toarray() if data.is_sparse else as_sparse(X)
+                X = as_sparse(X) if isinstance(X, np.ndarray) else X.toarray()
             numbers = np.arange(done + 1, done + 1 + X.shape[0])
             found = array_features(X, schema, tally=tally, row_numbers=numbers)
             labels = None if name is None else target_text(data.labels[name])
@@ -154,7 +185,7 @@ def _array_chunks(path, schema, tally, rows, target):
             done += len(numbers)
 
 
-def _found(target, needed, names, path):
+def _found(target: str | None, needed: bool, names: Collection[str], path: object) -> str | None:
     """The name of the target if the file has it."""
     if target in names:
         return target

@@ -70,6 +70,6 @@ class ClusterOptions:
     )
 
     @property
-    def on_cluster(self):
+    def on_cluster(self) -> bool:
         """Whether a cluster reads the files."""
         return self.scheduler is not None or self.workers is not None

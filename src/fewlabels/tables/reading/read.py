@@ -4,19 +4,22 @@ import contextlib
 import csv
 import zlib
 from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
-from ..answers.file import read_answers
+from ..answers.file import AnswerFile, read_answers
 from ..answers.row_keys import LabelColumn
-from ..formats.registry import matrices, usual_extensions
+from ..formats.registry import TablePiece, matrices, usual_extensions
 from ..limits import check_room
-from ..sources import InMemory, Source, as_source
-from .beside import Beside
+from ..sources import DataSource, InMemory, Source, as_source
+from ..steady import StrPath
+from .beside import AddedColumns, Beside
 
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000
@@ -26,27 +29,29 @@ _COPIES = 4
 _TELLING = 1 << 24
 
 
-def _reader(path):
+def _reader(path: StrPath | DataSource) -> tuple[ModuleType, DataSource]:
     source = as_source(path)
-    if source.format.needs:
+    if isinstance(source, Source) and source.format.needs:
         require(f"reading {source.path}", *source.format.needs)
     return source.format.load(), source
 
 
-def column_names(path):
+def column_names(path: StrPath | DataSource) -> list[str]:
     """Names of the columns; duplicates are refused."""
     reader, source = _reader(path)
     return _checked_names(source, _own_names(reader, source), _beside(source))
 
 
-def _own_names(reader, source):
+def _own_names(reader: ModuleType, source: DataSource) -> list[str]:
     with readable(source):
         found = reader.names(source)
     source.check_unchanged()
     return found
 
 
-def _checked_names(path, names, besides):
+def _checked_names(
+    path: DataSource, names: list[str], besides: Iterable[AddedColumns]
+) -> list[str]:
     """Names of the columns of a table, and of what stands next to it."""
     for beside in besides:
         names = beside.names_after(names)
@@ -61,7 +66,7 @@ def _checked_names(path, names, besides):
     return names
 
 
-def remark_on(path):
+def remark_on(path: StrPath | DataSource) -> str:
     """What to say of how a file was read, "" for nothing."""
     reader, source = _reader(path)
     with readable(path):
@@ -70,7 +75,7 @@ def remark_on(path):
     return found
 
 
-def cut_into_parts(files, n_parts):
+def cut_into_parts(files: list[Source], n_parts: int) -> list[Source]:
     """Files of one format as parts of them, about so many in all, where it has parts."""
     reader = _reader(files[0])[0]
     if not hasattr(reader, "parts"):
@@ -87,7 +92,7 @@ def cut_into_parts(files, n_parts):
     return found
 
 
-def read_table(path):
+def read_table(path: StrPath | DataSource) -> pa.Table:
     """Read the whole table; cells of delimited text stay text."""
     path = as_source(path)
     tables, total = [], 0
@@ -100,7 +105,11 @@ def read_table(path):
     return pa.concat_tables(tables)
 
 
-def iterate_tables(path, rows=None, types=None):
+def iterate_tables(
+    path: StrPath | DataSource,
+    rows: int | None = None,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> Generator[TablePiece, None, None]:
     """Pieces of at most ``rows`` rows, their lines, and how much of the file was read (0 to 1).
 
     Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
@@ -135,12 +144,12 @@ def iterate_tables(path, rows=None, types=None):
         beside.check()
 
 
-def _beside(source):
+def _beside(source: DataSource) -> list[AddedColumns]:
     """What stands next to the rows of a file: labels first, as they know rows by their cells."""
     if not isinstance(source, Source):
         return []
     labels, features = _labels(source), source.reading.features
-    found = []
+    found: list[AddedColumns] = []
     if labels is not None:  # all steps get the labels that the first one read
         answers = source.look.kept("labels", lambda: read_answers(labels))
         found.append(LabelColumn(answers, source))
@@ -151,13 +160,13 @@ def _beside(source):
     return found
 
 
-def _labels(source):
+def _labels(source: DataSource) -> StrPath | AnswerFile | None:
     """The file of labels that people gave to the rows of a file; None without any."""
     return source.reading.labels if isinstance(source, Source) else None
 
 
 @contextlib.contextmanager
-def readable(path):
+def readable(path: object) -> Iterator[None]:
     """Turn what the readers say into one sentence."""
     try:
         yield

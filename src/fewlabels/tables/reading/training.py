@@ -1,15 +1,19 @@
 """From a file to the rows a model is fitted to."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
 from ..columns.column import blank, days_of, text, with_dates, without
@@ -27,12 +31,16 @@ from ..columns.profile import (
 )
 from ..columns.schema import IMPUTE, REFUSE, Schema, is_beside
 from ..columns.tally import Tally, filled_words
-from ..columns.target import count_labels, target_text
+from ..columns.target import Labels, Roles, count_labels, target_text
 from ..formats.registry import tables, usual_extensions
 from ..limits import check_room
 from ..names import value_key
-from ..sources import InMemory, Source, as_source
+from ..sources import DataSource, InMemory, Source, as_source
+from ..steady import StrPath
 from .read import read_table, remark_on
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SKIP = "skip"
 # Cells that columns are compared by before all of them are.
@@ -47,13 +55,13 @@ class TableRows(NamedTuple):
     is no feature.
     """
 
-    rows: Any
-    y: np.ndarray | None
+    rows: pd.DataFrame | RowMatrix
+    y: IntArray | None
     schema: Schema
     notes: list[str]
-    numbers: np.ndarray
+    numbers: IntArray
     profile: list[ColumnProfile]
-    aside: np.ndarray | None = None
+    aside: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class TrainingFile:
 
     path: Source | InMemory
     content: pa.Table | ArrayData
-    values: np.ndarray | None
+    values: ObjectArray | None
     target: str | None
     categorical: tuple[str, ...] = ()
     unlabeled: str | None = None
@@ -79,51 +87,64 @@ class TrainingFile:
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     unhelpful: tuple[str, ...] = ()
-    sample: np.ndarray | None = None
-    aside: np.ndarray | None = None
+    sample: BoolArray | None = None
+    aside: FloatArray | None = None
     groups: str | None = None
 
     @property
-    def name(self):
+    def name(self) -> str:
         return Path(str(self.path)).name
 
     @property
-    def n_rows(self):
-        table = isinstance(self.content, pa.Table)
-        return self.content.num_rows if table else self.content.X.shape[0]
+    def n_rows(self) -> int:
+        if isinstance(self.content, ArrayData):
+            return self.content.X.shape[0]
+        return self.content.num_rows
 
     @property
-    def asked(self):
+    def table(self) -> pa.Table:
+        """Return the content, which has to be a table."""
+        assert not isinstance(self.content, ArrayData)
+        return self.content
+
+    @property
+    def asked(self) -> set[str]:
         """Columns that the user wants."""
-        beside = [name for name in self.content.column_names if is_beside(name)]
+        beside = [name for name in self.table.column_names if is_beside(name)]
         return {*self.keep, *self.categorical, *self.texts, *beside}
 
     @property
-    def trusted(self):
+    def trusted(self) -> set[str]:
         """Columns that the user wants even if they came with the labels."""
         of_dates = {days_of(name) for name in self.dates}
         wanted = {name for name in self.keep if name not in of_dates}
-        names = self.content.column_names
+        names = self.table.column_names
         parts = (n for date in wanted & {*self.dates} for n in names if n.startswith(f"{date}: "))
         return {*wanted, *parts, *filter(is_beside, names)}
 
     @property
-    def remarks(self):
+    def remarks(self) -> list[str]:
         """What a look at the file found of how it is written."""
         read = remark_on(self.path) if self.path.format.is_table else ""
         return [text for text in (read, notation_words(self.notations)) if text]
 
     @cached_property
-    def labels(self):
+    def labels(self) -> Labels | None:
         """The target, counted; None without one."""
-        if self.values is None:
+        if self.values is None or self.target is None:
             return None
         labels = count_labels(
             self.values, column=self.target, source=self.path, merge_case=self.merge_case
         )
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
-    def choose(self, roles, missing=IMPUTE, empty_rows="blank", known=None):
+    def choose(
+        self,
+        roles: Roles,
+        missing: str = IMPUTE,
+        empty_rows: str = "blank",
+        known: IntArray | None = None,
+    ) -> TableRows:
         """Rows to learn from, given their roles; ``known`` are codes of labels that they lack.
 
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
@@ -164,19 +185,19 @@ class TrainingFile:
 
 
 def read_training(
-    path,
+    path: StrPath | DataSource,
     *,
-    target=None,
-    drop=(),
-    categorical=(),
-    keep=(),
-    text=(),
-    unlabeled=None,
-    merge_case=None,
-    dates=(),
-    aside=None,
-    groups=None,
-):
+    target: str | None = None,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    text: Sequence[str] = (),
+    unlabeled: str | None = None,
+    merge_case: bool | None = None,
+    dates: Sequence[str] = (),
+    aside: str | None = None,
+    groups: str | None = None,
+) -> TrainingFile:
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
@@ -222,7 +243,12 @@ def read_training(
     )
 
 
-def table_notations(path, table, names, known=None):
+def table_notations(
+    path: DataSource,
+    table: pa.Table,
+    names: Collection[str],
+    known: Mapping[str, Notation] | None = None,
+) -> dict[str, Notation]:
     """How the numbers of some columns of a table are written, where not plainly, by name."""
     decimal, likely = None, "."
     if isinstance(path, Source):
@@ -233,7 +259,9 @@ def table_notations(path, table, names, known=None):
     )
 
 
-def rows_for(file, schema, rows):
+def rows_for(
+    file: TrainingFile, schema: Schema, rows: IntArray
+) -> tuple[pd.DataFrame | RowMatrix, IntArray]:
     """Rows of a file (positions from 0) that a model's encoder takes, and their numbers."""
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
     numbers = rows + 1
@@ -247,7 +275,7 @@ def rows_for(file, schema, rows):
     return found, numbers[complete]
 
 
-def _check_asked(asked, target):
+def _check_asked(asked: Mapping[str, Sequence[str]], target: str | None) -> None:
     """Refuse what is asked of one column in two ways."""
     asked = {**asked, "target": () if target is None else (target,)}
     for one, other in combinations(asked, 2):
@@ -259,7 +287,7 @@ def _check_asked(asked, target):
             )
 
 
-def _check_groups(groups, asked) -> None:
+def _check_groups(groups: str, asked: Mapping[str, Sequence[str | None]]) -> None:
     """Refuse a column of groups that is to be something else too."""
     for name, columns in asked.items():
         if groups in columns:
@@ -269,7 +297,13 @@ def _check_groups(groups, asked) -> None:
             )
 
 
-def _read_table(path, target, drop, others, aside=None):
+def _read_table(
+    path: DataSource,
+    target: str | None,
+    drop: Sequence[str],
+    others: Iterable[str],
+    aside: str | None = None,
+) -> tuple[pa.Table, ObjectArray | None, FloatArray | None]:
     table = read_table(path)
     asked = [*drop, *others, *(name for name in (target, aside) if name is not None)]
     known = set(table.column_names)
@@ -287,7 +321,7 @@ def _read_table(path, target, drop, others, aside=None):
     return table.select(left), None if target is None else text(table.column(target)), numbers
 
 
-def _numbers(table, name, path):
+def _numbers(table: pa.Table, name: str, path: object) -> FloatArray:
     """The numbers of a column that is no feature, NaN where there is none."""
     cells = text(table.column(name))
     cells[blank(cells)] = "nan"
@@ -299,7 +333,7 @@ def _numbers(table, name, path):
         ) from None
 
 
-def _read_arrays(path, target):
+def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, ObjectArray | None]:
     from ...rows.mapped import held  # slow to import
 
     # Steps of a fit read the rows again and again, so mapped ones are taken into memory.
@@ -317,7 +351,7 @@ def _read_arrays(path, target):
     return data, target_text(data.labels[target])
 
 
-def _look_like_data(names):
+def _look_like_data(names: Sequence[str]) -> bool:
     """Whether most names are numbers, and these are none that count or name years."""
     values = [key for name in names if isinstance(key := value_key(name), float)]
     counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
@@ -325,15 +359,24 @@ def _look_like_data(names):
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
-def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
+def _choose_table(
+    file: TrainingFile,
+    keep: BoolArray,
+    known: IntArray | None,
+    row_numbers: IntArray,
+    tally: Tally,
+    missing: str,
+    empty_rows: str,
+) -> tuple[pd.DataFrame, BoolArray, Schema, list[str], list[ColumnProfile]]:
     _check_enough(file.path, int(keep.sum()), None, {})
-    table = file.content
+    table = file.table
     beside = [name for name in table.column_names if is_beside(name)]
     wanted = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
     training = keep
     if file.sample is not None:
-        training, known = (rows if rows is None else rows[file.sample] for rows in (keep, known))
+        training = keep[file.sample]
+        known = None if known is None else known[file.sample]
     labelled = None if known is None else LabelledRows(known)
     verdicts, summaries = judge_columns(seen, training, wanted, labelled, file.trusted)
     verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
@@ -385,9 +428,10 @@ def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
     return rows, complete, schema, notes, profile
 
 
-def _repeated(table):
+def _repeated(table: pa.Table) -> list[tuple[str, str]]:
     """Columns that equal an earlier one in every row, with that one."""
-    alike, found = {}, []
+    alike: dict[tuple[str, ...], list[str]] = {}
+    found = []
     for name, cells in zip(table.column_names, table.columns, strict=True):
         start = (str(cells.type), *map(str, cells.slice(0, _COMPARED).to_pylist()))
         earlier = alike.setdefault(start, [])
@@ -399,7 +443,15 @@ def _repeated(table):
     return found
 
 
-def _choose_array(file, keep, known, row_numbers, tally, missing, empty_rows):
+def _choose_array(
+    file: TrainingFile,
+    keep: BoolArray,
+    known: IntArray | None,
+    row_numbers: IntArray,
+    tally: Tally,
+    missing: str,
+    empty_rows: str,
+) -> tuple[RowMatrix, BoolArray, Schema, list[str], list[ColumnProfile]]:
     data = file.content
     if not data.is_sparse:
         check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
@@ -418,12 +470,14 @@ def _choose_array(file, keep, known, row_numbers, tally, missing, empty_rows):
     return rows, complete, schema, notes, []
 
 
-def _leaks(data, known):
+def _leaks(data: ArrayData, known: IntArray | None) -> dict[int, str]:
     """Find columns of a dense matrix that came with the labels."""
     return {} if known is None or data.is_sparse else leaks_of_matrix(data.X, known)
 
 
-def _check_enough(path, n_rows, y, needed):
+def _check_enough(
+    path: object, n_rows: int, y: IntArray | None, needed: Mapping[int, str]
+) -> None:
     if n_rows < 2:
         raise UserError(
             f"{path} gives {plural(n_rows, 'training row')} after filtering; at least 2 are "

@@ -1,17 +1,29 @@
 """NumPy files of an array (npy) and of several, or of a sparse matrix (npz)."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import os
 import shutil
 import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...._typing import AnyArray, RowMatrix
 from ...._util.messages import UserError, listing, plural
 from ...arrays import PER_CELL, ArrayData, mapped, pieces_of, read_arrays, rows_of
+from ...columns.schema import Schema
 from ...limits import check_room, writing
 from ...scratch import temporary_folder
+from ...sources import Source
+from ...steady import StrPath
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # Bytes from which on npz files are unpacked to be mapped.
 _LARGE = 256_000_000
@@ -20,13 +32,13 @@ _BROKEN = (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError, MemoryEr
 _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
-def read(source, place=None):
+def read(source: Source, place: Path | None = None) -> ArrayData:
     """The rows as ``ArrayData``; arrays of an npz file are unpacked into the folder ``place``."""
     X, labels = _read(source, place)
     return ArrayData(rows_of(X, source), labels)
 
 
-def memory(source):
+def memory(source: Source) -> int:
     """Bytes that learning takes."""
     if source.form == "npy":
         return PER_CELL * read_arrays(source).X.size
@@ -35,7 +47,7 @@ def memory(source):
     return 0
 
 
-def pieces(source, rows, schema):
+def pieces(source: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
     """Pieces of at most so many rows, and the share of them so far."""
     with contextlib.ExitStack() as stack:
         place = None
@@ -44,7 +56,7 @@ def pieces(source, rows, schema):
         yield from pieces_of(read_arrays(source, place=place), rows)
 
 
-def _read(source, place):
+def _read(source: Source, place: Path | None) -> tuple[RowMatrix, dict[str, AnyArray]]:
     path, form = os.fspath(source), source.form
     try:
         if form == "npy":
@@ -82,7 +94,7 @@ def _read(source, place):
         ) from error
 
 
-def _mapped(path, name, place, k):
+def _mapped(path: str, name: str, place: Path, k: int) -> AnyArray:
     """An array of an npz file, unpacked into a folder."""
     with zipfile.ZipFile(path) as archive, open(place / f"{k}.npy", "wb") as file:
         with archive.open(f"{name}.npy") as member:
@@ -90,7 +102,9 @@ def _mapped(path, name, place, k):
     return np.load(file.name, mmap_mode="r", allow_pickle=False)
 
 
-def _read_sparse(path, arrays, place):
+def _read_sparse(
+    path: str, arrays: Mapping[str, AnyArray], place: Path | None
+) -> sparse.csr_array:
     import scipy.sparse as sp
 
     if place is None:
@@ -107,7 +121,7 @@ def _read_sparse(path, arrays, place):
     return X
 
 
-def _unpacked(path):
+def _unpacked(path: StrPath) -> tuple[int, int]:
     """Bytes and numbers of the arrays in an npz file that has what its headers promise."""
     n_bytes, n_cells = 0, 0
     with zipfile.ZipFile(path) as archive:

@@ -2,13 +2,19 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from ...._typing import FloatArray
 from ...._util.messages import UserError
 from ...arrays import ArrayData, as_sparse, parts_of
+from ...columns.schema import Schema
 from ...limits import check_room, writing
+from ...sources import Source
+from ...steady import StrPath
 from ...stored import SparseWriter
 
 # Bytes of text that are read at a time.
@@ -18,7 +24,7 @@ _BYTES = 32_000_000
 _PER_BYTE, _MOST_OF_A_BYTE = 8, 3
 
 
-def read(path, place=None):
+def read(path: Source, place: Path | None = None) -> ArrayData:
     """The rows as ``ArrayData``, mapped from files in the folder ``place`` if one is given.
 
     How the file counts its columns is found out.
@@ -37,12 +43,12 @@ def read(path, place=None):
     return ArrayData(as_sparse(X), {"y": y}, zero_based)
 
 
-def memory(path):
+def memory(path: Source) -> int:
     """Bytes that learning takes."""
     return _PER_BYTE * os.path.getsize(path)
 
 
-def pieces(path, rows, schema):
+def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
     """Pieces of at most so many rows, columns counted as a schema says, and the share read."""
     done = 0
     for X, y, share in _pieces(path):
@@ -54,7 +60,7 @@ def pieces(path, rows, schema):
         raise UserError(f"{path} holds no rows; add rows of data.")
 
 
-def mapped(path, place):
+def mapped(path: StrPath, place: Path) -> ArrayData:
     """Sparse rows of a text as mapped ``ArrayData``; y are its labels."""
     labels, least, most = [], np.inf, -1
     size = _MOST_OF_A_BYTE * os.path.getsize(path)
@@ -77,7 +83,7 @@ def mapped(path, place):
 
 
 @contextlib.contextmanager
-def _readable(path):
+def _readable(path: StrPath) -> Iterator[None]:
     """Turn what the reader says into one sentence."""
     try:
         yield
@@ -89,7 +95,7 @@ def _readable(path):
         ) from error
 
 
-def _pieces(path):
+def _pieces(path: StrPath) -> Iterator[tuple[sp.csr_array, FloatArray, float]]:
     """Sparse rows with their columns as the file counts them, labels, and the share read so far.
 
     There may be no piece, and no row in one.
@@ -110,7 +116,7 @@ def _pieces(path):
         yield X, y, stop / size
 
 
-def _shifted(X, n_columns, zero_based, path):
+def _shifted(X: sp.csr_array, n_columns: int, zero_based: bool, path: object) -> sp.csr_array:
     """Rows with columns counted from 0, of a file of which it is known how it counts them."""
     if not zero_based and (X.indices == 0).any():
         raise UserError(
