@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._typing import FloatArray
+from .._typing import FloatArray, RowMatrix
 
 # How far lengths, or ends of ranges, that are equal may lie apart, relatively.
 _EQUAL = 1e-4
@@ -26,7 +26,7 @@ _ONE_END, _VARIANCE = 0.95, 0.95
 _FEWEST_FEATURES, _MOST_FEATURES, _LOOKED_AT = 4, 128, 1000
 
 
-def common_unit(X: Any) -> str | None:
+def common_unit(X: RowMatrix) -> str | None:
     """Why columns are better left as they are; None if nothing speaks against scaling them.
 
     Numbers of one unit differ in scale because they differ in meaning: what varies little matters
@@ -169,7 +169,7 @@ def _one_range(columns: _Columns) -> str | None:
     )
 
 
-def why_feature_table(X: Any) -> str | None:
+def why_feature_table(X: RowMatrix) -> str | None:
     """Why columns are features in units of their own, as in most tables; None if they are not.
 
     Images, texts, spectra and embeddings have more columns, or columns in one unit. Columns of 0
@@ -184,6 +184,6 @@ def why_feature_table(X: Any) -> str | None:
     return "The features have different units" if common_unit(X) is None else None
 
 
-def is_feature_table(X: Any) -> bool:
+def is_feature_table(X: RowMatrix) -> bool:
     """Whether columns are features in units of their own, see :func:`why_feature_table`."""
     return why_feature_table(X) is not None

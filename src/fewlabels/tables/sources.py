@@ -70,7 +70,7 @@ _BY_LOOKING = Reading()
 
 
 @dataclass(frozen=True, eq=False)
-class Source(os.PathLike):
+class Source(os.PathLike[str]):
     """A file, or a folder; ``table`` is the one in it that is meant, "" for the only one.
 
     ``part`` is where a part of the rows begins and ends, for those who read no more than that.

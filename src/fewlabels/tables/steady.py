@@ -3,10 +3,11 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 from .._util.messages import UserError
 
+T = TypeVar("T")
 StrPath: TypeAlias = str | os.PathLike[str]
 # Files that are held open at a time for one table.
 _MOST_OPEN = 8
@@ -63,7 +64,7 @@ class FirstLook:
         # Bare numbers: a file object would warn if it is collected before this one.
         self._open: list[int] = []
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+    def kept(self, name: str, make: Callable[[], T]) -> T:
         """A value by name, which ``make()`` gives the first time."""
         if name not in self._kept:
             self._kept[name] = make()

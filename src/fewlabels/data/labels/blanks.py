@@ -2,7 +2,6 @@
 
 import re
 import sys
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +54,7 @@ def is_blank(values: AnyArray) -> BoolArray:
     return found
 
 
-def is_no_label(value: Any) -> bool:
+def is_no_label(value: object) -> bool:
     """Whether a single value in memory is no label."""
     alone = np.empty(1, dtype=object)
     alone[0] = value

@@ -17,16 +17,16 @@ The first case needs two or more classes: unlabelled rows beside a class of posi
 from these in any way. Both are exact tests, with a level that many columns can share.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 from scipy.special import bdtrc, gammaln
 
-from ..._typing import AnyArray, BoolArray, IntArray
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..._util.messages import listing
-from .column import days, number_text, numbers, trimmed
+from .column import Cells, days, number_text, numbers, trimmed
 
 # Level of the tests; of the second case where few rows of the class differ.
 _LEVEL, _STRICT = 1e-3, 1e-4
@@ -70,7 +70,7 @@ class LabelledRows:
         share = self._n_labelled / max(1, len(known))
         self._believed = min(1.5 * share, 0.5 + 0.5 * share)
 
-    def leak(self, cells: Any, values: AnyArray, counts: IntArray) -> str:
+    def leak(self, cells: Cells, values: AnyArray, counts: IntArray) -> str:
         """Why a column is taken for one that came with the labels, "" for others.
 
         ``values`` are the different ones of all ``cells``, and ``counts`` the cells that hold
@@ -222,7 +222,7 @@ def _keys(values: AnyArray) -> tuple[AnyArray, IntArray]:
     return keys, places.astype(np.intp)
 
 
-def _coded(cells: Any, keys: AnyArray) -> IntArray:
+def _coded(cells: Cells, keys: AnyArray) -> IntArray:
     """Return the place of each cell's value among the keys; their number for blank cells."""
     if keys.dtype.kind != "O":
         kind = cells.type
@@ -235,11 +235,11 @@ def _coded(cells: Any, keys: AnyArray) -> IntArray:
     return np.array(codes, dtype=np.intp)
 
 
-def _text(key: Any) -> str:
+def _text(key: str | float) -> str:
     return key if isinstance(key, str) else number_text(key)
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n: float | IntArray, k: float | IntArray) -> FloatArray:
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 

@@ -149,7 +149,7 @@ def _to_save(machine: BaseEstimator, keep_rows: bool) -> BaseEstimator:
 class ModelFile(NamedTuple):
     """A model file, read once: its bytes, what it says of itself, and which file it was."""
 
-    path: Any
+    path: StrPath
     content: bytes
     metadata: dict[str, Any]
     identity: Identity
@@ -271,7 +271,7 @@ def _check_description(metadata: dict[str, Any]) -> None:
 class LoadedModel(NamedTuple):
     """What a model file holds: the fitted pipeline, what it takes, and what it says of itself."""
 
-    pipeline: Any
+    pipeline: Pipeline
     schema: Schema
     metadata: dict[str, Any]
 
