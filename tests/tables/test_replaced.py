@@ -86,7 +86,7 @@ def test_a_model_that_is_written_in_place_is_refused(folder, monkeypatch):
             file.write(content)
             file.truncate()
 
-    monkeypatch.setattr(files, "check_room", write)
+    monkeypatch.setattr(files, "check_memory", write)
     with pytest.raises(UserError, match=r"was changed or replaced|is damaged"):
         files.read_header(folder / "it")
     monkeypatch.undo()
@@ -397,10 +397,10 @@ def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_
 
 
 def test_numbers_beside_a_table_are_of_one_version(versions, tmp_path, monkeypatch):
-    from fewlabels.tables.reading.beside import Beside
+    from fewlabels.tables.reading.beside import SidecarColumns
 
     path, _, B = versions
-    beside = Beside(path, "the table")
+    beside = SidecarColumns(path, "the table")
     table = pa.table({"k": np.arange(30)})
     assert beside.add(table).num_columns == 3
     write_in_place(path, B)

@@ -71,14 +71,14 @@ def read_arrays(path: StrPath | DataSource, *, place: Path | None = None) -> Arr
     return data
 
 
-def mapped(path: StrPath) -> AnyArray:
-    """The array of an npy file, mapped: header and numbers of one file, as it is opened once."""
+def map_array(path: StrPath) -> AnyArray:
+    """Map the array of an npy file, which is opened once for its header and its numbers."""
     with open(path, "rb") as file:
-        return mapped_from(file)
+        return map_open_array(file)
 
 
-def mapped_from(file: BinaryIO) -> AnyArray:
-    """The array of an open npy file, mapped."""
+def map_open_array(file: BinaryIO) -> AnyArray:
+    """Map the array of an open npy file."""
     version = np.lib.format.read_magic(file)
     head = np.lib.format.read_array_header_1_0
     head = head if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -89,10 +89,10 @@ def mapped_from(file: BinaryIO) -> AnyArray:
     return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
 
 
-def array_pieces(
+def iterate_arrays(
     path: DataSource, rows: int, schema: Schema
 ) -> Generator[tuple[ArrayData, float], None, None]:
-    """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
+    """Yield pieces of a matrix, of at most ``rows`` rows each, and the share read so far.
 
     The columns of an svmlight file are counted as a ``schema`` says.
     """
@@ -104,33 +104,33 @@ def array_pieces(
     path.check_unchanged()
 
 
-def pieces_of(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]]:
-    """Pieces of ``ArrayData``, and the share of the rows so far.
+def iterate_rows(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]]:
+    """Yield pieces of ``size`` rows, and the share of the rows so far.
 
     They are in memory, so that they don't change once their file is known not to have changed.
     """
     from ..rows.mapped import held  # slow to import
 
     n_rows = data.X.shape[0]
-    for part in parts_of(n_rows, size):
+    for part in slice_rows(n_rows, size):
         labels = {name: values[part] for name, values in data.labels.items()}
         X = as_sparse(data.X[part]) if data.is_sparse else held(data.X[part])
         yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
         release(data.X)
 
 
-def parts_of(n_rows: int, size: int) -> list[slice]:
-    """Slices of at most so many rows."""
+def slice_rows(n_rows: int, size: int) -> list[slice]:
+    """Return slices of at most ``size`` rows."""
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
-def rows_of(X: RowMatrix, path: object) -> RowMatrix:
-    """Rows that were read: an array as it is, or a sparse matrix as CSR."""
-    return X if isinstance(X, np.ndarray) else _sound(X, path)
+def check_matrix(X: RowMatrix, path: object) -> RowMatrix:
+    """Return rows that were read: an array as it is, a sparse matrix as checked CSR."""
+    return X if isinstance(X, np.ndarray) else _check_sparse(X, path)
 
 
-def _sound(X: sparse.csr_array, path: object) -> sparse.csr_array:
-    """A sparse matrix as CSR, once its indices are known to lie within it."""
+def _check_sparse(X: sparse.csr_array, path: object) -> sparse.csr_array:
+    """Return a sparse matrix as CSR; refuse indices outside of it."""
     try:
         return as_sparse(X)
     except ValueError as error:
@@ -141,7 +141,7 @@ def _sound(X: sparse.csr_array, path: object) -> sparse.csr_array:
 
 
 def as_sparse(X: RowMatrix) -> sparse.csr_array:
-    """Canonical CSR array of any matrix, with the 32-bit indices that scikit-learn needs."""
+    """Return any matrix as a canonical CSR array, with the 32-bit indices scikit-learn needs."""
     import scipy.sparse as sp
 
     from ..kernels.sparse import canonical  # slow to import
@@ -154,7 +154,7 @@ def as_sparse(X: RowMatrix) -> sparse.csr_array:
 
 
 def taken(X: RowMatrix, places: IntArray) -> RowMatrix:
-    """Rows at some places, of sparse ones none but these are read."""
+    """Return the rows at some positions; of sparse rows, only these are read."""
     if isinstance(X, np.ndarray):
         return X[places]
     import scipy.sparse as sp

@@ -13,17 +13,17 @@ _PARQUET = frozenset({".parquet"})
 
 
 def holds_parquet(folder: StrPath) -> bool:
-    """Whether there is a Parquet file below a folder."""
+    """Return whether there is a Parquet file below a folder."""
     return any(path.suffix.lower() in _PARQUET for path in Path(folder).rglob("*"))
 
 
 def parquet_files(folder: StrPath) -> list[Path]:
-    """The Parquet files below a folder, without those that are hidden."""
+    """Return the Parquet files below a folder, except hidden ones."""
     return files_below(folder, _PARQUET)
 
 
 def files_below(folder: StrPath, suffixes: Container[str]) -> list[Path]:
-    """The files below a folder that have one of the extensions, without those that are hidden.
+    """Return the files below a folder with one of the extensions, except hidden ones.
 
     A folder may come from somebody else. A link in it that leads out of it is refused, as it
     would put a file of the reader into the answers.
@@ -40,7 +40,7 @@ def files_below(folder: StrPath, suffixes: Container[str]) -> list[Path]:
 
 
 def files_of_pattern(pattern: StrPath) -> list[Path]:
-    """The files that match a pattern, under the same rule for links."""
+    """Return the files that match a pattern, under the same rule for links."""
     parts = Path(pattern).parts
     folder = Path(*takewhile(lambda part: not glob.has_magic(part), parts))
     found = [Path(name) for name in glob.glob(str(pattern), recursive=True)]

@@ -16,12 +16,12 @@ _TRUTH = {text: name for name in ("True", "False") for text in (name.lower(), na
 
 
 def cell_text(text: str) -> str:
-    """A text as tables write it: truth values are True and False however they were typed."""
+    """Return a text as tables write it: truth values are True and False, however typed."""
     return _TRUTH.get(text, text)
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is; None for other texts."""
+    """Return the number that a text holds, or None."""
     try:
         # Python reads 1_000, which no other program would.
         return float(text) if "_" not in text else None
@@ -38,7 +38,7 @@ def value_key(text: str, merge_case: bool = False) -> str | float:
 
 
 def _folded(text: str) -> str:
-    """A text without capital letters, repeated spaces, and other ways to write its letters."""
+    """Return a text in small letters, with single spaces and one form of each letter."""
     for _ in range(2):  # small letters of capitals may have other ways again
         text = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(text.split())
@@ -77,7 +77,7 @@ def misspelling(text: str, usual: str) -> str:
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text can have typing errors: letters, and no code such as "imU", "A" or "III"."""
+    """Return whether a text can have typing errors: a word, no code such as "imU" or "III"."""
     is_usual = text.islower() or text.isupper() or text[1:].islower()
     return text.isalpha() and is_usual and not _COUNTS.fullmatch(_folded(text))
 
@@ -100,7 +100,7 @@ def _edit(one: str, other: str) -> str:
 
 
 def check_class_names(names: Iterable[str], known: Sequence[str] = ()) -> list[str]:
-    """New names of classes as tables write them; those that would lose labels are refused.
+    """Return new names of classes as tables write them; refuse names that would lose labels.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _CANT_RESOLVE = 1921
 
 
 def resolved(path: StrPath) -> Path:
-    """The absolute path that a path leads to, without links; a link to itself is refused.
+    """Return an absolute path without links; a link to itself is refused.
 
     ``Path.resolve`` raises a ``RuntimeError`` for such a link before Python 3.13, and returns the
     link since.
@@ -33,7 +33,7 @@ def resolved(path: StrPath) -> Path:
 
 
 def output_format(path: StrPath) -> str:
-    """The name of the format of a table to be written."""
+    """Return the name of the format of a table to be written."""
     found = [each for each in formats_of(path) if each.writable]
     if not found:
         raise UserError(

@@ -16,7 +16,7 @@ _open: set[Path] = set()
 
 @contextlib.contextmanager
 def temporary_folder(folder: StrPath | None = None) -> Iterator[Path]:
-    """A folder for rows, removed at the end; folders of ended processes are removed now."""
+    """Give a folder for rows, removed at the end; folders of ended processes are removed now."""
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     for left in parent.glob(f"{_FOLDER}*"):
         owner = re.match(rf"{_FOLDER}(\d+)-", left.name)

@@ -27,15 +27,22 @@ from .steady import FirstLook, StrPath, changed
 if TYPE_CHECKING:
     from ..rows.mapped import MappedFiles
 
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+_SEPARATORS_BY_NAME = {
+    "tab": "\t",
+    "\\t": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "space": " ",
+    "pipe": "|",
+}
 
 
 class Reading(ReadingOptions):
-    """How a file is to be read, as far as somebody says so; the rest is found by looking."""
+    """Options of reading a file; whatever isn't given is detected."""
 
     def checked(self) -> Self:
-        """The same with names of characters replaced; what cannot be meant is refused."""
-        sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
+        """Return checked options, with names of characters replaced."""
+        sep = self.sep if self.sep is None else _SEPARATORS_BY_NAME.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
             raise UserError(
                 f"{ref('sep', text=sep)} is not a separator; pass one character, or 'tab'."
@@ -60,13 +67,13 @@ class Reading(ReadingOptions):
 
     @property
     def given(self) -> list[str]:
-        """What is said, as options."""
+        """The options that are given."""
         names = ("sep", "decimal", "encoding")
         found = [ref(name) for name in names if getattr(self, name) is not None]
         return found if self.header is None else [*found, ref("header", self.header)]
 
 
-_BY_LOOKING = Reading()
+_DETECT_ALL = Reading()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +85,7 @@ class Source(os.PathLike[str]):
 
     path: Path
     table: str = ""
-    reading: Reading = _BY_LOOKING
+    reading: Reading = _DETECT_ALL
     part: tuple[int, int] | None = None
     look: FirstLook = field(default_factory=FirstLook, repr=False)
 
@@ -106,11 +113,11 @@ class Source(os.PathLike[str]):
         """The format of the file, which has to exist and to hold something."""
         if self.path.is_file():
             self.check_unchanged()
-        found = self._format()
+        found = self._find_format()
         _check_options(self, found)
         return found
 
-    def _format(self) -> Format:
+    def _find_format(self) -> Format:
         path = self.path
         if path.is_dir() and holds_parquet(path):
             return FORMATS["folder"]
@@ -139,7 +146,7 @@ class Source(os.PathLike[str]):
 
     @cached_property
     def dialect(self) -> Dialect:
-        """How the delimited text of the file is written."""
+        """The dialect of the file's delimited text."""
         found = find_dialect(self)
         self.check_unchanged()
         return found
@@ -178,7 +185,7 @@ class InMemory:
 
     @property
     def format(self) -> Format:
-        """What reads the rows."""
+        """The format of the rows."""
         return FORMATS[self.form]
 
 
@@ -186,8 +193,8 @@ class InMemory:
 DataSource: TypeAlias = Source | InMemory
 
 
-def as_source(path: StrPath | DataSource, reading: Reading = _BY_LOOKING) -> DataSource:
-    """A path, or FILE::TABLE, as a source; a source or rows in memory stay what they are."""
+def as_source(path: StrPath | DataSource, reading: Reading = _DETECT_ALL) -> DataSource:
+    """Return a path, or FILE::TABLE, as a source; sources and rows in memory stay as they are."""
     if isinstance(path, Source | InMemory):
         return path
     file, mark, table = os.fspath(path).rpartition("::")
@@ -197,7 +204,7 @@ def as_source(path: StrPath | DataSource, reading: Reading = _BY_LOOKING) -> Dat
 
 
 def input_format(path: StrPath | DataSource) -> str:
-    """The format of rows in memory, or of a file, which has to exist and to hold something."""
+    """Return the name of the format; a file has to exist and must not be empty."""
     return as_source(path).form
 
 

@@ -22,19 +22,19 @@ class Identity(NamedTuple):
     modified: int
 
     @property
-    def place(self) -> tuple[int, int]:
+    def device_and_inode(self) -> tuple[int, int]:
         """Device and number, which stay the same while somebody writes into the file."""
         return self.device, self.inode
 
 
 def identity_of(file: StrPath | int) -> Identity:
-    """The identity of a path, or of an open file by its number."""
+    """Return the identity of a path, or of an open file by its number."""
     found = os.stat(file)
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def identity_if_any(path: StrPath) -> Identity | None:
-    """The identity of a path, None where there is no file."""
+    """Return the identity of a path, or None if there is no file."""
     try:
         return identity_of(path)
     except OSError:
@@ -65,7 +65,7 @@ class FirstLook:
         self._open: list[int] = []
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
-        """A value by name, which ``make()`` gives the first time."""
+        """Return a value by name, which ``make()`` computes the first time."""
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
@@ -75,18 +75,18 @@ class FirstLook:
         for file in [path] if files is None else files:
             name, now = os.fspath(file), identity_if_any(file)
             if name not in self._identities:
-                self._hold(name)
+                self._keep_open(name)
                 self._identities[name] = now
                 continue
             before = self._identities[name]
             if before == now:
                 continue
-            if self.grows and before and now and before.place == now.place:
+            if self.grows and before and now and before.device_and_inode == now.device_and_inode:
                 if now.size >= before.size:
                     continue
             raise changed(path)
 
-    def _hold(self, name: str) -> None:
+    def _keep_open(self, name: str) -> None:
         """Hold a file open on POSIX. Windows doesn't replace open files anyway."""
         if os.name == "posix" and len(self._open) < _MOST_OPEN:
             with contextlib.suppress(OSError):
@@ -105,12 +105,12 @@ def unchanged(path: StrPath, files: Iterable[StrPath] | None = None) -> Iterator
     """Refuse a path, or files that it consists of, if they change within the block."""
     look, files = FirstLook(), None if files is None else list(files)
     look.check(path, files)
-    with _checked(lambda: look.check(path, files)):
+    with _check_after(lambda: look.check(path, files)):
         yield
 
 
 @contextlib.contextmanager
-def unwritten(path: object, file: IO[bytes]) -> Iterator[None]:
+def refuse_writes(path: object, file: IO[bytes]) -> Iterator[None]:
     """Refuse an open file if somebody writes into it within the block.
 
     Another file that takes its name does no harm.
@@ -121,12 +121,12 @@ def unwritten(path: object, file: IO[bytes]) -> Iterator[None]:
         if identity_of(file.fileno()) != before:
             raise changed(path)
 
-    with _checked(check):
+    with _check_after(check):
         yield
 
 
 @contextlib.contextmanager
-def _checked(check: Callable[[], None]) -> Iterator[None]:
+def _check_after(check: Callable[[], None]) -> Iterator[None]:
     """Check a file after a block, also where it fails: then the change may be the cause."""
     try:
         yield
@@ -140,7 +140,7 @@ def _checked(check: Callable[[], None]) -> Iterator[None]:
 
 
 def read_whole(path: StrPath) -> tuple[bytes, Identity]:
-    """The bytes of a file and its identity; refused if somebody writes into it meanwhile."""
+    """Return the bytes and identity of a file; refuse one that changes meanwhile."""
     with open(path, "rb") as file:
         before = identity_of(file.fileno())
         content = file.read()

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 
 from .._typing import AnyArray, RowMatrix
 from .._util.messages import UserError, listing, meant, quoted
-from .arrays import mapped_from
+from .arrays import map_open_array
 from .folders import files_below
 from .formats.registry import FORMATS
 from .scratch import temporary_folder
-from .steady import StrPath, unchanged, unwritten
+from .steady import StrPath, refuse_writes, unchanged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ def stored_rows(
     target: str | None = None,
     folder: StrPath | None = None,
 ) -> Iterator[StoredRows]:
-    """Rows of a file, memory-mapped, for models that read them in pieces.
+    """Open the rows of a file, memory-mapped, for models that read them in pieces.
 
     A ``.npy`` file is mapped as it is. Others are converted once, in pieces, into a temporary file
     that is removed at the end of the block (also after Ctrl-C; after a kill at the next call).
@@ -84,8 +84,8 @@ def stored_rows(
     if suffix in FORMATS["npy"].extensions:
         if columns is not None or target is not None:
             raise UserError(f"{path} has no column names; omit columns and target.")
-        with open(path, "rb") as file, unwritten(path, file):
-            yield StoredRows(mapped_from(file), None)
+        with open(path, "rb") as file, refuse_writes(path, file):
+            yield StoredRows(map_open_array(file), None)
         return
     parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
@@ -97,11 +97,11 @@ def stored_rows(
     with temporary_folder(folder) as place:
         if form is None:
             with unchanged(path):
-                data = FORMATS["svmlight"].load().mapped(path, place)
+                data = FORMATS["svmlight"].load().map_rows(path, place)
             yield StoredRows(data.X, data.labels["y"])
         else:
             with unchanged(path, parts):
-                rows = _from_arrow(parts, form, columns, target, place)
+                rows = _store_arrow_rows(parts, form, columns, target, place)
             yield rows
 
 
@@ -114,10 +114,10 @@ class ArrayWriter:
 
     def __enter__(self) -> Self:
         self._file = open(self.path, "wb")
-        self._header()
+        self._write_header()
         return self
 
-    def _header(self) -> None:
+    def _write_header(self) -> None:
         # Room for any number of rows: the header is written again at the end.
         shape = (self.n_rows, self.n_columns) if self.n_columns else (self.n_rows,)
         facts = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
@@ -131,11 +131,11 @@ class ArrayWriter:
         self.n_rows += len(rows)
 
     def __exit__(self, *error: object) -> None:
-        self._header()
+        self._write_header()
         self._file.close()
 
     def mapped(self) -> AnyArray:
-        """The file, mapped."""
+        """Return the file, mapped."""
         return np.load(self.path, mmap_mode="r")
 
 
@@ -168,31 +168,35 @@ class SparseWriter:
         self._open.close()
 
     def mapped(self) -> sp.csr_array:
-        """The rows, mapped."""
+        """Return the rows, mapped."""
         X = sp.csr_array((self.n_rows, self.n_columns), dtype=self._files[0].dtype)
         X.data, X.indices, X.indptr = (file.mapped() for file in self._files)
         return X
 
 
-def _from_arrow(
+def _store_arrow_rows(
     parts: list[Path], form: str, columns: Sequence[str] | None, target: str | None, place: Path
 ) -> StoredRows:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    from .formats.parquet import by_buffers
+    from .formats.parquet import buffered_scan_options
 
     table = ds.dataset([str(part) for part in parts], format=form)
     names = table.schema.names
-    wanted = [name for name in names if name != target] if columns is None else list(columns)
-    unknown = [name for name in [*wanted, *([target] if target else [])] if name not in names]
+    feature_columns = (
+        [name for name in names if name != target] if columns is None else list(columns)
+    )
+    unknown = [
+        name for name in [*feature_columns, *([target] if target else [])] if name not in names
+    ]
     if unknown:
         raise UserError(
             f"there is no column {listing(unknown)}{meant(unknown[0], names)}; the table has "
             f"{listing(names)}."
         )
     dtype: np.dtype[Any] = np.dtype(np.float32)
-    for name in wanted:
+    for name in feature_columns:
         kind = table.schema.field(name).type
         if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or _is_real(kind)):
             raise UserError(
@@ -201,10 +205,10 @@ def _from_arrow(
             )
         if pa.types.is_decimal(kind) or kind.bit_width > (16 if _is_whole(kind) else 32):
             dtype = np.dtype(np.float64)
-    scan = by_buffers() if form == "parquet" else None
+    scan = buffered_scan_options() if form == "parquet" else None
     labels = []
-    asked = wanted if target is None else [*wanted, target]
-    with ArrayWriter(place / "X.npy", len(wanted), dtype) as rows:
+    asked = feature_columns if target is None else [*feature_columns, target]
+    with ArrayWriter(place / "X.npy", len(feature_columns), dtype) as rows:
         for batch in table.to_batches(
             columns=asked,
             batch_size=_ROWS,
@@ -215,11 +219,11 @@ def _from_arrow(
         ):
             values = [
                 batch.column(k).cast(pa.float64()).to_numpy(zero_copy_only=False)
-                for k in range(len(wanted))
+                for k in range(len(feature_columns))
             ]
             rows.write(np.column_stack(values))
             if target is not None:
-                labels.append(batch.column(len(wanted)).to_numpy(zero_copy_only=False))
+                labels.append(batch.column(len(feature_columns)).to_numpy(zero_copy_only=False))
     if not rows.n_rows:
         raise UserError("the table has no rows.")
     return StoredRows(rows.mapped(), np.concatenate(labels) if labels else None)

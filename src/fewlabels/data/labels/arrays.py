@@ -18,7 +18,7 @@ _NO_LABEL = "y contains lists or objects; pass one number, text or truth value p
 
 
 def with_missing(y: VectorLike, mark: object = None) -> tuple[AnyArray, BoolArray]:
-    """``y`` as a one-dimensional array, and which of its values are no label.
+    """Return ``y`` as a one-dimensional array, and which of its values are no label.
 
     Nullable columns and masked arrays keep their missing values apart. ``mark`` is the value that
     the user has chosen for unlabelled rows.
@@ -46,7 +46,7 @@ def with_missing(y: VectorLike, mark: object = None) -> tuple[AnyArray, BoolArra
 
 
 def _as_array(y: VectorLike) -> AnyArray:
-    """Values as an array that holds what was given: no text made of NaN, nothing unmasked."""
+    """Return values as an array that holds what was given: no NaN as text, nothing unmasked."""
     if isinstance(y, np.ma.MaskedArray):
         values, mask = y.data, np.ma.getmaskarray(y)
         if not mask.any():
@@ -69,7 +69,7 @@ def _as_array(y: VectorLike) -> AnyArray:
 
 
 def kinds_of(values: AnyArray) -> AnyArray:
-    """The distinct ``values`` of a one-dimensional array, in no particular order."""
+    """Return the distinct ``values`` of a one-dimensional array, in no particular order."""
     if values.dtype != object:
         return np.unique(values)
     kinds = list(dict.fromkeys(values.tolist()))
@@ -78,13 +78,13 @@ def kinds_of(values: AnyArray) -> AnyArray:
     return found
 
 
-def _pandas() -> ModuleType | None:
-    """The module pandas if the program has imported it: otherwise nothing is one of its values."""
+def _imported_pandas() -> ModuleType | None:
+    """Return pandas if the program has imported it; otherwise no value comes from it."""
     return sys.modules.get("pandas")
 
 
 def _is_nullable(y: object) -> bool:
-    pandas = _pandas()
+    pandas = _imported_pandas()
     dtype = getattr(y, "dtype", None)
     return pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype)
 
@@ -92,12 +92,12 @@ def _is_nullable(y: object) -> bool:
 def _is_scalar(value: object) -> bool:
     if value is None or isinstance(value, _SCALARS):
         return True
-    pandas = _pandas()
+    pandas = _imported_pandas()
     return pandas is not None and bool(pandas.api.types.is_scalar(value))
 
 
 def distinct_values(y: AnyArray) -> tuple[AnyArray, str]:
-    """Sorted distinct labels, and the first of them as text."""
+    """Return the sorted distinct labels, and the first of them as text."""
     try:
         values = np.unique(y)
     except TypeError:
@@ -109,14 +109,14 @@ def distinct_values(y: AnyArray) -> tuple[AnyArray, str]:
     return values, ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
 
 
-def read_known(
+def encode_labels(
     y: VectorLike | None,
     n: int,
     codes: Iterable[tuple[Any, float]],
     expected: str,
     mark: object = None,
 ) -> FloatArray:
-    """Numbers that represent the labels of ``n`` rows, 0 where there is none.
+    """Return numbers that represent the labels of ``n`` rows, 0 where there is none.
 
     ``codes`` are pairs of a label and its number, ``expected`` says in words which there are.
     """
@@ -138,15 +138,15 @@ def read_known(
 
 def check_classes(given: Sequence[Any] | AnyArray | None, classes: AnyArray) -> None:
     """Refuse classes that the first rows don't have; None says nothing."""
-    if given is not None and _plain(given) != _plain(classes):
+    if given is not None and _comparable_values(given) != _comparable_values(classes):
         raise ValueError(
             f"classes={list(given)} differ from the classes of the first rows, "
             f"{classes.tolist()}; omit classes, or fit again."
         )
 
 
-def _plain(classes: Sequence[Any] | AnyArray) -> set[object]:
-    """A set in which missing values are equal."""
+def _comparable_values(classes: Sequence[Any] | AnyArray) -> set[object]:
+    """Return a set in which missing values are equal."""
     values = np.ravel(classes)
     return {
         None if missing else value

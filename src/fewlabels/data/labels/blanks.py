@@ -55,13 +55,13 @@ def is_blank(values: AnyArray) -> BoolArray:
 
 
 def is_no_label(value: object) -> bool:
-    """Whether a single value in memory is no label."""
-    alone = np.empty(1, dtype=object)
-    alone[0] = value
-    return bool(is_blank(alone)[0])
+    """Return whether a single value in memory is no label."""
+    single = np.empty(1, dtype=object)
+    single[0] = value
+    return bool(is_blank(single)[0])
 
 
 def reads_as_blank(text: str) -> bool:
-    """Whether a text of a file is no value: one of ``MISSING``, or not a number by its name."""
-    bare = text.strip()
-    return bare in _MISSING_SET or _NOT_A_NUMBER.fullmatch(bare) is not None
+    """Return whether a text of a file is no value: one of ``MISSING``, or a form of "nan"."""
+    stripped = text.strip()
+    return stripped in _MISSING_SET or _NOT_A_NUMBER.fullmatch(stripped) is not None

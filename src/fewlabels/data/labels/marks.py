@@ -13,13 +13,13 @@ _MARK = "one True or False per row of X"
 
 
 def read_anomalies(anomalies: VectorLike | None, n: int) -> BoolArray | None:
-    """A mask of shape (n,) from what users pass as ``anomalies``; None where all are normal."""
+    """Read users' ``anomalies`` as a mask of shape (n,); None if all rows are normal."""
     mask = None if anomalies is None else read_marks(anomalies, n)
     return mask if mask is not None and mask.any() else None
 
 
 def read_marks(anomalies: VectorLike, n: int) -> BoolArray:
-    """A mask of shape (n,), from one or one mark for all."""
+    """Read a mask of shape (n,), or one mark for all rows."""
     if isinstance(anomalies, bool | np.bool_):
         anomalies = np.full(n, bool(anomalies))
     try:
@@ -54,7 +54,7 @@ _PROPENSITY = "P(labelled | positive, x), greater than 0 and at most 1"
 
 
 def read_propensity(propensity: VectorLike, positive: BoolArray) -> FloatArray:
-    """Propensities of all rows; rows without a label don't use theirs, which may be missing.
+    """Read the propensities of all rows; those of rows without a label may be missing.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def read_propensity(propensity: VectorLike, positive: BoolArray) -> FloatArray:
         raise ValueError(
             f"propensity has shape {values.shape}; it needs one number per row of X, shape ({n},)."
         )
-    ours = values[positive]
-    wrong = ~((ours > 0.0) & (ours <= 1.0))
+    labelled_values = values[positive]
+    wrong = ~((labelled_values > 0.0) & (labelled_values <= 1.0))
     if wrong.any():
         place = np.flatnonzero(positive)[wrong][0]
         raise ValueError(

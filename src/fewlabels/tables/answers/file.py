@@ -35,7 +35,7 @@ CREATE TABLE answers (
 
 
 class AnswerEntry(NamedTuple):
-    """What somebody said of a row; ``number`` is its place in the file, from 1.
+    """An answer about a row; ``number`` is its place in the file, from 1.
 
     ``id`` is the answer's own, so that one sent twice counts once; ``row`` is where the row stood
     (from 0), ``asked`` why it was queried; an undo says the number that it ``undoes``.
@@ -74,9 +74,9 @@ class AnswerFile:
             raise UserError(
                 f"The label file {path} doesn't exist; create it with 'fewlabels label'."
             )
-        with self._readable():
+        with self._translate_errors():
             if about is not None:
-                self._lock = self._locked()
+                self._lock = self._lock_file()
             # Reading may have to finish what a killed process left half done.
             mode = "rwc" if about is not None else "rw" if os.access(path, os.W_OK) else "ro"
             uri = f"{resolved(self.path).as_uri()}?mode={mode}"
@@ -152,7 +152,7 @@ class AnswerFile:
             for row in self._db.execute(f"SELECT {fields} FROM answers ORDER BY number")
         ]
 
-    def _locked(self) -> sqlite3.Connection:
+    def _lock_file(self) -> sqlite3.Connection:
         """Hold the file against a second server, as long as this process lives."""
         path = self.path.with_name(f"{self.path.name}.lock")
         lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -169,7 +169,7 @@ class AnswerFile:
         return lock
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Say what SQLite refuses as a sentence."""
         try:
             yield
@@ -215,7 +215,7 @@ class AnswerFile:
 
     def describe(self, **about: Any) -> None:
         """Change what the file says of its data."""
-        with self._readable():
+        with self._translate_errors():
             self._db.execute("BEGIN IMMEDIATE")
             self._write_about(about)
             self._db.execute("COMMIT")
@@ -233,17 +233,17 @@ class AnswerFile:
     # -- what the answers say ---------------------------------------------------------------------
 
     def standing(self) -> list[AnswerEntry]:
-        """Answers that nobody has taken back, in their order."""
+        """Return the answers that nobody has taken back, in their order."""
         undone = {one.undoes for one in self.answers}
         return [a for a in self.answers if a.kind != "undo" and a.number not in undone]
 
     def labels(self) -> dict[str, str]:
-        """Row key to label: the newest one of each row."""
+        """Return the newest label of each row, by row key."""
         return {one.row_key: one.label for one in self.standing() if one.label is not None}
 
 
 def read_answers(path: StrPath | AnswerFile) -> AnswerFile:
-    """The file, closed again: ``about``, ``answers``, and what follows from them.
+    """Read a file of answers and close it again.
 
     What was read already is not read again.
     """
@@ -253,5 +253,5 @@ def read_answers(path: StrPath | AnswerFile) -> AnswerFile:
 
 
 def undo_of(answers: Sequence[AnswerEntry], annotator: str) -> AnswerEntry | None:
-    """The answer that an undo of this person takes back; None without any."""
+    """Return the answer that an undo of this person takes back, or None."""
     return next((one for one in reversed(answers) if one.annotator == annotator), None)

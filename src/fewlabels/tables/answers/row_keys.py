@@ -19,7 +19,7 @@ _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17
 
 
 def cells_of(column: Cells) -> ObjectArray:
-    """A column of any type as text, missing values as the empty string."""
+    """Return a column of any type as text, missing values as the empty string."""
     if is_supported(column.type):
         return text(column)
     return np.array(["" if v is None else str(v) for v in column.to_pylist()], dtype=object)
@@ -33,23 +33,23 @@ class RowKeys:
 
     def __init__(self, without: str | None = None) -> None:
         self._without = without
-        self._seen: dict[str, int] = {}
+        self._key_counts: dict[str, int] = {}
 
     def of(self, table: pa.Table) -> list[str]:
-        """The keys of the next rows."""
+        """Return the keys of the next rows."""
         names = sorted(name for name in table.column_names if name != self._without)
         columns = [cells_of(table.column(name)) for name in names]
         head, keys = "\x1f".join(names).encode("utf-8", "surrogatepass"), []
         for cells in zip(*columns, strict=True) if columns else [()] * table.num_rows:
             row = "\x1f".join(cells).encode("utf-8", "surrogatepass")
             key = hashlib.blake2b(head + b"\x1e" + row, digest_size=_DIGEST).hexdigest()
-            count = self._seen[key] = self._seen.get(key, 0) + 1
+            count = self._key_counts[key] = self._key_counts.get(key, 0) + 1
             keys.append(key if count == 1 else f"{key}:{count}")
         return keys
 
 
 def fingerprint(keys: Iterable[str]) -> str:
-    """What a table is recognised by, whatever the order of its rows."""
+    """Return a digest that identifies a table, whatever the order of its rows."""
     digest = hashlib.blake2b(digest_size=_DIGEST)
     for key in sorted(keys):
         digest.update(key.encode())
@@ -57,7 +57,7 @@ def fingerprint(keys: Iterable[str]) -> str:
 
 
 class LabelColumn:
-    """The labels of a file as a column of its ``table``, piece by piece (``fit --labels``).
+    """A column of labels from a file, added to its ``table`` piece by piece (``fit --labels``).
 
     ``answers`` is the file, or what was read of it already.
     """
@@ -68,12 +68,12 @@ class LabelColumn:
         self._labels, self._keys = self._file.labels(), RowKeys(self.name)
         self._check_classes()
 
-    def names_after(self, names: list[str]) -> list[str]:
-        """Names of a table's columns with this one among them."""
+    def extend_names(self, names: list[str]) -> list[str]:
+        """Return the names of a table's columns and of this one."""
         return names if self.name in names else [*names, self.name]
 
     def add(self, table: pa.Table) -> pa.Table:
-        """The next rows of the table with their labels, over those that they may have had."""
+        """Return the next rows of the table with their labels, which replace those they had."""
         keys = self._keys.of(table)
         given = [self._labels.get(key) for key in keys]
         self._used += sum(label is not None for label in given)

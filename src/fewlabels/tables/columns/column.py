@@ -29,13 +29,15 @@ _DAYS = "days"
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-# Columns that are looked at together, if there are so many, and their rows at most.
-_MANY_COLUMNS, _FEW_CELLS = 256, 10_000
+# Columns that are counted together, if there are so many.
+_MIN_COLUMNS_TOGETHER = 256
+# Rows that columns counted together have at most.
+_MAX_ROWS_TOGETHER = 10_000
 _PLAIN_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def plain(column: Cells) -> pa.Array:
-    """One Arrow array, dictionaries decoded."""
+def as_single_array(column: Cells) -> pa.Array:
+    """Return a column as one Arrow array, with dictionaries decoded."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # more than one chunk where offsets overflow
@@ -46,7 +48,7 @@ def plain(column: Cells) -> pa.Array:
 
 
 def without(table: pa.Table, names: Iterable[str]) -> pa.Table:
-    """The table without these columns; pyarrow's own way takes quadratic time in columns."""
+    """Return the table without these columns; pyarrow's own way takes quadratic time."""
     names = set(names)
     if not names:
         return table
@@ -54,44 +56,44 @@ def without(table: pa.Table, names: Iterable[str]) -> pa.Table:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is text."""
+    """Return whether an Arrow type is text."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
     return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is numeric."""
+    """Return whether an Arrow type is numeric."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
     return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
 
 
 def is_supported(kind: pa.DataType) -> bool:
-    """Whether a column of this Arrow type can be a number or a category."""
+    """Return whether a column of this Arrow type can be a number or a category."""
     return is_text(kind) or is_number(kind) or pt.is_boolean(kind) or pt.is_null(kind)
 
 
-def trimmed(column: Cells) -> pa.Array:
-    """Texts without space around them, null for those that represent a missing value."""
-    column = pc.utf8_trim_whitespace(plain(column).cast(pa.large_string()))
+def trim_texts(column: Cells) -> pa.Array:
+    """Return texts without space around them, null for texts that mean a missing value."""
+    column = pc.utf8_trim_whitespace(as_single_array(column).cast(pa.large_string()))
     missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
 def numbers(column: Cells) -> tuple[FloatArray, IntArray]:
-    """Values of a supported column as float64 (missing: NaN), and positions of wrong texts."""
-    column = plain(column)
+    """Parse a supported column as float64 (missing: NaN), and return positions of wrong texts."""
+    column = as_single_array(column)
     none = np.zeros(0, dtype=np.intp)
     if pt.is_null(column.type):
         return np.full(len(column), np.nan), none
     if not is_text(column.type):
         return _to_numpy(column.cast(pa.float64(), safe=False)), none
-    return trimmed_numbers(trimmed(column))
+    return parse_trimmed_numbers(trim_texts(column))
 
 
-def trimmed_numbers(column: pa.Array) -> tuple[FloatArray, IntArray]:
-    """As :func:`numbers`, of texts that are :func:`trimmed` already."""
+def parse_trimmed_numbers(column: pa.Array) -> tuple[FloatArray, IntArray]:
+    """Parse texts that are trimmed already, as :func:`numbers` does."""
     try:
         return _to_numpy(column.cast(pa.float64())), np.zeros(0, dtype=np.intp)
     except pa.ArrowInvalid:
@@ -99,18 +101,18 @@ def trimmed_numbers(column: pa.Array) -> tuple[FloatArray, IntArray]:
 
 
 def has_codes(column: Cells) -> bool:
-    """Whether texts such as "007" occur, which read as numbers but are codes."""
-    column = plain(column).cast(pa.large_string())
+    """Return whether texts such as "007" occur, which read as numbers but are codes."""
+    column = as_single_array(column).cast(pa.large_string())
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*0[0-9]+\s*$")).as_py())
 
 
 def text(column: Cells) -> ObjectArray:
-    """Values of a column as text, missing ones as the empty string.
+    """Return the values of a column as text, missing ones as the empty string.
 
     The same data give the same categories in every format: truth values are written as pandas does
     (however they are capitalised), whole numbers without a decimal point.
     """
-    column = plain(column)
+    column = as_single_array(column)
     if pt.is_null(column.type):
         return np.full(len(column), "", dtype=object)
     if pt.is_boolean(column.type):
@@ -134,7 +136,7 @@ def number_text(value: float) -> str:
 
 
 def blank(values: Iterable[str]) -> BoolArray:
-    """Which texts represent a missing value."""
+    """Return which texts represent a missing value."""
     return np.array([reads_as_blank(value) for value in values], dtype=bool)
 
 
@@ -143,8 +145,8 @@ def _to_numpy(column: pa.Array) -> FloatArray:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def number_counts(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, IntArray, int]]:
-    """Different values of columns of plain numbers, many columns at a time.
+def count_numbers(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, IntArray, int]]:
+    """Count the different values of columns of plain numbers, many columns at a time.
 
     It saves what every call of Arrow costs, which is most of the time where columns are many and
     rows are few.
@@ -161,16 +163,16 @@ def number_counts(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, I
         those columns by name that are texts, all of them plain numbers or blank.
     """
     names = [name for name, cells in columns.items() if is_text(cells.type)]
-    if len(names) < _MANY_COLUMNS or len(columns[names[0]]) > _FEW_CELLS:
+    if len(names) < _MIN_COLUMNS_TOGETHER or len(columns[names[0]]) > _MAX_ROWS_TOGETHER:
         return {}
     found = {}
-    for start in range(0, len(names), _MANY_COLUMNS):
-        some = names[start : start + _MANY_COLUMNS]
-        parts = [plain(columns[name]).cast(pa.large_string()) for name in some]
+    for start in range(0, len(names), _MIN_COLUMNS_TOGETHER):
+        some = names[start : start + _MIN_COLUMNS_TOGETHER]
+        parts = [as_single_array(columns[name]).cast(pa.large_string()) for name in some]
         coded = pa.concat_arrays(parts).dictionary_encode()
         codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
         texts = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
-        values, is_plain, is_blank = _plain_values(trimmed(texts))
+        values, is_plain, is_blank = _plain_values(trim_texts(texts))
         for name, own in zip(some, codes.reshape(len(some), -1), strict=True):
             kinds, counts = np.unique(own, return_counts=True)
             blank, kinds_are_plain = is_blank[kinds], is_plain[kinds]
@@ -186,7 +188,7 @@ def number_counts(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, I
 
 
 def _plain_values(texts: pa.Array) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Values of trimmed texts that are plain numbers, which these are, and which are blank."""
+    """Parse trimmed texts: values, which texts are plain numbers, and which are blank."""
     is_blank = texts.is_null().to_numpy(zero_copy_only=False)
     is_plain = pc.match_substring_regex(texts, _PLAIN_NUMBER).fill_null(False)
     is_code = pc.match_substring_regex(texts, "^0[0-9]+$").fill_null(False)
@@ -196,7 +198,7 @@ def _plain_values(texts: pa.Array) -> tuple[FloatArray, BoolArray, BoolArray]:
 
 
 def _parse_each(column: pa.Array) -> tuple[FloatArray, IntArray]:
-    """Slow path, taken only where some cell is no number."""
+    """Parse cells one by one, which takes long, where some cell is no number."""
     values = np.full(len(column), np.nan)
     bad = []
     for position, cell in enumerate(column.to_pylist()):
@@ -211,7 +213,7 @@ def _parse_each(column: pa.Array) -> tuple[FloatArray, IntArray]:
 
 
 def are_dates(cells: Cells, mixed: bool = False) -> bool:
-    """Whether a column holds dates: typed ones, or texts that are written as such.
+    """Return whether a column holds dates: typed ones, or texts that are written as such.
 
     ``mixed``: some with the year first and others with the year last are dates, too.
     """
@@ -220,27 +222,27 @@ def are_dates(cells: Cells, mixed: bool = False) -> bool:
         return True
     if not is_text(kind):
         return False
-    values = trimmed(cells).drop_null()
+    values = trim_texts(cells).drop_null()
     patterns = [f"{_YEAR_FIRST}|{_YEAR_LAST}"] if mixed else [_YEAR_FIRST, _YEAR_LAST]
     return bool(len(values)) and any(
         pc.all(pc.match_substring_regex(values, pattern)).as_py() for pattern in patterns
     )
 
 
-def not_dates(texts: pa.Array) -> pa.Array:
-    """The texts that aren't written as dates."""
-    found = pc.match_substring_regex(trimmed(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
+def select_non_dates(texts: pa.Array) -> pa.Array:
+    """Return the texts that aren't written as dates."""
+    found = pc.match_substring_regex(trim_texts(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
     return texts.filter(pc.invert(found.fill_null(False)))
 
 
-def days(cells: Cells, name: str = "", source: object = "") -> FloatArray:
-    """Days since 1970 as float64, missing ones as NaN; names are for messages.
+def days_since_epoch(cells: Cells, name: str = "", source: object = "") -> FloatArray:
+    """Return days since 1970 as float64, missing ones as NaN; names are for messages.
 
     The cells are typed dates and times, or texts in the order year-month-day with leading zeros.
     """
-    cells = plain(cells)
+    cells = as_single_array(cells)
     if is_text(cells.type):
-        cells = _stamps(cells, name, source)
+        cells = _parse_timestamps(cells, name, source)
     if pt.is_date(cells.type):
         return _to_numpy(cells.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()))
     if pt.is_timestamp(cells.type):
@@ -252,13 +254,13 @@ def days(cells: Cells, name: str = "", source: object = "") -> FloatArray:
     )
 
 
-def day_text(value: float) -> str:
-    """A day since 1970 as text."""
+def format_day(value: float) -> str:
+    """Return a day since 1970 as text."""
     return (_EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
 
 
-def _stamps(cells: pa.Array, name: str, source: object) -> pa.Array:
-    texts = trimmed(cells)
+def _parse_timestamps(cells: pa.Array, name: str, source: object) -> pa.Array:
+    texts = trim_texts(cells)
     # Points stand between day, month and year, in this order.
     texts = pc.replace_substring_regex(texts, r"^(\d)\.", r"0\1.")
     texts = pc.replace_substring_regex(texts, r"^(\d\d)\.(\d)\.", r"\1.0\2.")
@@ -285,13 +287,13 @@ def _stamps(cells: pa.Array, name: str, source: object) -> pa.Array:
     return pa.array(stamps)
 
 
-def days_of(name: str) -> str:
+def days_column_name(name: str) -> str:
     """Name of the column with the days of a column of dates."""
     return f"{name}: {_DAYS}"
 
 
-def with_dates(table: pa.Table, names: Iterable[str], source: object) -> pa.Table:
-    """The table with some columns of dates replaced by what they say.
+def expand_dates(table: pa.Table, names: Iterable[str], source: object) -> pa.Table:
+    """Replace columns of dates of a table by their parts.
 
     Days since 1970, the weekday as a category, the month and the hour.
     """
@@ -303,12 +305,12 @@ def with_dates(table: pa.Table, names: Iterable[str], source: object) -> pa.Tabl
                 f"{ref('dates', [name])}."
             )
         table = table.drop_columns([name])
-        for part, values in _parts(days(cells, name, source)).items():
+        for part, values in _split_dates(days_since_epoch(cells, name, source)).items():
             table = table.append_column(f"{name}: {part}", values)
     return table
 
 
-def _parts(values: FloatArray) -> dict[str, pa.Array]:
+def _split_dates(values: FloatArray) -> dict[str, pa.Array]:
     known = ~np.isnan(values)
     whole = np.floor(np.where(known, values, 0.0)).astype(np.int64)
     month = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1

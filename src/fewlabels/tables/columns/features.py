@@ -10,9 +10,18 @@ import numpy as np
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RealArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted, ref
 from ..encoding.truth import are_truth_values
-from .column import are_dates, blank, days, is_number, is_supported, is_text, numbers, text
+from .column import (
+    are_dates,
+    blank,
+    days_since_epoch,
+    is_number,
+    is_supported,
+    is_text,
+    numbers,
+    text,
+)
 from .notation import Notation, read_numbers
-from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
+from .profile import MANY_CATEGORIES, are_formatted_numbers, are_sentences, collect_values
 from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
 from .tally import Tally, usable
 
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def table_schema(
+def infer_schema(
     table: pa.Table,
     source: object,
     row_numbers: IntArray,
@@ -52,19 +61,19 @@ def table_schema(
             kind = "date"
         else:
             _check_type(cells.type, name, source)
-            kind = asked.get(name) or _kind(cells, name, source, row_numbers, name in kept)
-            if kind == "text" and not see(cells).filled:
-                raise _blank(name, source)
+            kind = asked.get(name) or _infer_kind(cells, name, source, row_numbers, name in kept)
+            if kind == "text" and not collect_values(cells).filled:
+                raise _blank_column_error(name, source)
         spellings = {}
         if merge and kind == "category" and is_text(cells.type):
-            seen = see(cells)
+            seen = collect_values(cells)
             if seen.kind in ("text", "mixed"):
-                spellings = spellings_of(seen.values, seen.counts)
+                spellings = find_spellings(seen.values, seen.counts)
         columns.append(Column(name, kind, spellings=spellings))
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
 
-def table_features(
+def select_table_features(
     table: pa.Table,
     schema: Schema,
     *,
@@ -86,13 +95,13 @@ def table_features(
     for column in schema.columns:
         name, kind, cells = column.name, column.kind, table.column(column.name)
         if kind == "date":
-            read[name] = days(cells, name, tally.source)
+            read[name] = days_since_epoch(cells, name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
             if kind in ("category", "boolean", "text"):
                 data[name] = text(cells)
                 if column.spellings:
-                    data[name] = np.array(respelled(data[name], column.spellings), dtype=object)
+                    data[name] = np.array(respell(data[name], column.spellings), dtype=object)
                 continue
             notation = (notations or {}).get(name)
             if notation is not None and is_text(cells.type):
@@ -104,12 +113,12 @@ def table_features(
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
                     f"Column {quoted(name)} holds numbers{unit} in the model but row "
-                    f"{row_numbers[bad[0]]} of {tally.source} has {_told(cells, bad)}; "
-                    f"correct it or leave it blank{skip}."
+                    f"{row_numbers[bad[0]]} of {tally.source} has "
+                    f"{_describe_bad_cells(cells, bad)}; correct it or leave it blank{skip}."
                 )
             read[name] = values
         data[name] = read[name]
-    empty = _empty_rows(schema, list(read.values()), data, table.num_rows)
+    empty = _find_empty_rows(schema, list(read.values()), data, table.num_rows)
     complete = ~empty
     tally.empty += int(empty.sum())
     for name, values in read.items():
@@ -119,7 +128,7 @@ def table_features(
     return (frame if complete.all() else frame[complete]), complete, empty
 
 
-def _empty_rows(
+def _find_empty_rows(
     schema: Schema, number_columns: Iterable[RealArray], texts: Mapping[str, AnyArray], n_rows: int
 ) -> BoolArray:
     """Find rows without a value in any column, if models of this schema set these apart.
@@ -166,7 +175,7 @@ def check_columns(names: Collection[str], schema: Schema, source: object) -> Non
     )
 
 
-def array_features(
+def select_array_features(
     X: RowMatrix, schema: Schema, *, tally: Tally, row_numbers: IntArray
 ) -> tuple[RowMatrix, BoolArray, BoolArray]:
     """Return rows of a matrix as floats, like :func:`table_features` for a table.
@@ -184,7 +193,7 @@ def array_features(
     if usable(values):
         return X, complete, empty
     if isinstance(X, np.ndarray):
-        empty = _empty_rows(schema, X.T, {}, X.shape[0])
+        empty = _find_empty_rows(schema, X.T, {}, X.shape[0])
         tally.empty += int(empty.sum())
         complete, fill = ~empty, schema.missing == IMPUTE
         for j in range(X.shape[1]):
@@ -200,24 +209,24 @@ def array_features(
     return (X if complete.all() else X[complete]), complete, empty
 
 
-def _kind(
+def _infer_kind(
     cells: pa.ChunkedArray, name: str, source: object, row_numbers: IntArray, kept: bool
 ) -> str:
     if is_number(cells.type):
         return "number"
-    seen = see(cells)
+    seen = collect_values(cells)
     if not seen.filled:
-        raise _blank(name, source)
+        raise _blank_column_error(name, source)
     if seen.kind == "mixed":
         bad = numbers(cells)[1]
         correct = "correct the cells"
-        if written_for_people([str(cells[int(bad[0])])]):
+        if are_formatted_numbers([str(cells[int(bad[0])])]):
             correct += " (numbers with units are read where all cells have the same)"
         raise UserError(
             f"Column {quoted(name)} of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"{_told(cells, bad)}; {correct}, pass {ref('categorical', [name])}, or drop the "
-            f"column with {ref('drop', [name])}."
+            f"{_describe_bad_cells(cells, bad)}; {correct}, pass {ref('categorical', [name])}, "
+            f"or drop the column with {ref('drop', [name])}."
         )
     if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
         return "boolean"
@@ -234,7 +243,7 @@ def _kind(
     return "number" if seen.kind == "number" else "category"
 
 
-def _blank(name: str, source: object) -> UserError:
+def _blank_column_error(name: str, source: object) -> UserError:
     return UserError(
         f"Column {quoted(name)} of {source} is blank; leave it out with {ref('drop')}."
     )
@@ -248,19 +257,19 @@ def _check_type(kind: pa.DataType, name: str, source: object) -> None:
         )
 
 
-def _told(cells: pa.ChunkedArray, bad: IntArray) -> str:
-    """The first wrong cell, and how many more there are."""
+def _describe_bad_cells(cells: pa.ChunkedArray, bad: IntArray) -> str:
+    """Describe the first wrong cell, and say how many more there are."""
     more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
     return f"{quoted(cells[int(bad[0])], 40)}{more}"
 
 
-def key_of(value: str) -> str:
-    """The same for all ways to write one value."""
+def spelling_key(value: str) -> str:
+    """Return one key for all ways to write a value."""
     return " ".join(value.split()).casefold()
 
 
-def spellings_of(values: ObjectArray, counts: IntArray) -> dict[str, str]:
-    """How each value is written that occurs in several ways: the most frequent one, by key.
+def find_spellings(values: ObjectArray, counts: IntArray) -> dict[str, str]:
+    """Return the most frequent spelling of each value, by key, if any occurs in several ways.
 
     All values of the column are in it, so that new rows may write each of them in any way; it is
     empty if every value is written in one way.
@@ -270,25 +279,25 @@ def spellings_of(values: ObjectArray, counts: IntArray) -> dict[str, str]:
     for _, value in sorted(zip(counts, values, strict=True), key=lambda pair: (-pair[0], pair[1])):
         if value.strip():
             n_values += 1
-            found.setdefault(key_of(value), value.strip())
+            found.setdefault(spelling_key(value), value.strip())
     return found if len(found) < n_values else {}
 
 
-def respelled(values: Collection[str], spellings: Mapping[str, str]) -> list[str]:
-    """Texts in the spelling that the model knows; others stay as they are."""
-    known = {value: spellings.get(key_of(value), value) for value in set(values)}
+def respell(values: Collection[str], spellings: Mapping[str, str]) -> list[str]:
+    """Return texts in the spelling that the model knows; others stay as they are."""
+    known = {value: spellings.get(spelling_key(value), value) for value in set(values)}
     return [known[value] for value in values]
 
 
-def spelling_notes(table_values: Mapping[str, Iterable[str]], schema: Schema) -> list[str]:
-    """A sentence on the columns whose values were merged; ``table_values``: values by name."""
+def describe_spellings(table_values: Mapping[str, Iterable[str]], schema: Schema) -> list[str]:
+    """Describe the columns whose values were merged; ``table_values`` are values by name."""
     shown = []
     for column in schema.columns:
         if not column.spellings:
             continue
         groups: dict[str, list[str]] = {}
         for value in sorted(table_values[column.name]):
-            groups.setdefault(key_of(value), []).append(value)
+            groups.setdefault(spelling_key(value), []).append(value)
         alike = [listing(group, _SHOWN) for key, group in groups.items() if key and len(group) > 1]
         some = "; ".join(alike[:_SHOWN])
         more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""

@@ -24,17 +24,17 @@ _USUAL: dict[str, Any] = {
 }
 _USUAL_OF_COLUMNS: dict[str, Any] = {"decimal": ".", "unit": "", "words": None, "spellings": {}}
 # Columns of numbers that are in a file next to the table.
-_BESIDE = "features[{}]"
+_SIDECAR = "features[{}]"
 
 
-def beside_name(k: int) -> str:
-    """The name of column k of the numbers next to a table."""
-    return _BESIDE.format(k)
+def sidecar_name(k: int) -> str:
+    """Return the name of column k of the numbers next to a table."""
+    return _SIDECAR.format(k)
 
 
 def is_beside(name: str) -> bool:
-    """Whether a column is one of those that are next to the table."""
-    return name.startswith(_BESIDE[:9]) and name.endswith("]") and name[9:-1].isdigit()
+    """Return whether a column is one of those next to the table."""
+    return name.startswith(_SIDECAR[:9]) and name.endswith("]") and name[9:-1].isdigit()
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,16 @@ class Schema:
     empty_rows: str = field(default="", compare=False)
 
     def sources(self) -> list[str]:
-        """Names of the columns that a table must have."""
+        """Return names of the columns that a table must have."""
         parts = tuple(f"{name}: " for name in self.dates)
         return [n for n in self.names() if not (parts and n.startswith(parts))] + [*self.dates]
 
     def names(self, *kinds: str) -> list[str]:
-        """Names of the columns, of some kinds or all."""
+        """Return names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
     def blank_rows(self, count: int) -> pd.DataFrame | RowMatrix:
-        """So many rows as the encoder takes them: numbers 0, texts empty."""
+        """Return ``count`` rows for the encoder: numbers 0, texts empty."""
         import numpy as np
         import scipy.sparse as sp
 
@@ -104,11 +104,11 @@ class Schema:
 
     @property
     def only_texts(self) -> bool:
-        """Whether all columns are texts."""
+        """Return whether all columns are texts."""
         return bool(self.columns) and self.names() == self.names("text")
 
     def with_counts(self, known: Mapping[str, ObjectArray], words: Mapping[str, int]) -> Self:
-        """Copy with numbers filled in, given the categories and numbers of words by column."""
+        """Return a copy with the numbers of categories and words by column."""
         columns = (
             replace(column, categories=len(known[column.name]))
             if column.kind == "category"
@@ -118,7 +118,7 @@ class Schema:
         return replace(self, columns=tuple(columns))
 
     def written(self, notations: Mapping[str, Notation]) -> Self:
-        """Copy with what is known of how the numbers of columns were written, by name."""
+        """Return a copy with the notations of columns, by name."""
         columns = (
             replace(
                 column, decimal=notations[column.name].decimal, unit=notations[column.name].unit
@@ -130,7 +130,7 @@ class Schema:
         return replace(self, columns=tuple(columns))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name, without those that most schemas and columns share."""
+        """Return plain values by name, without those that most schemas and columns share."""
         values = asdict(self)
         for key, usual in _USUAL.items():
             if values[key] == usual:
@@ -143,12 +143,12 @@ class Schema:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Inverse of :meth:`to_dict`; keys that are not known are passed over."""
-        columns = tuple(Column(**_known(Column, column)) for column in values["columns"])
+        """Make a schema of the output of :meth:`to_dict`; unknown keys are ignored."""
+        columns = tuple(Column(**_known_fields(Column, column)) for column in values["columns"])
         dates = tuple(values.get("dates", ()))
-        return cls(**{**_known(cls, values), "columns": columns, "dates": dates})
+        return cls(**{**_known_fields(cls, values), "columns": columns, "dates": dates})
 
 
-def _known(kind: type[Schema] | type[Column], values: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(kind: type[Schema] | type[Column], values: Mapping[str, Any]) -> dict[str, Any]:
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in values.items() if name in names}

@@ -14,17 +14,19 @@ from ..._util.messages import UserError, plural, quoted, ref
 if TYPE_CHECKING:
     import pandas as pd
 
-# Unknown categories of a column that a message names, and that are counted one by one.
-_NAMED, _HELD = 5, 1000
+# Unknown categories of a column that a message names.
+_MAX_NAMED_CATEGORIES = 5
+# Unknown categories of a column that are counted one by one.
+_MAX_COUNTED_CATEGORIES = 1000
 # Squares of larger numbers, and sums of squares, could overflow.
-_LARGEST = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
+_MAX_ABSOLUTE_VALUE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
 
 
 def usable(values: RealArray) -> bool:
-    """Whether all values are numbers that can be computed with; no copy is made."""
+    """Return whether all values are numbers that can be computed with; no copy is made."""
     if not values.size:
         return True
-    largest = _LARGEST[values.dtype]
+    largest = _MAX_ABSOLUTE_VALUE[values.dtype]
     return bool(values.max() <= largest and values.min() >= -largest)
 
 
@@ -58,7 +60,9 @@ class Tally:
         missing = np.isnan(values)
         fill = fill and not self.skip_missing
         self._count("filled" if fill else "missing", name, missing, row_numbers)
-        self._count("infinite", name, np.abs(values) > _LARGEST[values.dtype], row_numbers)
+        self._count(
+            "infinite", name, np.abs(values) > _MAX_ABSOLUTE_VALUE[values.dtype], row_numbers
+        )
         return np.zeros_like(missing) if fill else missing
 
     def _count(self, what: str, name: str, found: BoolArray, row_numbers: IntArray) -> None:
@@ -76,12 +80,12 @@ class Tally:
     def check(self) -> None:
         """Raise when something was found that ends the command."""
         if self.missing and not self.skip_missing:
-            raise UserError(
-                f"{self._found(self.missing, 'missing', self._first['missing'])}; fill them in, "
-                f"or pass {self.option} to skip these rows."
-            )
+            found = self._describe_counts(self.missing, "missing", self._first["missing"])
+            raise UserError(f"{found}; fill them in, or pass {self.option} to skip these rows.")
         if self.infinite:
-            found = self._found(self.infinite, "infinite or too large", self._first["infinite"])
+            found = self._describe_counts(
+                self.infinite, "infinite or too large", self._first["infinite"]
+            )
             raise UserError(f"{found}; correct them.")
 
     def join(self, other: Tally) -> None:
@@ -91,18 +95,18 @@ class Tally:
             self.filled[name] = self.filled.get(name, 0) + n
         self.remarks = list(dict.fromkeys([*self.remarks, *other.remarks]))
 
-    def _found(self, counts: Mapping[str, int], what: str, first: int) -> str:
-        total = sum(counts.values())
+    def _describe_counts(self, counts: Mapping[str, int], what: str, first: int) -> str:
+        total, shown = sum(counts.values()), _list_counts(counts)
         return (
             f"{plural(total, 'value')} in {plural(len(counts), 'column')} of {self.source} "
-            f"{'is' if total == 1 else 'are'} {what} ({_shown(counts)}; first in row {first})"
+            f"{'is' if total == 1 else 'are'} {what} ({shown}; first in row {first})"
         )
 
 
 def filled_words(filled: Mapping[str, int]) -> str:
-    """What to say of missing numbers that were filled in, by column."""
+    """Describe missing numbers that were filled in, by column."""
     total = sum(filled.values())
-    return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
+    return f"{plural(total, 'missing number')} filled in with the median ({_list_counts(filled)})"
 
 
 def empty_words(count: int, empty_rows: str) -> str:
@@ -146,7 +150,7 @@ class Unseen:
         counts = self.counts.setdefault(name, Counter())
         for value, n in values.items():
             # A column of names may have a new one in every row: most of them aren't held.
-            if value in counts or len(counts) < _HELD:
+            if value in counts or len(counts) < _MAX_COUNTED_CATEGORIES:
                 counts[value] += n
 
     def only(self, chosen: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
@@ -171,11 +175,14 @@ class Unseen:
     @property
     def most_frequent(self) -> dict[str, dict[str, int]]:
         """The most frequent ones by column, with their rows."""
-        return {name: dict(counts.most_common(_NAMED)) for name, counts in self.counts.items()}
+        return {
+            name: dict(counts.most_common(_MAX_NAMED_CATEGORIES))
+            for name, counts in self.counts.items()
+        }
 
 
 def unseen_words(rows: Mapping[str, int], most_frequent: Mapping[str, Mapping[str, int]]) -> str:
-    """What to say of categories that the model does not know, as ``Unseen`` has counted them."""
+    """Describe categories that the model does not know, as ``Unseen`` counted them."""
     columns = []
     for name, total in rows.items():
         named = most_frequent.get(name, {})
@@ -196,18 +203,20 @@ def learned_words(learned: dict[str, dict[str, int]]) -> str:
     columns = []
     for name, counts in learned.items():
         listed = sorted(counts.items(), key=lambda pair: -pair[1])
-        shown = ", ".join(f"{quoted(v, 40) if v else 'blanks'} ({n})" for v, n in listed[:_NAMED])
-        others = sum(n for _, n in listed[_NAMED:])
+        shown = ", ".join(
+            f"{quoted(v, 40) if v else 'blanks'} ({n})" for v, n in listed[:_MAX_NAMED_CATEGORIES]
+        )
+        others = sum(n for _, n in listed[_MAX_NAMED_CATEGORIES:])
         columns.append(f"{shown}{f' and others ({others})' if others else ''} in {quoted(name)}")
     return f"new categories that the model knows now: {', '.join(columns)}; rows are in brackets"
 
 
 def wordless_words(wordless: Mapping[str, int]) -> str:
-    """What to say of texts without a word that the model knows, by column."""
+    """Describe texts without a word that the model knows, by column."""
     counts = ", ".join(f"{count} in '{name}'" for name, count in wordless.items())
     return f"some texts have no word from training and count as blank (rows: {counts})"
 
 
-def _shown(counts: Mapping[str, int]) -> str:
+def _list_counts(counts: Mapping[str, int]) -> str:
     shown = ", ".join(f"{quoted(name)}: {count}" for name, count in list(counts.items())[:8])
     return shown if len(counts) <= 8 else f"{shown}, and {len(counts) - 8} more"

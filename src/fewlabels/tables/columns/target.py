@@ -15,14 +15,16 @@ from .column import blank, number_text
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})
-# A misspelt value has this many rows at most, or this share of the rows of the value that was
-# meant, which has so many times as many.
-_FEW, _RARE, _TIMES = 2, 0.05, 5
+# A misspelt value has at most this many rows, or this share of the rows of the value meant.
+_MAX_MISSPELT_ROWS = 2
+_MAX_MISSPELT_SHARE = 0.05
+# The value meant has at least so many times as many rows.
+_MIN_ROW_RATIO = 5
 # More values than this are hardly classes, and are not compared.
-_MOST_COMPARED = 200
+_MAX_COMPARED_VALUES = 200
 
 
-class Misspelt(NamedTuple):
+class Misspelling(NamedTuple):
     """A value that may be ``usual``, of ``n_usual`` rows, with a typing error of a ``kind``."""
 
     name: str
@@ -62,7 +64,7 @@ class Labels:
         return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
 
     @cached_property
-    def misspelt(self) -> list[Misspelt]:
+    def misspelt(self) -> list[Misspelling]:
         """Rare values that differ by a typing error from a frequent one: ``Misspelt``, each once.
 
         The most frequent value counts if there are several, and sure errors before doubtful ones.
@@ -70,18 +72,19 @@ class Labels:
         values = list(zip(self.names, self.counts, strict=True))
         marks = [(self.mark, self.n_blank)] if self.mark else []
         found = []
-        for name, n in values if len(values) <= _MOST_COMPARED else ():
+        for name, n in values if len(values) <= _MAX_COMPARED_VALUES else ():
             usual = [
-                Misspelt(name, other, misspelling(name, other), m)
+                Misspelling(name, other, misspelling(name, other), m)
                 for other, m in [*values, *marks]
-                if n <= max(_FEW, _RARE * m) and _TIMES * n <= m
+                if n <= max(_MAX_MISSPELT_ROWS, _MAX_MISSPELT_SHARE * m)
+                and _MIN_ROW_RATIO * n <= m
             ]
             alike = [one for one in usual if one.kind]
             found += sorted(alike, key=lambda one: (one.kind != "slip", -one.n_usual))[:1]
         return found
 
-    def misspelt_words(self) -> str:
-        """The first misspelt values, each with its rows and the value that was meant."""
+    def describe_misspelt(self) -> str:
+        """Describe the first misspelt values, each with its rows and the value that was meant."""
         words = []
         for name, usual, kind, n in self.misspelt[:3]:
             places = np.flatnonzero(self.index == self.names.index(name)) + 1
@@ -92,7 +95,7 @@ class Labels:
         return " and ".join(words)
 
     def find(self, wanted: str, role: str) -> int:
-        """Position of a value that the user typed."""
+        """Return the position of a value that the user typed."""
         if reads_as_blank(wanted):
             raise UserError(
                 f"{quoted(wanted)} can't be the {role} value of the target column "
@@ -109,7 +112,7 @@ class Labels:
         return keys.index(wanted_key)
 
     def with_mark(self, mark: str) -> Self:
-        """The same labels where a value counts as blank."""
+        """Return the labels with one value counted as blank."""
         if reads_as_blank(mark) and self.n_blank:
             return self
         marked = self.find(mark, "unlabelled")
@@ -133,14 +136,14 @@ class Roles(NamedTuple):
     needed: dict[int, str]
 
     def known(self, labels: Labels | None) -> IntArray | None:
-        """Codes of the labels of all rows, -1 where there is none; None without any labels."""
+        """Return the codes of all rows' labels, -1 for none; None without any labels."""
         if self.y is None:
             return None if labels is None else labels.index
         return np.where(self.y == 1, 0, -1) if "positive" in self.facts else self.y
 
 
 def target_text(values: AnyArray) -> ObjectArray:
-    """Labels of an npz or svmlight file as the text that a user would type."""
+    """Return the labels of an npz or svmlight file as the text that a user would type."""
     as_text = number_text if values.dtype.kind in "fiu" else str
     texts, known = np.full(len(values), "", dtype=object), ~is_blank(values)
     distinct, where = np.unique(values[known], return_inverse=True)
@@ -174,11 +177,11 @@ def count_labels(
     counts = [int(n_rows[group].sum()) for group in members]
     labels = Labels(column, source, names, counts, position[codes], merge_case=bool(merge_case))
     if merge_case is None:
-        _refuse_cases(labels)
+        _refuse_case_variants(labels)
     return labels
 
 
-def _refuse_cases(labels: Labels) -> None:
+def _refuse_case_variants(labels: Labels) -> None:
     """Refuse values that are perhaps one, written in several ways."""
     alike: dict[str | float, list[str]] = {}
     for name, count in zip(labels.names, labels.counts, strict=True):
@@ -198,14 +201,14 @@ def refuse_misspelt(labels: Labels) -> None:
     if sure and len(sure) == len(labels.names) - 1:
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}, but "
-            f"{labels.misspelt_words()}; correct the cell{'s' * (len(sure) > 1)}, or pass "
+            f"{labels.describe_misspelt()}; correct the cell{'s' * (len(sure) > 1)}, or pass "
             f"{ref('machine', 's3vm')} if these are different classes."
         )
 
 
-def _doubts(labels: Labels) -> dict[str, str]:
-    """Facts for the model: the sentence on values that may be misspelt, if there are any."""
-    words = labels.misspelt_words()
+def _describe_doubts(labels: Labels) -> dict[str, str]:
+    """Return a fact for the model, which describes values that may be misspelt, if any are."""
+    words = labels.describe_misspelt()
     if not words:
         return {}
     is_one = len(labels.misspelt) == 1
@@ -214,7 +217,7 @@ def _doubts(labels: Labels) -> dict[str, str]:
 
 
 def every_row(n_rows: int) -> Roles:
-    """All rows, as one class."""
+    """Choose all rows, as one class."""
     return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
 
 
@@ -240,18 +243,18 @@ def normal_rows(labels: Labels, normal: str | None = None) -> Roles:
         )
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
-    facts = {"normal": labels.names[0] if normal is None else normal, **_doubts(labels)}
+    facts = {"normal": labels.names[0] if normal is None else normal, **_describe_doubts(labels)}
     return Roles(labels.index == chosen, None, facts, notes, {})
 
 
 def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
-    """Tell positive rows from unlabelled ones: a class and blanks, or two values.
+    """Choose positive and unlabelled rows: a class and blanks, or two values.
 
     The class need not be named next to blanks, nor with two numbers: the greater one is positive.
     """
     if not labels.names:
         raise UserError(f"{labels.where} is blank in every row; label the known positive rows.")
-    chosen = _only_choice(labels) if positive is None else labels.find(positive, "positive")
+    chosen = _choose_positive(labels) if positive is None else labels.find(positive, "positive")
     name = labels.names[chosen]
     marks = [other for k, other in enumerate(labels.names) if k != chosen]
     if labels.n_blank:
@@ -264,20 +267,20 @@ def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
         )
     if len(marks) > 1:
         blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
-        slips = labels.misspelt_words()
+        slips = labels.describe_misspelt()
         advice = f"correct the values ({slips}), or " if slips else ""
         raise UserError(
             f"{labels.where} has {labels.shown()}{blanks}, but only one other value can mark "
             f"unlabelled rows; {advice}make them all blank, and drop known negatives."
         )
     y = (labels.index == chosen).astype(np.int8)
-    facts = {"positive": name, "unlabeled": marks[0], **_doubts(labels)}
+    facts = {"positive": name, "unlabeled": marks[0], **_describe_doubts(labels)}
     needed = {1: "positive", 0: "unlabelled"}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
 def class_rows(labels: Labels, of_pile: str = "pu-ensemble") -> Roles:
-    """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
+    """Choose the rows of classes 0, 1, ... and unlabelled rows, -1.
 
     Classes are in the order of their numbers, False before True, else in alphabetical order.
     One class and blanks are for the model ``of_pile``.
@@ -300,21 +303,21 @@ def class_rows(labels: Labels, of_pile: str = "pu-ensemble") -> Roles:
     kind: type[np.signedinteger[Any]] = np.int8 if len(order) < 100 else np.int64
     y = place[labels.index].astype(kind)
     classes = [labels.names[k] for k in order]
-    facts = {"classes": classes, "unlabeled": labels.mark, **_doubts(labels)}
+    facts = {"classes": classes, "unlabeled": labels.mark, **_describe_doubts(labels)}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
 def greater_value(labels: Labels) -> int | None:
-    """Position of the greater of two numbers, or of True next to False; None for other texts."""
+    """Return the position of the greater of two numbers, or of True next to False, else None."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
     values = [n for n in map(number_of, labels.names) if n is not None]
     return int(np.argmax(values)) if len(values) == len(labels.names) == 2 else None
 
 
-def _only_choice(labels: Labels) -> int:
-    """Position of the class that can only be the positive one."""
+def _choose_positive(labels: Labels) -> int:
+    """Return the position of the only class that can be the positive one."""
     chosen = greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
         raise UserError(
@@ -335,7 +338,7 @@ def _only_choice(labels: Labels) -> int:
 
 
 def key_of_target(training: Mapping[str, Any]) -> Callable[[str], str | float]:
-    """The function that gives texts of a model's target the same key if they are one value.
+    """Return the function that gives texts of a model's target the same key if they are one value.
 
     ``training`` is what the model file says of the training.
     """

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import AnyArray, BoolArray, ObjectArray, RealArray, VectorLike
 from .rare import rare_weight
-from .truth import truth_of
+from .truth import parse_truth_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class BlankColumns(TransformerMixin, BaseEstimator):
         self.units = units
 
     def fit(self, X: pd.DataFrame | AnyArray, y: object = None) -> Self:
-        self.is_text_, blanks = _read(X)
+        self.is_text_, blanks = _find_blanks(X)
         self.n_features_in_ = blanks.shape[1]
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
@@ -57,7 +57,7 @@ class BlankColumns(TransformerMixin, BaseEstimator):
     def transform(self, X: pd.DataFrame | AnyArray) -> RealArray:
         check_is_fitted(self)
         dtype = X.dtype if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
-        _, blanks = _read(X)
+        _, blanks = _find_blanks(X)
         found = np.zeros((len(blanks), len(self.known_) + 1), dtype)
         if blanks.any():
             known = blanks[:, self.known_]
@@ -74,7 +74,7 @@ class BlankColumns(TransformerMixin, BaseEstimator):
         return np.array([*marks, "new_blanks"], dtype=object)
 
 
-def _read(X: pd.DataFrame | AnyArray) -> tuple[BoolArray, BoolArray]:
+def _find_blanks(X: pd.DataFrame | AnyArray) -> tuple[BoolArray, BoolArray]:
     """Return which columns are texts, and which cells are blank."""
     if isinstance(X, np.ndarray):
         return np.zeros(X.shape[1], bool), np.isnan(X)
@@ -82,7 +82,7 @@ def _read(X: pd.DataFrame | AnyArray) -> tuple[BoolArray, BoolArray]:
 
     is_text = np.array([not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes], bool)
     values = [
-        np.isnan(truth_of(X.iloc[:, k]) if text else X.iloc[:, k].to_numpy(float))
+        np.isnan(parse_truth_values(X.iloc[:, k]) if text else X.iloc[:, k].to_numpy(float))
         for k, text in enumerate(is_text)
     ]
     return is_text, np.column_stack(values)

@@ -38,7 +38,7 @@ def _make_encoder(
     units: FloatArray | None,
     spare: int,
 ) -> BaseEstimator:
-    """The transformer from the columns of the schema to numbers.
+    """Make the transformer from the columns of the schema to numbers.
 
     Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a category
     that was not seen in training; yes and no become one such column; texts become their words.
@@ -91,7 +91,7 @@ def _make_encoder(
 
 
 def unit_of(schema: Schema, rows: EncoderRows) -> str | None:
-    """Why numbers are better left as they are, see :func:`common_unit`; None if they are not.
+    """Return why numbers are better left unscaled, see :func:`common_unit`; None if they aren't.
 
     Numbers next to columns of other kinds are scaled in any case.
     """
@@ -110,7 +110,7 @@ def fit_encoder(
     weigh_rare: bool = False,
     spare: int = 0,
 ) -> tuple[BaseEstimator, RowMatrix, Schema]:
-    """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
+    """Return the fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
     Numbers are scaled, with "auto" unless they have a unit in common, see :func:`unit_of`.
     Rows that no model could learn from are refused. Texts together have the variance of all
@@ -136,7 +136,7 @@ def fit_encoder(
 def _columns_to_mark(
     schema: Schema, rows: EncoderRows, scale: bool, weigh_rare: bool
 ) -> tuple[list[str] | list[int], FloatArray | None]:
-    """Columns whose blanks are marked, and the standard deviations that they have encoded.
+    """Return columns whose blanks are marked, and the standard deviations that they have encoded.
 
     Models of one class mark all of them, others those with blanks in training.
     """
@@ -144,7 +144,7 @@ def _columns_to_mark(
         return [], None
     if schema.layout == "dense":
         gaps = range(rows.shape[1]) if weigh_rare else np.flatnonzero(np.isnan(rows).any(axis=0))
-        units = None if scale or not weigh_rare else _spread(rows)
+        units = None if scale or not weigh_rare else _standard_deviations(rows)
         return list(map(int, gaps)), units
     assert not isinstance(rows, np.ndarray)
     names = schema.names("number", "date")
@@ -153,11 +153,13 @@ def _columns_to_mark(
     truth = schema.names("boolean")
     if scale or not names:
         return names + truth, None
-    return names + truth, np.append(_spread(rows[names].to_numpy(float)), np.ones(len(truth)))
+    return names + truth, np.append(
+        _standard_deviations(rows[names].to_numpy(float)), np.ones(len(truth))
+    )
 
 
-def _spread(rows: AnyArray) -> FloatArray:
-    """Standard deviations of columns, without their missing numbers."""
+def _standard_deviations(rows: AnyArray) -> FloatArray:
+    """Return the standard deviations of columns, without their missing numbers."""
     counts = np.maximum(1, np.count_nonzero(~np.isnan(rows), axis=0))
     middle = np.nansum(rows, axis=0) / counts
     return np.sqrt(np.nansum((rows - middle) ** 2, axis=0) / counts)
@@ -172,16 +174,18 @@ def _weigh_by_length(encoder: BaseEstimator, X: RowMatrix) -> RowMatrix:
     names = [name for name in steps if name.startswith(_TEXT)]
     if len(names) < 2:
         return X
-    words = np.array([_entries(X[:, steps[name]]) for name in names], float)
-    return _weighted(encoder, X, dict(zip(names, np.sqrt(words / words.sum()), strict=True)))
+    words = np.array([_count_entries(X[:, steps[name]]) for name in names], float)
+    return _apply_weights(encoder, X, dict(zip(names, np.sqrt(words / words.sum()), strict=True)))
 
 
-def _entries(X: RowMatrix) -> int:
+def _count_entries(X: RowMatrix) -> int:
     return int(np.count_nonzero(X)) if isinstance(X, np.ndarray) else X.nnz
 
 
-def _weighted(encoder: BaseEstimator, X: RowMatrix, factors: Mapping[str, float]) -> RowMatrix:
-    """The rows with steps of the encoder multiplied by these factors, and the encoder so."""
+def _apply_weights(
+    encoder: BaseEstimator, X: RowMatrix, factors: Mapping[str, float]
+) -> RowMatrix:
+    """Multiply steps of the encoder, and their columns of the rows, by these factors."""
     weights, by_column = encoder.transformer_weights or {}, np.ones(X.shape[1])
     for name, factor in factors.items():
         by_column[encoder.output_indices_[name]] = factor
@@ -195,7 +199,7 @@ def _weighted(encoder: BaseEstimator, X: RowMatrix, factors: Mapping[str, float]
 
 
 def known_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectArray]:
-    """Categories seen in training, by column; of truth values all ways to write them."""
+    """Return categories seen in training, by column; of truth values all ways to write them."""
 
     def step(name: str) -> BaseEstimator:
         found = encoder.named_transformers_[name]
@@ -205,7 +209,7 @@ def known_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, Object
     if names := schema.names("category"):
         known |= zip(names, step("categories").categories_, strict=True)
     truth = enumerate(schema.names("boolean"))
-    return known | {name: step("booleans").known(k) for k, name in truth}
+    return known | {name: step("booleans").known_texts(k) for k, name in truth}
 
 
 def learn_categories(
@@ -248,7 +252,7 @@ def learn_categories(
 
 
 def own_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectArray]:
-    """Categories that have a 0/1 column of their own, by column of categories."""
+    """Return categories that have a 0/1 column of their own, by column of categories."""
     names = schema.names("category")
     step = encoder.named_transformers_["categories"] if names else None
     if step is None or not hasattr(step, "steps"):
@@ -258,7 +262,7 @@ def own_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectAr
 
 
 def text_encoders(encoder: BaseEstimator, schema: Schema) -> dict[str, TextEncoder]:
-    """The fitted ``TextEncoder`` of every column of texts."""
+    """Return the fitted ``TextEncoder`` of every column of texts."""
     names = enumerate(schema.names("text"))
     return {name: encoder.named_transformers_[f"{_TEXT}{k}"] for k, name in names}
 
@@ -266,7 +270,7 @@ def text_encoders(encoder: BaseEstimator, schema: Schema) -> dict[str, TextEncod
 def count_wordless(
     encoder: BaseEstimator, schema: Schema, rows: EncoderRows, X: RowMatrix
 ) -> dict[str, int]:
-    """Texts that are not blank but hold no word that is known, by column, given encoded rows."""
+    """Count texts that are not blank but hold no known word, by column, given encoded rows."""
     counts = {}
     for k, name in enumerate(schema.names("text")):
         places = encoder.output_indices_[f"{_TEXT}{k}"]
@@ -278,7 +282,7 @@ def count_wordless(
 
 
 def text_columns(encoder: BaseEstimator, width: int) -> BoolArray:
-    """Which columns of encoded rows come from texts."""
+    """Return which columns of encoded rows come from texts."""
     found = np.zeros(width, dtype=bool)
     for name, places in getattr(encoder, "output_indices_", {}).items():
         found[places] |= name.startswith(_TEXT)
@@ -286,7 +290,7 @@ def text_columns(encoder: BaseEstimator, width: int) -> BoolArray:
 
 
 def feature_names(encoder: BaseEstimator, schema: Schema) -> ObjectArray:
-    """Names of the encoded columns."""
+    """Return names of the encoded columns."""
     if not hasattr(encoder, "output_indices_"):
         names = np.array([f"x{k}" for k in range(schema.n_columns)], dtype=object)
         return names
@@ -309,7 +313,7 @@ def weigh_by_labels(
     y: IntArray | None,
     asked: Iterable[str] = (),
 ) -> Weighing | None:
-    """The ``Weighing`` of columns by which rows held out are distinguished best.
+    """Return the ``Weighing`` of columns by which rows held out are distinguished best.
 
     Blocks are numbers, categories, and each column of texts; those that hold a column ``asked``
     for by name are not left out. None where there is nothing to choose.
@@ -348,7 +352,7 @@ def weigh_texts(encoder: BaseEstimator, X: RowMatrix, ratio: float = 1.0) -> Row
         return X
     share = (of_texts + of_others) / (1.0 + ratio)
     more, less = np.sqrt(ratio * share / of_texts), np.sqrt(share / of_others)
-    return _weighted(
+    return _apply_weights(
         encoder,
         X,
         {name: more if name.startswith(_TEXT) else less for name, *_ in encoder.transformers},

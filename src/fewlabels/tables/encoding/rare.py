@@ -128,7 +128,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         return self.n_own_ + len(self.unseen_) + self.spare
 
     def mixing(self) -> sp.csr_array:
-        """The matrix that 0/1 columns of known categories are multiplied by."""
+        """Return the matrix that 0/1 columns of known categories are multiplied by."""
         own = np.arange(len(self.place_))
         shape = len(own), self.n_columns_out_
         known = sp.csr_array((self.weight_, (own, self.place_)), shape=shape)
@@ -137,7 +137,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         return known + sp.csr_array((self.mix_[moved], at), shape=shape)
 
     def unseen(self) -> sp.csr_array:
-        """A row for each column of the table: how a category that is not known is encoded."""
+        """Return a row for each column of the table: the encoding of an unknown category."""
         k = np.arange(len(self.unseen_))
         shape = len(k), self.n_columns_out_
         own, mix = self.unseen_.T.copy()
@@ -154,7 +154,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         return found + which @ self.mixing()
 
     def members(self) -> sp.csr_array:
-        """The 0/1 matrix that says which column of the table each known category is of."""
+        """Return the 0/1 matrix that says which column of the table each known category is of."""
         own = np.arange(len(self.column_))
         shape = len(own), len(self.unseen_)
         return sp.csr_array((np.ones(len(own)), (own, self.column_)), shape=shape)

@@ -58,15 +58,15 @@ _LETTERS = (str, str.upper, str.capitalize)
 
 
 def are_truth_values(texts: Collection[str]) -> bool:
-    """Whether all texts are words for yes and no, and two of them make a pair."""
+    """Return whether all texts are words for yes and no, and two of them make a pair."""
     if len(texts) > 2 * len(_WORDS):
         return False
     words = {text.strip().casefold() for text in texts}
     return words <= _WORDS and any(words.issuperset(pair) for pair in _PAIRS)
 
 
-def truth_of(texts: VectorLike) -> FloatArray:
-    """1 for yes, 0 for no, NaN for anything else."""
+def parse_truth_values(texts: VectorLike) -> FloatArray:
+    """Return 1 for yes, 0 for no, NaN for anything else."""
     import pandas as pd
 
     codes, different = pd.factorize(np.asarray(texts, dtype=object))
@@ -85,7 +85,7 @@ class TruthColumns(TransformerMixin, BaseEstimator):
         self.mark = mark
 
     def fit(self, X: pd.DataFrame | ObjectArray, y: object = None) -> Self:
-        values = _values(X)
+        values = _parse_columns(X)
         names = getattr(X, "columns", range(values.shape[1]))
         self.names_ = np.array([str(name) for name in names], dtype=object)
         self.usual_ = np.where(np.nanmean(values, axis=0) > 0.5, 1.0, 0.0)
@@ -94,7 +94,7 @@ class TruthColumns(TransformerMixin, BaseEstimator):
 
     def transform(self, X: pd.DataFrame | ObjectArray) -> FloatArray:
         check_is_fitted(self)
-        values = _values(X)
+        values = _parse_columns(X)
         missing = np.isnan(values)
         filled = np.where(missing, self.usual_, values)
         return np.column_stack([filled, missing[:, self.gaps_]]) if self.mark else filled
@@ -108,20 +108,20 @@ class TruthColumns(TransformerMixin, BaseEstimator):
 
     @staticmethod
     def spellings() -> list[list[str]]:
-        """Texts for no, and for yes, in small and capital letters."""
+        """Return texts for no, and for yes, in small and capital letters."""
         return [
             list(dict.fromkeys(write(word) for word in words for write in _LETTERS))
             for words in (FALSE, TRUE)
         ]
 
-    def known(self, k: int) -> ObjectArray:
-        """Texts that are not new to a column; blanks are where training had none."""
+    def known_texts(self, k: int) -> ObjectArray:
+        """Return texts that are not new to a column; blanks are where training had none."""
         no, yes = self.spellings()
         return np.array([*no, *yes, *(MISSING if k in self.gaps_ else ())], dtype=object)
 
 
-def _values(X: pd.DataFrame | ObjectArray) -> FloatArray:
+def _parse_columns(X: pd.DataFrame | ObjectArray) -> FloatArray:
     import pandas as pd
 
     X = pd.DataFrame(X)
-    return np.column_stack([truth_of(X.iloc[:, k]) for k in range(X.shape[1])])
+    return np.column_stack([parse_truth_values(X.iloc[:, k]) for k in range(X.shape[1])])

@@ -25,7 +25,7 @@ def blocks(
     row_end: Callable[[bytes], int],
     part: tuple[int, int] | None = None,
 ) -> Iterator[tuple[bytes, float]]:
-    """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
+    """Return the text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
 
     ``row_end`` says how many bytes of a block are whole rows; a ``part`` is from one byte of a
     file of UTF-8 to before another.
@@ -40,7 +40,7 @@ def located_blocks(
     row_end: Callable[[bytes], int],
     part: tuple[int, int] | None = None,
 ) -> Iterator[tuple[bytes, int, float]]:
-    """The same with where each begins, also lines of nothing but blanks."""
+    """Yield the same with where each begins, also lines of nothing but blanks."""
     decode = None
     if codecs.lookup(encoding).name != "utf-8":
         decode = codecs.getincrementaldecoder(encoding)().decode
@@ -54,7 +54,7 @@ def located_blocks(
         if part is not None:
             file.seek(start)
         rest, at = b"", 0
-        while read := file.read(_next_bytes(file, part)):
+        while read := file.read(_count_next_bytes(file, part)):
             if decode is not None:
                 read = decode(read).encode()
             block = rest + read if rest else read
@@ -74,18 +74,18 @@ def located_blocks(
             yield rest, at, 1.0
 
 
-def _next_bytes(file: BufferedIOBase, part: tuple[int, int] | None) -> int:
+def _count_next_bytes(file: BufferedIOBase, part: tuple[int, int] | None) -> int:
     return BLOCK_BYTES if part is None else min(BLOCK_BYTES, part[1] - file.tell())
 
 
 def is_cut_anywhere(path: StrPath, encoding: str) -> bool:
-    """Whether places in the file are places in its text as UTF-8."""
+    """Return whether places in the file are places in its text as UTF-8."""
     return codecs.lookup(encoding).name == "utf-8" and not is_compressed(path)
 
 
 @contextlib.contextmanager
 def new_file(path: StrPath, compressed: bool) -> Iterator[BufferedIOBase]:
-    """A new file of text, open to be written."""
+    """Return a new file of text, open to be written."""
     with contextlib.ExitStack() as stack:
         file: BufferedIOBase = stack.enter_context(open(path, "wb"))
         if compressed:

@@ -9,8 +9,8 @@ from ..sources import Source
 T = TypeVar("T")
 
 
-def table_of(source: Source, known: Mapping[str, T]) -> T:
-    """What means the table that is meant, of those ``known`` by name."""
+def choose_table(source: Source, known: Mapping[str, T]) -> T:
+    """Choose the table of a source among those ``known`` by name."""
     if source.table in known:
         return known[source.table]
     if not known:
@@ -27,8 +27,8 @@ def table_of(source: Source, known: Mapping[str, T]) -> T:
     return next(iter(known.values()))
 
 
-def share_read(source: Source, done: int, n_rows: int) -> float:
-    """The share of a table that was read; more rows than the table has are refused."""
+def check_share_read(source: Source, done: int, n_rows: int) -> float:
+    """Return the share of a table that was read; more rows than the table has are refused."""
     if done > n_rows:
         raise UserError(
             f"{source} returns more rows than the {n_rows} that it counts, like a view with "
@@ -38,5 +38,5 @@ def share_read(source: Source, done: int, n_rows: int) -> float:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes any."""
+    """Return a name as SQL takes any."""
     return '"' + name.replace('"', '""') + '"'

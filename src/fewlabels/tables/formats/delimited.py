@@ -21,11 +21,11 @@ import pyarrow.types as pt
 from ..._typing import IntArray
 from ..._util.messages import UserError, quoted, ref
 from ...data.labels.blanks import MISSING
-from ..columns.column import Cells, is_text, plain
+from ..columns.column import Cells, as_single_array, is_text
 from ..sources import Source
 from ..steady import StrPath
 from .blocks import blocks, is_cut_anywhere, located_blocks, new_file
-from .dialect import separator_words, separators_in
+from .dialect import find_separators, name_separator
 from .registry import TablePiece
 
 # Bytes that a part of a file has at least and at most.
@@ -37,14 +37,18 @@ _FORMULA = r"^[=@\t\r].*|^[-+].*[^-+0-9.,eE%].*"
 
 
 def names(source: Source) -> list[str]:
-    """Names of the columns, in the first row or by their position."""
-    block = next(_blocks(source.whole), (b"", 1.0))[0]
-    found = _header(block, source.dialect.sep)[0]
+    """Return names of the columns, in the first row or by their position."""
+    block = next(_iterate_blocks(source.whole), (b"", 1.0))[0]
+    found = _read_header(block, source.dialect.sep)[0]
     if not source.dialect.header:
         return [f"column_{k + 1}" for k in range(len(found))]
-    if len(found) == 1 and source.reading.sep is not None and (others := separators_in(found[0])):
+    if (
+        len(found) == 1
+        and source.reading.sep is not None
+        and (others := find_separators(found[0]))
+    ):
         raise UserError(
-            f"{source} seems to be separated by {separator_words(others[0])}, not as set with "
+            f"{source} seems to be separated by {name_separator(others[0])}, not as set with "
             f"{ref('sep')}; omit the option."
         )
     if not found:
@@ -56,15 +60,15 @@ def names(source: Source) -> list[str]:
 def pieces(
     source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
 ) -> Iterator[TablePiece]:
-    """Tables of whole rows, the rows as they are in the file, and how much of it was read.
+    """Yield tables of whole rows, the rows as they are in the file, and how much of it was read.
 
     Arrow's streaming reader would read ahead, the whole file if the consumer is slow.
     """
     sep, header = source.dialect.sep, source.dialect.header
     begins = source.part is None or not source.part[0]
-    for k, (block, share) in enumerate(_blocks(source)):
+    for k, (block, share) in enumerate(_iterate_blocks(source)):
         if k == 0 and begins and header:
-            block = block[_header(block, sep)[1] :]
+            block = block[_read_header(block, sep)[1] :]
         elif k == 0 and begins:
             block = block.removeprefix(codecs.BOM_UTF8)
         if len(names) > 1:
@@ -82,7 +86,7 @@ def pieces(
 
 
 def _without_blank_lines(block: bytes, sep: str) -> bytes:
-    """The block without lines of nothing but blanks, which are no rows, as empty ones are none."""
+    """Return the block without lines of blanks, which are no rows."""
     blanks = b" \t".replace(sep.encode(), b"")
     starts = [end + blanks[k : k + 1] for end in (b"\n", b"\r") for k in range(len(blanks))]
     if block[:1] not in blanks and not any(start in block for start in starts):
@@ -115,24 +119,24 @@ def _parse(
     return pa.table(found)
 
 
-def _blocks(source: Source) -> Iterator[tuple[bytes, float]]:
+def _iterate_blocks(source: Source) -> Iterator[tuple[bytes, float]]:
     return blocks(source, source.dialect.encoding, _last_row_end, source.part)
 
 
 def size(source: Source) -> int:
-    """Bytes of the file, which ``parts`` are cut by."""
+    """Return bytes of the file, which ``parts`` are cut by."""
     return source.path.stat().st_size
 
 
 def parts(source: Source, n_bytes: int) -> list[tuple[int, int] | None]:
-    """Where parts of about so many bytes begin and end, between rows; None for one part."""
+    """Return where parts of about ``n_bytes`` begin and end, between rows; None for one part."""
     if not is_cut_anywhere(source, source.dialect.encoding) or size(source) <= n_bytes:
         return [None]
     n_parts = -(-size(source) // n_bytes)
     limits = [size(source) * k // n_parts for k in range(1, n_parts)]
     ends, has_rows = [], False
     for block, at, _ in located_blocks(source, "utf-8", _last_row_end):
-        done = 0 if at or not source.dialect.header else _header(block, source.dialect.sep)[1]
+        done = 0 if at or not source.dialect.header else _read_header(block, source.dialect.sep)[1]
         while limits and at + len(block) > limits[0]:
             end = _last_row_end(block[: limits.pop(0) - at])
             if end <= done:
@@ -147,7 +151,7 @@ def parts(source: Source, n_bytes: int) -> list[tuple[int, int] | None]:
 
 
 def _last_row_end(block: bytes) -> int:
-    """Where the last complete row ends: its line break has an even number of quotes before it."""
+    """Return where the last complete row ends: after a line break outside of quotes."""
     for mark in (b"\n", b"\r"):
         end, n_before = len(block), block.count(b'"')
         while (found := block.rfind(mark, 0, end)) >= 0:
@@ -158,8 +162,8 @@ def _last_row_end(block: bytes) -> int:
     return 0
 
 
-def _header(block: bytes, sep: str) -> tuple[list[str], int]:
-    """Names in the first row and where it ends."""
+def _read_header(block: bytes, sep: str) -> tuple[list[str], int]:
+    """Return names in the first row and where it ends."""
     start = len(block) - len(block.lstrip(b"\r\n"))
     end = start
     for found in re.finditer(rb"[\r\n]|\Z", block[start:]):
@@ -171,10 +175,10 @@ def _header(block: bytes, sep: str) -> tuple[list[str], int]:
 
 
 def _cut_lines(block: bytes, separator: str) -> pa.Array | None:
-    """Rows of a block behind the line breaks before them; None for unclear ones."""
+    """Return rows of a block behind the line breaks before them; None for unclear ones."""
     if b"\r" in block:
-        returns = _places(block, b"\r")
-        if b'"' in block and (np.searchsorted(_places(block, b'"'), returns) % 2).any():
+        returns = _find_bytes(block, b"\r")
+        if b'"' in block and (np.searchsorted(_find_bytes(block, b'"'), returns) % 2).any():
             return None  # a cell keeps its bytes
         block = block.replace(b"\r\n", b"\n")
         if b"\r" in block:
@@ -183,10 +187,10 @@ def _cut_lines(block: bytes, separator: str) -> pa.Array | None:
         block.decode("utf-8")
     block = block.lstrip(b"\n")
     block = b"\n" + block if block.endswith(b"\n") else b"\n" + block + b"\n"
-    breaks = _places(block, b"\n")
+    breaks = _find_bytes(block, b"\n")
     if b'"' in block:
-        quotes = _places(block, b'"')
-        if not _well_quoted(block, quotes, separator):
+        quotes = _find_bytes(block, b'"')
+        if not _is_well_quoted(block, quotes, separator):
             return None
         breaks = breaks[np.searchsorted(quotes, breaks) % 2 == 0]
     # Arrow passes over empty lines.
@@ -199,12 +203,12 @@ def _cut_lines(block: bytes, separator: str) -> pa.Array | None:
     )
 
 
-def _places(block: bytes, character: bytes) -> IntArray:
+def _find_bytes(block: bytes, character: bytes) -> IntArray:
     return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(character))
 
 
-def _well_quoted(block: bytes, quotes: IntArray, separator: str) -> bool:
-    """Whether every quote opens or closes a cell, or is one of two within it."""
+def _is_well_quoted(block: bytes, quotes: IntArray, separator: str) -> bool:
+    """Return whether every quote opens or closes a cell, or is one of two within it."""
     if len(quotes) % 2:
         return False
     characters = np.frombuffer(block, dtype=np.uint8)
@@ -215,7 +219,7 @@ def _well_quoted(block: bytes, quotes: IntArray, separator: str) -> bool:
 
 
 def remark(source: Source) -> str:
-    """What a look at the file found that is not as usual."""
+    """Return a remark on what was detected and is unusual."""
     return source.dialect.remark
 
 
@@ -233,21 +237,23 @@ def writer(
             nonlocal begun
             if not begun:
                 begun = True
-                row = _quoted(pa.array([*names, *table.column_names]), separator, safe)
+                row = _quote_cells(pa.array([*names, *table.column_names]), separator, safe)
                 file.write(separator.join(row.to_pylist()).encode())
             if table.num_rows:
-                file.write(_text(table, separator, lines, safe))
+                file.write(_format_rows(table, separator, lines, safe))
 
         yield append
         file.write(b"\n")
 
 
-def _text(table: pa.Table, separator: str, lines: pa.Array | None, safe: bool) -> pa.Buffer:
-    """Bytes of the rows, each behind a line break.
+def _format_rows(table: pa.Table, separator: str, lines: pa.Array | None, safe: bool) -> pa.Buffer:
+    """Return bytes of the rows, each behind a line break.
 
     Unlike Arrow's own writer it quotes text, numbers read from a CSV included, only where it must.
     """
-    cells = [_cells(table.column(name), name, separator, safe) for name in table.column_names]
+    cells = [
+        _format_cells(table.column(name), name, separator, safe) for name in table.column_names
+    ]
     nothing, end, between = pa.array(["", "\n", separator], pa.large_string())
     if lines is None:
         lines = pc.binary_join_element_wise(nothing, cells.pop(0), end)
@@ -257,8 +263,8 @@ def _text(table: pa.Table, separator: str, lines: pa.Array | None, safe: bool) -
     return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
 
 
-def _cells(column: Cells, name: str, separator: str, safe: bool) -> pa.Array:
-    column = plain(column)
+def _format_cells(column: Cells, name: str, separator: str, safe: bool) -> pa.Array:
+    column = as_single_array(column)
     text = is_text(column.type)
     if pt.is_boolean(column.type):
         column = pc.if_else(column, "True", "False")
@@ -269,10 +275,10 @@ def _cells(column: Cells, name: str, separator: str, safe: bool) -> pa.Array:
             f"Column {quoted(name)} holds {column.type} values, which can't be written as text; "
             "write to a .parquet file."
         ) from error
-    return _quoted(column, separator, safe) if text else column
+    return _quote_cells(column, separator, safe) if text else column
 
 
-def _quoted(column: pa.Array, separator: str, safe: bool) -> pa.Array:
+def _quote_cells(column: pa.Array, separator: str, safe: bool) -> pa.Array:
     column = column.cast(pa.large_string())
     if safe:
         # Numbers may begin with a sign.

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def names(source: InMemory) -> list[str]:
-    """Names of the columns."""
+    """Return names of the columns."""
     return source.content.column_names
 
 
 def pieces(
     source: InMemory, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
 ) -> Iterator[TablePiece]:
-    """The table as a whole."""
+    """Yield the table as a whole."""
     yield source.content, None, 1.0

@@ -39,7 +39,7 @@ _DELIMITED = _TEXT | {"sep", "header"}
 
 @dataclass(frozen=True)
 class Format:
-    """What a format can do.
+    """A format of files, and its abilities.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ class Format:
         return (*self.extensions, *packed)
 
     def load(self) -> ModuleType:
-        """The module of the format."""
+        """Return the module of the format."""
         if isinstance(self.module, str):
             return import_module(f".{self.module}", __package__)
         return self.module
 
     def is_signed(self, path: StrPath) -> bool:
-        """Whether a file has the signature of the format."""
+        """Return whether a file has the signature of the format."""
         if self.signature is None:
             return False
         start, mark = self.signature
@@ -103,7 +103,7 @@ class Format:
             return file.read(len(mark)) == mark
 
 
-def _delimited(name: str, extension: str, separator: str) -> Format:
+def _delimited_format(name: str, extension: str, separator: str) -> Format:
     return Format(
         name,
         (extension,),
@@ -116,13 +116,13 @@ def _delimited(name: str, extension: str, separator: str) -> Format:
     )
 
 
-def _matrix(name: str, extensions: tuple[str, ...], module: str) -> Format:
+def _matrix_format(name: str, extensions: tuple[str, ...], module: str) -> Format:
     return Format(name, extensions, module, frozenset(), is_table=False)
 
 
 _FORMATS = (
-    _delimited("csv", ".csv", ","),
-    _delimited("tsv", ".tsv", "\t"),
+    _delimited_format("csv", ".csv", ","),
+    _delimited_format("tsv", ".tsv", "\t"),
     Format("parquet", (".parquet", ".pq"), "parquet", writable=True, memory_factor=1000),
     Format("folder", (), "folder", memory_factor=1000),
     Format("xlsx", (".xlsx", ".xlsm"), "excel", _TABLE | {"header", "table"}, needs=("openpyxl",)),
@@ -144,57 +144,57 @@ _FORMATS = (
         needs=("duckdb",),
         signature=(8, b"DUCK"),
     ),
-    _matrix("npy", (".npy",), "matrices.numpy_files"),
-    _matrix("npz", (".npz",), "matrices.numpy_files"),
-    _matrix("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "matrices.svmlight"),
+    _matrix_format("npy", (".npy",), "matrices.numpy_files"),
+    _matrix_format("npz", (".npz",), "matrices.numpy_files"),
+    _matrix_format("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "matrices.svmlight"),
     # Rows in memory.
     Format("frame", (), "frame"),
-    _matrix("matrix", (), "matrices.memory"),
+    _matrix_format("matrix", (), "matrices.memory"),
 )
 FORMATS = {each.name: each for each in _FORMATS}
 
 
 def tables() -> list[Format]:
-    """The formats of files with named columns."""
+    """Return the formats of files with named columns."""
     return [each for each in FORMATS.values() if each.extensions and each.is_table]
 
 
 def matrices() -> list[Format]:
-    """The formats of files without."""
+    """Return the formats of files without named columns."""
     return [each for each in FORMATS.values() if each.extensions and not each.is_table]
 
 
 def writable() -> list[Format]:
-    """The formats that scores can be written in."""
+    """Return the formats that scores can be written in."""
     return [each for each in FORMATS.values() if each.writable]
 
 
 def extension_of(path: StrPath) -> str:
-    """The extension of a path, with what comes before ``.gz``."""
+    """Return the extension of a path, with what comes before ``.gz``."""
     path = Path(path)
     return "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
 
 
 def is_compressed(path: StrPath) -> bool:
-    """Whether a file is compressed, by its extension."""
+    """Return whether a file is compressed, by its extension."""
     return Path(path).suffix.lower() == ".gz"
 
 
 def formats_of(path: StrPath) -> list[Format]:
-    """The formats that a path may have, by its extension."""
+    """Return the formats that a path may have, by its extension."""
     extension = extension_of(path).lower()
     return [each for each in FORMATS.values() if extension in each.all_extensions]
 
 
 def every_extension(formats: Sequence[Format]) -> str:
-    """All extensions of formats in words; compressed files come last."""
+    """Return all extensions of formats in words; compressed files come last."""
     plain = dict.fromkeys(name for each in formats for name in each.extensions)
     packed = dict.fromkeys(name for each in formats for name in each.all_extensions)
     return _in_words([*(plain | packed)])
 
 
 def usual_extensions(formats: Iterable[Format]) -> str:
-    """The usual extension of each format in words."""
+    """Return the usual extension of each format in words."""
     return _in_words([each.extensions[0] for each in formats])
 
 

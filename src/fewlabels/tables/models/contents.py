@@ -17,12 +17,12 @@ RANDOM_PER_CLASS = "the labelled rows of each class are a random sample of it"
 
 
 def no_signal(training: Mapping[str, Any]) -> str | None:
-    """The headline of a training whose columns do not tell its labels; None for any other."""
+    """Return the headline of a training whose features don't predict its labels, or None."""
     return (training.get("signal") or {}).get("headline")
 
 
 def cautions(training: Mapping[str, Any]) -> list[str]:
-    """What to say of a training before anything else: sentences without their full stops."""
+    """Return the cautions about a training, which come first: sentences without full stops."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
     sentences = (
@@ -32,18 +32,18 @@ def cautions(training: Mapping[str, Any]) -> list[str]:
         labels.get("caution"),
         signal.get("caution"),
         (training.get("labelled_rows") or {}).get("caution"),
-        _never_predicted(training),
+        _describe_never_predicted(training),
     )
     return [sentence for sentence in sentences if sentence]
 
 
 def are_unlike(training: Mapping[str, Any]) -> bool:
-    """Whether the labelled rows are unlike all others: error rates hold for rows like these."""
+    """Return whether labelled rows are unlike all others: error rates hold for rows like these."""
     return bool((training.get("labelled_rows") or {}).get("unlike"))
 
 
-def _never_predicted(training: Mapping[str, Any]) -> str | None:
-    """The sentence on classes that no unlabelled row is given although some should be."""
+def _describe_never_predicted(training: Mapping[str, Any]) -> str | None:
+    """Describe classes that are predicted for no unlabelled row although some are expected."""
     shares = (training.get("class_shares") or {}).get("classes") or {}
     counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")
     missing = []
@@ -61,7 +61,7 @@ def _never_predicted(training: Mapping[str, Any]) -> str | None:
 
 
 def reminders(training: Mapping[str, Any]) -> list[str]:
-    """What a later reader of a model should remember of its cautions, briefly."""
+    """Return brief reminders of a model's cautions for a later reader."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
     found = []

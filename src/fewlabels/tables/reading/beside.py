@@ -8,7 +8,7 @@ import pyarrow as pa
 from ..._typing import AnyArray
 from ..._util.messages import UserError, plural, ref
 from ..arrays import read_arrays
-from ..columns.schema import beside_name
+from ..columns.schema import sidecar_name
 from ..sources import DataSource, InMemory, as_source
 from ..steady import StrPath
 
@@ -16,7 +16,7 @@ from ..steady import StrPath
 class AddedColumns(Protocol):
     """Columns that are added to the pieces of a table, in the order of its rows."""
 
-    def names_after(self, names: list[str]) -> list[str]:
+    def extend_names(self, names: list[str]) -> list[str]:
         """Return the names of a table's columns and of these."""
         ...
 
@@ -29,8 +29,8 @@ class AddedColumns(Protocol):
         ...
 
 
-class Beside:
-    """The numbers next to a table; rows are taken in the order of the table.
+class SidecarColumns:
+    """Columns of numbers next to a table, in the order of its rows.
 
     ``features`` is an .npy file or an array, ``table`` the name of the table for messages.
     """
@@ -50,14 +50,14 @@ class Beside:
 
     @property
     def names(self) -> list[str]:
-        return [beside_name(k) for k in range(self._X.shape[1])]
+        return [sidecar_name(k) for k in range(self._X.shape[1])]
 
-    def names_after(self, names: list[str]) -> list[str]:
-        """Names of a table's columns with these behind them."""
+    def extend_names(self, names: list[str]) -> list[str]:
+        """Return the names of a table's columns and of these."""
         return [*names, *self.names]
 
     def add(self, table: pa.Table) -> pa.Table:
-        """The next rows of the table with their numbers as further columns."""
+        """Return the next rows of the table with their numbers as further columns."""
         block = self._X[self._done : self._done + table.num_rows]
         self._done += table.num_rows
         if len(block) < table.num_rows:

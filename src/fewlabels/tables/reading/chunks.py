@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from ..._typing import BoolArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted
-from ..arrays import array_pieces, as_sparse
-from ..columns.column import text, with_dates, without
-from ..columns.features import array_features, check_columns, table_features
-from ..columns.notation import Notation, check_unit, notation_words
+from ..arrays import as_sparse, iterate_arrays
+from ..columns.column import expand_dates, text, without
+from ..columns.features import check_columns, select_array_features, select_table_features
+from ..columns.notation import Notation, check_unit, describe_notations
 from ..columns.schema import Schema, is_beside
 from ..columns.tally import Tally
 from ..columns.target import target_text
 from ..formats.registry import matrices, tables, usual_extensions
 from ..sources import DataSource, Source, as_source
 from ..steady import StrPath
-from .read import column_names, iterate_tables, remark_on
+from .read import column_names, describe_reading, iterate_tables
 from .training import table_notations
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def iterate_chunks(
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they are in the file.
     """
-    path = _as_fitted(path, schema)
+    path = _read_as_in_training(path, schema)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         width += _OF_TEXT * len(schema.names("text"))
@@ -80,14 +80,14 @@ def iterate_chunks(
 
 
 def input_columns(path: StrPath | DataSource, schema: Schema) -> list[str]:
-    """Names of the columns of a table, none for a matrix."""
-    path = _as_fitted(path, schema)
+    """Return names of the columns of a table, none for a matrix."""
+    path = _read_as_in_training(path, schema)
     names = column_names(path) if path.format.is_table else []
     return [name for name in names if not is_beside(name)]
 
 
-def _as_fitted(path: StrPath | DataSource, schema: Schema) -> DataSource:
-    """A file that is read with names or without, as the training file was."""
+def _read_as_in_training(path: StrPath | DataSource, schema: Schema) -> DataSource:
+    """Return a file that is read with names or without, as the training file was."""
     source = as_source(path)
     optional = "header" in source.format.options
     if (
@@ -115,8 +115,8 @@ def _table_chunks(
         )
     names = column_names(path)
     check_columns(names, schema, path)
-    label_column = _found(*target, names, path)
-    notations = _look(path, schema, tally)
+    label_column = _find_target(*target, names, path)
+    notations = _read_notations(path, schema, tally)
     types = None
     if with_lines:
         plain = {name for name in schema.names("number") if name not in notations}
@@ -126,8 +126,8 @@ def _table_chunks(
     done = path.part[0] if path.part and path.format.separator is None else 0
     for table, lines, share in iterate_tables(path, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
-        parts = with_dates(table, schema.dates, path)
-        features, complete, empty = table_features(
+        parts = expand_dates(table, schema.dates, path)
+        features, complete, empty = select_table_features(
             parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
         labels = None if label_column is None else text(table.column(label_column))
@@ -136,8 +136,8 @@ def _table_chunks(
         done += table.num_rows
 
 
-def _look(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]:
-    """How the numbers of a file are written that are not plain, by column, from its first rows.
+def _read_notations(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]:
+    """Return the notations of columns that aren't plain numbers, judging by a file's first rows.
 
     What there is to say of it is left in the tally.
     """
@@ -150,7 +150,7 @@ def _look(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]
         for name, fitted in known.items()
         if check_unit(name, fitted.unit, notations.get(name, Notation()), path)
     ]
-    remarks = [remark_on(path), notation_words(notations)]
+    remarks = [describe_reading(path), describe_notations(notations)]
     if bare:
         verb = "has" if len(bare) == 1 else "have"
         remarks.append(f"{listing(bare)} of {path} {verb} no unit; assuming the model's unit")
@@ -167,7 +167,7 @@ def _array_chunks(
             f"names; pass a {usual_extensions(tables())} file."
         )
     done = 0
-    with contextlib.closing(array_pieces(path, rows, schema)) as pieces:
+    with contextlib.closing(iterate_arrays(path, rows, schema)) as pieces:
         for data, share in pieces:
             X = data.X
             if X.shape[1] != schema.n_columns:
@@ -175,18 +175,20 @@ def _array_chunks(
                     f"{path} has {plural(X.shape[1], 'column')} but the model was fitted to "
                     f"{schema.n_columns}; pass the same columns in the same order."
                 )
-            name = _found(*target, data.labels, path)
+            name = _find_target(*target, data.labels, path)
             if data.is_sparse != (schema.layout == "sparse"):
                 X = as_sparse(X) if isinstance(X, np.ndarray) else X.toarray()
             numbers = np.arange(done + 1, done + 1 + X.shape[0])
-            found = array_features(X, schema, tally=tally, row_numbers=numbers)
+            found = select_array_features(X, schema, tally=tally, row_numbers=numbers)
             labels = None if name is None else target_text(data.labels[name])
             yield Chunk(*found, pa.table({}), labels, share)
             done += len(numbers)
 
 
-def _found(target: str | None, needed: bool, names: Collection[str], path: object) -> str | None:
-    """The name of the target if the file has it."""
+def _find_target(
+    target: str | None, needed: bool, names: Collection[str], path: object
+) -> str | None:
+    """Return the name of the target if the file has it, else None or an error."""
     if target in names:
         return target
     if needed:

@@ -46,12 +46,12 @@ class NewLabels:
     def read(
         self, values: ObjectArray | None, complete: BoolArray, first_row: int
     ) -> tuple[BoolArray, IntArray | None]:
-        """Which of the ``complete`` rows are learned from, and their labels (None for one class).
+        """Return which ``complete`` rows are learned from, and their labels (None for one class).
 
         Without ``values`` rows are of unknown class, for models of one class of that class.
         """
         if values is not None:
-            label = self._coded(values, first_row)
+            label = self._encode(values, first_row)
         else:
             label = np.full(len(complete), self._unlabeled if self._takes_labels else 0)
         keep = complete if self._takes_labels else complete & (label >= 0)
@@ -63,7 +63,7 @@ class NewLabels:
         self.n_left_out += int(np.count_nonzero(complete & ~keep))
         return keep, y if self._takes_labels else None
 
-    def _coded(self, values: ObjectArray, first_row: int) -> IntArray:
+    def _encode(self, values: ObjectArray, first_row: int) -> IntArray:
         import pandas as pd
 
         codes, texts = pd.factorize(np.asarray(values, dtype=object))

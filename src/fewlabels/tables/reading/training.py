@@ -16,28 +16,39 @@ import pyarrow as pa
 from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
-from ..columns.column import blank, days_of, text, with_dates, without
-from ..columns.features import array_features, spelling_notes, table_features, table_schema
-from ..columns.leaks import LabelledRows, leaks_of_matrix
-from ..columns.notation import Notation, as_numbers, count_written, find_notations, notation_words
+from ..columns.column import blank, days_column_name, expand_dates, text, without
+from ..columns.features import (
+    describe_spellings,
+    infer_schema,
+    select_array_features,
+    select_table_features,
+)
+from ..columns.leaks import LabelledRows, find_matrix_leaks
+from ..columns.notation import (
+    Notation,
+    convert_columns,
+    count_formatted_numbers,
+    describe_notations,
+    find_notations,
+)
 from ..columns.profile import (
-    OF_GROUPS,
-    UNHELPFUL,
+    DROPPED,
+    GROUP_COLUMN,
     ColumnProfile,
+    collect_values,
+    decide_columns,
     describe_columns,
-    judge_columns,
-    notes_on,
-    see,
+    describe_decisions,
 )
 from ..columns.schema import IMPUTE, REFUSE, Schema, is_beside
 from ..columns.tally import Tally, filled_words
 from ..columns.target import Labels, Roles, count_labels, target_text
 from ..formats.registry import tables, usual_extensions
-from ..limits import check_room
+from ..limits import check_memory
 from ..names import value_key
 from ..sources import DataSource, InMemory, Source, as_source
 from ..steady import StrPath
-from .read import read_table, remark_on
+from .read import describe_reading, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +59,7 @@ _COMPARED = 20
 
 
 class TableRows(NamedTuple):
-    """What the encoder gets and its columns, and labels for models that take any.
+    """Rows for the encoder and their columns, and labels for models that take any.
 
     ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
     file hold and how they were taken (empty for matrices); ``aside`` are numbers of a column that
@@ -116,7 +127,7 @@ class TrainingFile:
     @property
     def trusted(self) -> set[str]:
         """Columns that the user wants even if they came with the labels."""
-        of_dates = {days_of(name) for name in self.dates}
+        of_dates = {days_column_name(name) for name in self.dates}
         wanted = {name for name in self.keep if name not in of_dates}
         names = self.table.column_names
         parts = (n for date in wanted & {*self.dates} for n in names if n.startswith(f"{date}: "))
@@ -124,9 +135,9 @@ class TrainingFile:
 
     @property
     def remarks(self) -> list[str]:
-        """What a look at the file found of how it is written."""
-        read = remark_on(self.path) if self.path.format.is_table else ""
-        return [text for text in (read, notation_words(self.notations)) if text]
+        """Remarks on how the file is written, as far as it was detected."""
+        read = describe_reading(self.path) if self.path.format.is_table else ""
+        return [text for text in (read, describe_notations(self.notations)) if text]
 
     @cached_property
     def labels(self) -> Labels | None:
@@ -145,7 +156,7 @@ class TrainingFile:
         empty_rows: str = "blank",
         known: IntArray | None = None,
     ) -> TableRows:
-        """Rows to learn from, given their roles; ``known`` are codes of labels that they lack.
+        """Choose the rows to learn from; ``known`` are codes of labels that ``roles`` lack.
 
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
         out ("skip"), or refused. Without labels rows without any value are left out, and
@@ -171,7 +182,7 @@ class TrainingFile:
         notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
         headless = isinstance(self.path, Source) and self.path.reading.header is False
-        if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
+        if not isinstance(self.path, InMemory) and not headless and _are_data(names):
             what = (
                 "is used as column names but looks like data; if it is data, pass "
                 f"{ref('header', False)}"
@@ -213,11 +224,11 @@ def read_training(
             _check_groups(groups, {"target": [target], "keep": keep, "dates": dates, **asked})
             others.append(groups)
         content, values, numbers = _read_table(path, target, drop, others, aside)
-        content = with_dates(content, dates, path)
-        keep = [*keep, *map(days_of, dates)]
+        content = expand_dates(content, dates, path)
+        keep = [*keep, *map(days_column_name, dates)]
         names = set(content.column_names) - {*categorical, *text}
         notations = table_notations(path, content, names)
-        content = as_numbers(content, notations)
+        content = convert_columns(content, notations)
     elif drop or categorical or keep or text or dates or aside or groups:
         raise UserError(
             f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
@@ -249,7 +260,7 @@ def table_notations(
     names: Collection[str],
     known: Mapping[str, Notation] | None = None,
 ) -> dict[str, Notation]:
-    """How the numbers of some columns of a table are written, where not plainly, by name."""
+    """Return the notations of some columns of a table, by name, if they aren't plain numbers."""
     decimal, likely = None, "."
     if isinstance(path, Source):
         decimal = path.reading.decimal
@@ -262,15 +273,15 @@ def table_notations(
 def rows_for(
     file: TrainingFile, schema: Schema, rows: IntArray
 ) -> tuple[pd.DataFrame | RowMatrix, IntArray]:
-    """Rows of a file (positions from 0) that a model's encoder takes, and their numbers."""
+    """Return rows of a file (positions from 0) for a model's encoder, and their numbers."""
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
     numbers = rows + 1
     if isinstance(file.content, pa.Table):
         table = file.content.take(rows)
-        found, complete, _ = table_features(table, schema, tally=tally, row_numbers=numbers)
+        found, complete, _ = select_table_features(table, schema, tally=tally, row_numbers=numbers)
     else:
         X = file.content.X[rows]
-        found, complete, _ = array_features(X, schema, tally=tally, row_numbers=numbers)
+        found, complete, _ = select_array_features(X, schema, tally=tally, row_numbers=numbers)
     tally.check()
     return found, numbers[complete]
 
@@ -317,12 +328,12 @@ def _read_table(
     left = [name for name in table.column_names if name not in left_out]
     if not left:
         raise UserError(f"{path} has no columns left to learn from.")
-    numbers = None if aside is None else _numbers(table, aside, path)
+    numbers = None if aside is None else _read_numbers(table, aside, path)
     return table.select(left), None if target is None else text(table.column(target)), numbers
 
 
-def _numbers(table: pa.Table, name: str, path: object) -> FloatArray:
-    """The numbers of a column that is no feature, NaN where there is none."""
+def _read_numbers(table: pa.Table, name: str, path: object) -> FloatArray:
+    """Return the numbers of a column that is no feature, NaN where there is none."""
     cells = text(table.column(name))
     cells[blank(cells)] = "nan"
     try:
@@ -351,11 +362,11 @@ def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, Objec
     return data, target_text(data.labels[target])
 
 
-def _look_like_data(names: Sequence[str]) -> bool:
-    """Whether most names are numbers, and these are none that count or name years."""
+def _are_data(names: Sequence[str]) -> bool:
+    """Return whether most names are numbers, and these are none that count or name years."""
     values = [key for name in names if isinstance(key := value_key(name), float)]
     counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
-    written = count_written(names)
+    written = count_formatted_numbers(names)
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
@@ -378,19 +389,19 @@ def _choose_table(
         training = keep[file.sample]
         known = None if known is None else known[file.sample]
     labelled = None if known is None else LabelledRows(known)
-    verdicts, summaries = judge_columns(seen, training, wanted, labelled, file.trusted)
-    verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
+    decisions, summaries = decide_columns(seen, training, wanted, labelled, file.trusted)
+    decisions |= dict.fromkeys(file.unhelpful, DROPPED)
     for name in (*file.categorical, *file.texts):
-        if name in verdicts and not verdicts[name].leaks:
-            del verdicts[name]
+        if name in decisions and not decisions[name].leaks:
+            del decisions[name]
     if file.groups is not None:
-        verdicts[file.groups] = OF_GROUPS
+        decisions[file.groups] = GROUP_COLUMN
     out, as_category, as_text = (
-        [name for name, verdict in verdicts.items() if verdict.kind == kind]
+        [name for name, decision in decisions.items() if decision.kind == kind]
         for kind in ("left out", "category", "text")
     )
     if len(out) == table.num_columns:
-        words = ", ".join(f"{quoted(name)} ({verdicts[name].why})" for name in out[:8])
+        words = ", ".join(f"{quoted(name)} ({decisions[name].why})" for name in out[:8])
         raise UserError(
             f"{file.path} has no column to learn from: {words}; keep one with "
             f"{ref('keep', some=['COLUMN'])}, or add columns of measurements."
@@ -402,9 +413,9 @@ def _choose_table(
     asked |= dict.fromkeys([*file.texts, *as_text], "text")
     asked = {name: kind for name, kind in asked.items() if name not in out}
     merge = file.merge_case is not False
-    schema = table_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
+    schema = infer_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
     schema = replace(schema, empty_rows=empty_rows)
-    rows, complete, _ = table_features(used, schema, tally=tally, row_numbers=row_numbers)
+    rows, complete, _ = select_table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = replace(schema.written(file.notations), dates=file.dates)
     if isinstance(file.path, Source):
         reading = file.path.reading
@@ -412,15 +423,17 @@ def _choose_table(
         if isinstance(reading.features, str | PathLike):
             schema = replace(schema, features=Path(reading.features).name)
     profile = describe_columns(
-        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, verdicts
+        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, decisions
     )
     if beside:
         shown = f"{len(beside)} columns of numbers"
         note = "in addition to the table"
         profile.append(ColumnProfile("features", "number", 0, len(beside), shown, note))
-    values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
-    notes = notes_on(verdicts) + spelling_notes(values, schema)
-    repeated = _repeated(without(used, beside))
+    values = {
+        c.name: collect_values(used.column(c.name)).values for c in schema.columns if c.spellings
+    }
+    notes = describe_decisions(decisions) + describe_spellings(values, schema)
+    repeated = _find_repeated(without(used, beside))
     if repeated:
         pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
         more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
@@ -428,8 +441,8 @@ def _choose_table(
     return rows, complete, schema, notes, profile
 
 
-def _repeated(table: pa.Table) -> list[tuple[str, str]]:
-    """Columns that equal an earlier one in every row, with that one."""
+def _find_repeated(table: pa.Table) -> list[tuple[str, str]]:
+    """Return columns that equal an earlier one in every row, with that one."""
     alike: dict[tuple[str, ...], list[str]] = {}
     found = []
     for name, cells in zip(table.column_names, table.columns, strict=True):
@@ -454,25 +467,25 @@ def _choose_array(
 ) -> tuple[RowMatrix, BoolArray, Schema, list[str], list[ColumnProfile]]:
     data = file.content
     if not data.is_sparse:
-        check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
+        check_memory(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
     X = data.X if keep.all() else data.X[keep]
     layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
     schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
     schema = replace(schema, empty_rows=empty_rows)
-    rows, complete, _ = array_features(X, schema, tally=tally, row_numbers=row_numbers)
+    rows, complete, _ = select_array_features(X, schema, tally=tally, row_numbers=row_numbers)
     notes = []
     if file.target is None and data.labels:
         notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
     notes += [
         f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
-        for k, why in _leaks(data, known).items()
+        for k, why in _find_leaks(data, known).items()
     ]
     return rows, complete, schema, notes, []
 
 
-def _leaks(data: ArrayData, known: IntArray | None) -> dict[int, str]:
+def _find_leaks(data: ArrayData, known: IntArray | None) -> dict[int, str]:
     """Find columns of a dense matrix that came with the labels."""
-    return {} if known is None or data.is_sparse else leaks_of_matrix(data.X, known)
+    return {} if known is None or data.is_sparse else find_matrix_leaks(data.X, known)
 
 
 def _check_enough(

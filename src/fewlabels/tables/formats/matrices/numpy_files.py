@@ -15,9 +15,9 @@ import numpy as np
 
 from ...._typing import AnyArray, RowMatrix
 from ...._util.messages import UserError, listing, plural
-from ...arrays import PER_CELL, ArrayData, mapped, pieces_of, read_arrays, rows_of
+from ...arrays import PER_CELL, ArrayData, check_matrix, iterate_rows, map_array, read_arrays
 from ...columns.schema import Schema
-from ...limits import check_room, writing
+from ...limits import check_memory, writing
 from ...scratch import temporary_folder
 from ...sources import Source
 from ...steady import StrPath
@@ -33,41 +33,43 @@ _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
 def read(source: Source, place: Path | None = None) -> ArrayData:
-    """The rows as ``ArrayData``; arrays of an npz file are unpacked into the folder ``place``."""
+    """Read the rows; arrays of an npz file are unpacked into the folder ``place``."""
     X, labels = _read(source, place)
-    return ArrayData(rows_of(X, source), labels)
+    return ArrayData(check_matrix(X, source), labels)
 
 
 def memory(source: Source) -> int:
-    """Bytes that learning takes."""
+    """Estimate the bytes that learning takes."""
     if source.form == "npy":
         return PER_CELL * read_arrays(source).X.size
     with contextlib.suppress(*_BROKEN):  # reading it says what is wrong
-        return PER_CELL * _unpacked(source)[1]
+        return PER_CELL * _measure_unpacked(source)[1]
     return 0
 
 
 def pieces(source: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
-    """Pieces of at most so many rows, and the share of them so far."""
+    """Yield pieces of at most so many rows, and the share of them so far."""
     with contextlib.ExitStack() as stack:
         place = None
         if source.form == "npz" and os.path.getsize(source) > _LARGE:
             place = stack.enter_context(temporary_folder())
-        yield from pieces_of(read_arrays(source, place=place), rows)
+        yield from iterate_rows(read_arrays(source, place=place), rows)
 
 
 def _read(source: Source, place: Path | None) -> tuple[RowMatrix, dict[str, AnyArray]]:
     path, form = os.fspath(source), source.form
     try:
         if form == "npy":
-            return mapped(path), {}
+            return map_array(path), {}
         if place is None:
-            check_room(path, _unpacked(path)[0], "unpacked")
+            check_memory(path, _measure_unpacked(path)[0], "unpacked")
         with np.load(path, allow_pickle=False) as file:
             names = file.files
             if place is not None:
-                with writing(place, _unpacked(path)[0]):
-                    file = {name: _mapped(path, name, place, k) for k, name in enumerate(names)}
+                with writing(place, _measure_unpacked(path)[0]):
+                    file = {
+                        name: _map_member(path, name, place, k) for k, name in enumerate(names)
+                    }
             if _SPARSE_KEYS.issubset(names):
                 return _read_sparse(path, file, place), {}
             rows = "X" if "X" in names or len(names) != 1 else names[0]
@@ -94,8 +96,8 @@ def _read(source: Source, place: Path | None) -> tuple[RowMatrix, dict[str, AnyA
         ) from error
 
 
-def _mapped(path: str, name: str, place: Path, k: int) -> AnyArray:
-    """An array of an npz file, unpacked into a folder."""
+def _map_member(path: str, name: str, place: Path, k: int) -> AnyArray:
+    """Return an array of an npz file, unpacked into a folder."""
     with zipfile.ZipFile(path) as archive, open(place / f"{k}.npy", "wb") as file:
         with archive.open(f"{name}.npy") as member:
             shutil.copyfileobj(member, file, 1 << 20)
@@ -121,8 +123,8 @@ def _read_sparse(
     return X
 
 
-def _unpacked(path: StrPath) -> tuple[int, int]:
-    """Bytes and numbers of the arrays in an npz file that has what its headers promise."""
+def _measure_unpacked(path: StrPath) -> tuple[int, int]:
+    """Return bytes and numbers of the arrays in an npz file that has what its headers promise."""
     n_bytes, n_cells = 0, 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
