@@ -71,7 +71,7 @@ def run(*arguments):
     return result.exit_code, " ".join(result.stderr.replace("\u2502", " ").split())
 
 
-@pytest.mark.parametrize("step", ["existing_file", "check_room", "_digest"])
+@pytest.mark.parametrize("step", ["existing_file", "check_memory", "_digest"])
 def test_a_model_is_one_of_both(folder, monkeypatch, step):
     both = [seen(load(folder / name)) for name in "ab"]
     done = replacing_once(monkeypatch, files, step, folder / "it", folder / "b")
@@ -141,7 +141,7 @@ def test_a_table_that_is_replaced_after_a_look_is_refused(folder, monkeypatch, n
             table.to_excel(place, index=False)
         else:
             table.to_parquet(place)
-    done = replacing_once(monkeypatch, sources.Source, "_format", path, other)
+    done = replacing_once(monkeypatch, sources.Source, "_find_format", path, other)
     code, words = run("predict", folder / "a", path, "-o", folder / "out.csv")
     assert code == 2 and done and not (folder / "out.csv").exists()
     assert words == (
@@ -233,7 +233,7 @@ def write_in_place(path, rows):
     with open(path, "r+b") as file:
         np.save(file, rows)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000_000))
-    assert identity_of(path).place == (before.st_dev, before.st_ino)
+    assert identity_of(path).device_and_inode == (before.st_dev, before.st_ino)
 
 
 @pytest.fixture

@@ -175,14 +175,14 @@ def count_numbers(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, I
         values, is_plain, is_blank = _plain_values(trim_texts(texts))
         for name, own in zip(some, codes.reshape(len(some), -1), strict=True):
             kinds, counts = np.unique(own, return_counts=True)
-            blank, kinds_are_plain = is_blank[kinds], is_plain[kinds]
-            if blank.all() or not (blank | kinds_are_plain).all():
+            is_blank_kind, kinds_are_plain = is_blank[kinds], is_plain[kinds]
+            if is_blank_kind.all() or not (is_blank_kind | kinds_are_plain).all():
                 continue
-            order = np.argsort(values[kinds[~blank]])
+            order = np.argsort(values[kinds[~is_blank_kind]])
             found[name] = (
-                values[kinds[~blank]][order],
-                counts[~blank][order],
-                int(counts[blank].sum()),
+                values[kinds[~is_blank_kind]][order],
+                counts[~is_blank_kind][order],
+                int(counts[is_blank_kind].sum()),
             )
     return found
 

@@ -141,8 +141,8 @@ def _read_notations(path: DataSource, schema: Schema, tally: Tally) -> dict[str,
 
     What there is to say of it is left in the tally.
     """
-    with contextlib.closing(iterate_tables(path.whole, _ROWS)) as tables:
-        start = next(tables, (pa.table({}),))[0]
+    with contextlib.closing(iterate_tables(path.whole, _ROWS)) as pieces:
+        start = next(pieces, (pa.table({}),))[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
     notations = table_notations(path, start, known.keys() & set(start.column_names), known)
     bare = [
