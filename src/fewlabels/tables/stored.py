@@ -73,8 +73,8 @@ def stored_rows(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "sensors.parquet"
     >>> pq.write_table(pa.table({"heat": [20.5, 21.0, 20.8], "load": [3, 4, 3]}), path)
     >>> with stored_rows(path, columns=["heat", "load"]) as (X, y):
-    ...     machine = SVDD(C=1000).fit(X)
-    >>> machine.n_features_in_
+    ...     model = SVDD(C=1000).fit(X)
+    >>> model.n_features_in_
     2
     """
     path = Path(path)

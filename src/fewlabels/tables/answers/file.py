@@ -96,7 +96,7 @@ class AnswerFile:
                 self.about = {name: json.loads(value) for name, value in rows}
                 self.answers = self._read()
                 self._db.execute("COMMIT")
-                self._numbers = {one.id: place for place, one in enumerate(self.answers)}
+                self._numbers = {answer.id: k for k, answer in enumerate(self.answers)}
             except BaseException:
                 self.close()
                 raise
@@ -234,12 +234,12 @@ class AnswerFile:
 
     def standing(self) -> list[AnswerEntry]:
         """Return the answers that nobody has taken back, in their order."""
-        undone = {one.undoes for one in self.answers}
+        undone = {answer.undoes for answer in self.answers}
         return [a for a in self.answers if a.kind != "undo" and a.number not in undone]
 
     def labels(self) -> dict[str, str]:
         """Return the newest label of each row, by row key."""
-        return {one.row_key: one.label for one in self.standing() if one.label is not None}
+        return {a.row_key: a.label for a in self.standing() if a.label is not None}
 
 
 def read_answers(path: StrPath | AnswerFile) -> AnswerFile:
@@ -254,4 +254,4 @@ def read_answers(path: StrPath | AnswerFile) -> AnswerFile:
 
 def undo_of(answers: Sequence[AnswerEntry], annotator: str) -> AnswerEntry | None:
     """Return the answer that an undo of this person takes back, or None."""
-    return next((one for one in reversed(answers) if one.annotator == annotator), None)
+    return next((a for a in reversed(answers) if a.annotator == annotator), None)

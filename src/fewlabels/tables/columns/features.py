@@ -147,23 +147,23 @@ def _find_empty_rows(
 
 def check_columns(names: Collection[str], schema: Schema, source: object) -> None:
     """Refuse a table that lacks a column of the model."""
-    wanted, given = (sum(map(is_beside, n)) for n in (schema.names(), names))
-    if wanted != given:
+    n_fitted, n_given = (sum(map(is_beside, n)) for n in (schema.names(), names))
+    if n_fitted != n_given:
         fitted = (
-            f"with {ref('features')} of {plural(wanted, 'column')}"
-            if wanted
+            f"with {ref('features')} of {plural(n_fitted, 'column')}"
+            if n_fitted
             else f"without {ref('features')}"
         )
-        if not given:
+        if not n_given:
             made = f", made as {quoted(schema.features)} was" if schema.features else ""
             raise UserError(
                 f"The model was fitted {fitted}, but {source} comes without them; pass "
-                f"{ref('features', some='FILE')}, an .npy file with {plural(wanted, 'number')} "
+                f"{ref('features', some='FILE')}, an .npy file with {plural(n_fitted, 'number')} "
                 f"for each row of {source}{made}."
             )
-        todo = "give as many" if wanted else "omit them"
+        todo = "give as many" if n_fitted else "omit them"
         raise UserError(
-            f"The model was fitted {fitted}, but {source} comes with {given} of these; {todo}."
+            f"The model was fitted {fitted}, but {source} comes with {n_given} of these; {todo}."
         )
     lacking = [name for name in schema.sources() if name not in set(names)]
     if not lacking:

@@ -94,22 +94,22 @@ class Labels:
             words.append(f"{quoted(name)} ({rows}) {likely} a misspelt {quoted(usual)} ({n} rows)")
         return " and ".join(words)
 
-    def find(self, wanted: str, role: str) -> int:
+    def find(self, typed_value: str, role: str) -> int:
         """Return the position of a value that the user typed."""
-        if reads_as_blank(wanted):
+        if reads_as_blank(typed_value):
             raise UserError(
-                f"{quoted(wanted)} can't be the {role} value of the target column "
+                f"{quoted(typed_value)} can't be the {role} value of the target column "
                 f"{quoted(self.column)}, because it reads as a blank; pass one of its values, "
                 f"{self.shown()}."
             )
         keys = [value_key(name, self.merge_case) for name in self.names]
-        wanted_key = value_key(wanted, self.merge_case)
-        if wanted_key not in keys:
+        typed_key = value_key(typed_value, self.merge_case)
+        if typed_key not in keys:
             raise UserError(
-                f"No row of {self.source} has the {role} value {quoted(wanted)} in the target "
-                f"column {quoted(self.column)}; its values are {self.shown()}."
+                f"No row of {self.source} has the {role} value {quoted(typed_value)} in the "
+                f"target column {quoted(self.column)}; its values are {self.shown()}."
             )
-        return keys.index(wanted_key)
+        return keys.index(typed_key)
 
     def with_mark(self, mark: str) -> Self:
         """Return the labels with one value counted as blank."""
@@ -279,11 +279,11 @@ def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def class_rows(labels: Labels, of_pile: str = "pu-ensemble") -> Roles:
+def class_rows(labels: Labels, single_class_method: str = "pu-ensemble") -> Roles:
     """Choose the rows of classes 0, 1, ... and unlabelled rows, -1.
 
     Classes are in the order of their numbers, False before True, else in alphabetical order.
-    One class and blanks are for the model ``of_pile``.
+    One class and blanks are for the model ``single_class_method``.
     """
     if len(labels.names) < 2:
         shown = f": {labels.shown()}" if labels.names else ""
@@ -292,7 +292,11 @@ def class_rows(labels: Labels, of_pile: str = "pu-ensemble") -> Roles:
             "semi-supervised model needs two or more classes; label some rows of each class and "
             "leave the others blank, or pass the value that marks unlabelled rows as "
             f"{ref('unlabeled', some='VALUE')}."
-            + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
+            + (
+                f" One class and blanks are for {ref('machine', single_class_method)}."
+                if labels.names
+                else ""
+            )
         )
     numbers = [n for n in map(number_of, labels.names) if n is not None]
     are_numbers = len(numbers) == len(labels.names) and not np.isnan(numbers).any()

@@ -61,7 +61,7 @@ _MAX_COMPRESSION = 100
 _TRIAL_ROWS = 7
 # Plain data that skops can hold but does not know to be harmless.
 _PLAIN_TYPES = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
-# Parts of this package whose classes are what machines and their values are made of.
+# Parts of this package whose classes models and their values are made of.
 _MODEL_MODULES = (
     "base",
     "baselines",
@@ -78,7 +78,7 @@ _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
 def describe(
-    machine: str, parameters: dict[str, Any], schema: Schema, training: dict[str, Any]
+    method: str, parameters: dict[str, Any], schema: Schema, training: dict[str, Any]
 ) -> dict[str, Any]:
     """Describe a model about to be saved, in plain values only."""
     # skops comes with an extra, which saving asks for.
@@ -89,7 +89,7 @@ def describe(
         "format_version": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {**versions, "python": platform.python_version()},
-        "machine": machine,
+        "machine": method,
         "parameters": parameters,
         "schema": schema.to_dict(),
         "training": training,
@@ -121,9 +121,9 @@ def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
     from sklearn.pipeline import Pipeline
 
     if isinstance(pipeline, Pipeline):
-        *before, (name, machine) = pipeline.steps
+        *before, (name, model) = pipeline.steps
         keep_rows = bool(metadata["training"].get("rows_held"))
-        pipeline = Pipeline([*before, (name, _prepare_to_save(machine, keep_rows))])
+        pipeline = Pipeline([*before, (name, _prepare_to_save(model, keep_rows))])
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         metadata = {**metadata, "digest": _digest(archive)}
@@ -138,15 +138,15 @@ def _digest(archive: zipfile.ZipFile) -> str:
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
 
-def _prepare_to_save(machine: BaseEstimator, keep_rows: bool) -> BaseEstimator:
-    machine = copy.copy(machine)  # which no other thread updates
-    if not getattr(machine, "is_caught_up_", True):
+def _prepare_to_save(model: BaseEstimator, keep_rows: bool) -> BaseEstimator:
+    model = copy.copy(model)  # which no other thread updates
+    if not getattr(model, "is_caught_up_", True):
         raise ValueError("a model with an unfinished update can't be saved; call resume() first.")
-    if not keep_rows and getattr(machine, "holds_rows_", False):
-        machine.release_rows()
-    if hasattr(machine, "tuning_"):  # files hold what their metadata says of a search
-        del machine.tuning_
-    return machine
+    if not keep_rows and getattr(model, "holds_rows_", False):
+        model.release_rows()
+    if hasattr(model, "tuning_"):  # files hold what their metadata says of a search
+        del model.tuning_
+    return model
 
 
 class ModelFile(NamedTuple):
@@ -353,21 +353,21 @@ def _check_scoring(pipeline: Pipeline, schema: Schema) -> None:
 
     from ..encoding.fit import known_categories, text_encoders  # slow to import
 
-    machine = pipeline[-1]
+    model = pipeline[-1]
     known_categories(pipeline[0], schema)
     text_encoders(pipeline[0], schema)
-    rows = np.zeros((_TRIAL_ROWS, machine.n_features_in_))
+    rows = np.zeros((_TRIAL_ROWS, model.n_features_in_))
     if len(pipeline) > 1:
         rows = pipeline[:-1].transform(schema.blank_rows(_TRIAL_ROWS))
-    if rows.shape != (_TRIAL_ROWS, machine.n_features_in_):
+    if rows.shape != (_TRIAL_ROWS, model.n_features_in_):
         raise ValueError("columns")
-    own = getattr(machine, "support_vectors_", rows[:0])[:1]
+    own = getattr(model, "support_vectors_", rows[:0])[:1]
     for X in (rows, own) if own.shape[0] else (rows,):
-        scores = machine.decision_function(X)
-        if getattr(machine, "has_curve_", False):
-            machine.curve_(scores)
-        if getattr(machine, "target_fpr", None) is not None:
-            machine.p_values(X)
+        scores = model.decision_function(X)
+        if getattr(model, "has_curve_", False):
+            model.curve_(scores)
+        if getattr(model, "target_fpr", None) is not None:
+            model.p_values(X)
         if X is own and np.isnan(scores).any():
             raise ValueError("scores")
 

@@ -49,9 +49,9 @@ def _read_names(reader: ModuleType, source: DataSource) -> list[str]:
     return found
 
 
-def _check_names(path: DataSource, names: list[str], besides: Iterable[AddedColumns]) -> list[str]:
+def _check_names(path: DataSource, names: list[str], added: Iterable[AddedColumns]) -> list[str]:
     """Return the names of a table's columns and of the columns next to it."""
-    for beside in besides:
+    for beside in added:
         names = beside.extend_names(names)
     what = f"{len(names)} columns; a {usual_extensions(matrices())} matrix needs less"
     check_memory(path, _PER_COLUMN * len(names), what)
@@ -116,9 +116,9 @@ def iterate_tables(
     text, too, where a cell does not fit its type.
     """
     reader, path = _load_reader(path)
-    names, besides = _read_names(reader, path), _open_sidecars(path)
-    _check_names(path, names, besides)
-    if besides:
+    names, added = _read_names(reader, path), _open_sidecars(path)
+    _check_names(path, names, added)
+    if added:
         own = set(names)
         types = types and {name: kind for name, kind in types.items() if name in own}
     if _label_file(path) is not None:
@@ -131,7 +131,7 @@ def iterate_tables(
         for table, lines, share in found:
             path.check_unchanged()
             empty &= not table.num_rows
-            for beside in besides:
+            for beside in added:
                 table = beside.add(table)
             n_pieces = -(-table.num_rows // rows) if rows else 1
             size = -(-table.num_rows // max(1, n_pieces))
@@ -141,7 +141,7 @@ def iterate_tables(
     path.check_unchanged()
     if empty:
         raise UserError(f"{path} has column names but no rows; add rows of data.")
-    for beside in besides:
+    for beside in added:
         beside.check()
 
 

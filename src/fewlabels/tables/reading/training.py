@@ -125,13 +125,15 @@ class TrainingFile:
         return {*self.keep, *self.categorical, *self.texts, *beside}
 
     @property
-    def trusted(self) -> set[str]:
+    def trusted_columns(self) -> set[str]:
         """Columns that the user wants even if they came with the labels."""
         of_dates = {days_column_name(name) for name in self.dates}
-        wanted = {name for name in self.keep if name not in of_dates}
+        requested = {name for name in self.keep if name not in of_dates}
         names = self.table.column_names
-        parts = (n for date in wanted & {*self.dates} for n in names if n.startswith(f"{date}: "))
-        return {*wanted, *parts, *filter(is_beside, names)}
+        parts = (
+            n for date in requested & {*self.dates} for n in names if n.startswith(f"{date}: ")
+        )
+        return {*requested, *parts, *filter(is_beside, names)}
 
     @property
     def remarks(self) -> list[str]:
@@ -382,14 +384,16 @@ def _choose_table(
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.table
     beside = [name for name in table.column_names if is_beside(name)]
-    wanted = file.asked
+    requested = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
     training = keep
     if file.sample is not None:
         training = keep[file.sample]
         known = None if known is None else known[file.sample]
     labelled = None if known is None else LabelledRows(known)
-    decisions, summaries = decide_columns(seen, training, wanted, labelled, file.trusted)
+    decisions, summaries = decide_columns(
+        seen, training, requested, labelled, file.trusted_columns
+    )
     decisions |= dict.fromkeys(file.unhelpful, DROPPED)
     for name in (*file.categorical, *file.texts):
         if name in decisions and not decisions[name].leaks:
@@ -413,7 +417,7 @@ def _choose_table(
     asked |= dict.fromkeys([*file.texts, *as_text], "text")
     asked = {name: kind for name, kind in asked.items() if name not in out}
     merge = file.merge_case is not False
-    schema = infer_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
+    schema = infer_schema(used, file.path, row_numbers, asked, requested, missing, merge)
     schema = replace(schema, empty_rows=empty_rows)
     rows, complete, _ = select_table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = replace(schema.written(file.notations), dates=file.dates)
