@@ -65,7 +65,7 @@ class Labels:
 
     @cached_property
     def misspelt(self) -> list[Misspelling]:
-        """Rare values that differ by a typing error from a frequent one: ``Misspelt``, each once.
+        """Rare values that differ by a typing error from a frequent one: ``Misspelling``, each once.
 
         The most frequent value counts if there are several, and sure errors before doubtful ones.
         """
