@@ -77,7 +77,7 @@ def test_left_out(case):
     assert kind == "left out"
     assert words.startswith(why), words
     # Names that are kept are not one column each.
-    kept = _why(name, cells, kept=[name])
+    kept = _why(name, cells, requested=[name])
     assert kept is None or kept == ("text", f"{len(set(cells))} different texts")
     assert (kept is not None) == case.startswith(("codes", "names", "a few names", "different"))
 
@@ -99,7 +99,7 @@ TEXTS = {
 @pytest.mark.parametrize("case", TEXTS, ids=str)
 def test_sentences_are_texts(case):
     assert _why("a", TEXTS[case]) == ("text", "sentences")
-    assert _why("a", TEXTS[case], kept=["a"])[0] == "text"
+    assert _why("a", TEXTS[case], requested=["a"])[0] == "text"
     training = np.arange(len(TEXTS[case])) < 1
     if case == "blanks":
         assert _why("a", TEXTS[case], training=training)[0] == "left out"
@@ -130,7 +130,7 @@ def test_taken_as_it_is(case):
 
 def test_numbers_of_things_are_categories():
     assert _why("shop_id", [k % 7 for k in range(N)])[0] == "category"
-    assert _why("shop_id", [k % 7 for k in range(N)], kept=["shop_id"]) is None
+    assert _why("shop_id", [k % 7 for k in range(N)], requested=["shop_id"]) is None
     assert _why("shop", [k % 7 for k in range(N)]) is None
 
 

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 def source_of(data: object, **reading: Any) -> DataSource:
     """Return a user's data as a source: a file and how to read it, or rows in memory."""
-    asked = Reading(**reading).checked()
+    options = Reading(**reading).checked()
     if isinstance(data, str | os.PathLike):
-        return as_source(data, asked)
-    if asked.given:
+        return as_source(data, options)
+    if options.given:
         raise UserError(
-            f"{', '.join(asked.given)}: these options are for reading text files, but the rows "
+            f"{', '.join(options.given)}: these options are for reading text files, but the rows "
             "are in memory; omit them."
         )
-    if asked.labels is not None:
-        data = _add_columns(source_of(data), LabelColumn(asked.labels, "the data frame"))
-    if asked.features is not None:
+    if options.labels is not None:
+        data = _add_columns(source_of(data), LabelColumn(options.labels, "the data frame"))
+    if options.features is not None:
         data = source_of(data)
-        return _add_columns(data, SidecarColumns(asked.features, data))
+        return _add_columns(data, SidecarColumns(options.features, data))
     if isinstance(data, InMemory):
         return data
     import numpy as np
@@ -61,15 +61,15 @@ def source_of(data: object, **reading: Any) -> DataSource:
     )
 
 
-def _add_columns(data: DataSource, beside: AddedColumns) -> InMemory:
+def _add_columns(data: DataSource, added: AddedColumns) -> InMemory:
     """Return a data frame with the columns that are next to it."""
     if not isinstance(data, InMemory) or data.form != "frame":
         raise UserError(
             f"{ref('features')} and {ref('labels')} need a table; a matrix must contain all "
             "numbers itself."
         )
-    table = beside.add(data.content)
-    beside.check()
+    table = added.add(data.content)
+    added.check()
     return InMemory("frame", table)
 
 

@@ -22,7 +22,7 @@ from .formats.registry import (
     tables,
 )
 from .reading.options import ReadingOptions
-from .steady import FirstLook, StrPath, changed
+from .steady import FirstLook, StrPath, changed_error
 
 if TYPE_CHECKING:
     from ..rows.mapped import MappedFiles
@@ -167,7 +167,7 @@ class InMemory:
         """
         file = self._files.written()
         if file is not None:
-            raise changed(file)
+            raise changed_error(file)
 
     @cached_property
     def _files(self) -> MappedFiles:

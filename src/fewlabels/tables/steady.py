@@ -41,7 +41,7 @@ def identity_if_any(path: StrPath) -> Identity | None:
         return None
 
 
-def changed(path: object) -> UserError:
+def changed_error(path: object) -> UserError:
     """Return the error for a file that isn't the one of the first step."""
     return UserError(
         f"{path} was changed or replaced while it was read; run the command again when nothing "
@@ -64,7 +64,7 @@ class FirstLook:
         # Bare numbers: a file object would warn if it is collected before this one.
         self._open: list[int] = []
 
-    def kept(self, name: str, make: Callable[[], T]) -> T:
+    def get_or_make(self, name: str, make: Callable[[], T]) -> T:
         """Return a value by name, which ``make()`` computes the first time."""
         if name not in self._kept:
             self._kept[name] = make()
@@ -84,7 +84,7 @@ class FirstLook:
             if self.grows and before and now and before.device_and_inode == now.device_and_inode:
                 if now.size >= before.size:
                     continue
-            raise changed(path)
+            raise changed_error(path)
 
     def _keep_open(self, name: str) -> None:
         """Hold a file open on POSIX. Windows doesn't replace open files anyway."""
@@ -119,7 +119,7 @@ def refuse_writes(path: object, file: IO[bytes]) -> Iterator[None]:
 
     def check() -> None:
         if identity_of(file.fileno()) != before:
-            raise changed(path)
+            raise changed_error(path)
 
     with _check_after(check):
         yield
@@ -145,5 +145,5 @@ def read_whole(path: StrPath) -> tuple[bytes, Identity]:
         before = identity_of(file.fileno())
         content = file.read()
         if identity_of(file.fileno()) != before or len(content) != before.size:
-            raise changed(path)
+            raise changed_error(path)
     return content, before

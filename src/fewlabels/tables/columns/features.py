@@ -37,18 +37,19 @@ def infer_schema(
     table: pa.Table,
     source: object,
     row_numbers: IntArray,
-    asked: Mapping[str, str] | None = None,
-    kept: Collection[str] = (),
+    requested_kinds: Mapping[str, str] | None = None,
+    requested: Collection[str] = (),
     missing: str = REFUSE,
     merge: bool = False,
 ) -> Schema:
     """Find out what kind each column of the training rows is.
 
-    ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
-    the user wants although they look like names or dates. ``row_numbers`` count rows of the file,
-    from 1. ``merge``: whether categories that differ in capital letters or blanks only are one.
+    ``requested_kinds`` makes some columns a "category" or a "text", whatever they hold. The user
+    wants the ``requested`` columns although they look like names or dates. ``row_numbers`` count
+    rows of the file, from 1. ``merge``: whether categories that differ in capital letters or
+    blanks only are one.
     """
-    asked = asked or {}
+    requested_kinds = requested_kinds or {}
     columns = []
     for name, cells in zip(table.column_names, table.columns, strict=True):
         if not name.strip():
@@ -56,12 +57,14 @@ def infer_schema(
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f"drop it with {ref('drop', [name])}."
             )
-        as_asked = asked.get(name)
-        if name in kept and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
+        as_asked = requested_kinds.get(name)
+        if name in requested and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
             kind = "date"
         else:
             _check_type(cells.type, name, source)
-            kind = asked.get(name) or _infer_kind(cells, name, source, row_numbers, name in kept)
+            kind = requested_kinds.get(name) or _infer_kind(
+                cells, name, source, row_numbers, name in requested
+            )
             if kind == "text" and not collect_values(cells).filled:
                 raise _blank_column_error(name, source)
         spellings = {}
@@ -210,7 +213,7 @@ def select_array_features(
 
 
 def _infer_kind(
-    cells: pa.ChunkedArray, name: str, source: object, row_numbers: IntArray, kept: bool
+    cells: pa.ChunkedArray, name: str, source: object, row_numbers: IntArray, is_requested: bool
 ) -> str:
     if is_number(cells.type):
         return "number"
@@ -231,7 +234,7 @@ def _infer_kind(
     if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
         return "boolean"
     many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
-    if many and not kept and 2 * len(seen.values) > seen.filled:
+    if many and not is_requested and 2 * len(seen.values) > seen.filled:
         if are_sentences(seen.values):
             return "text"
         raise UserError(

@@ -126,7 +126,7 @@ GROUP_COLUMN = ColumnDecision(
 def decide_columns(
     table: pa.Table,
     training: BoolArray,
-    kept: Collection[str] = (),
+    requested: Collection[str] = (),
     labelled: LabelledRows | None = None,
     trusted: Collection[str] = (),
 ) -> tuple[dict[str, ColumnDecision], dict[str, ColumnSummary]]:
@@ -135,8 +135,8 @@ def decide_columns(
     Gives verdicts and summaries by name; values are counted once, which takes most of the time.
 
     Left out are columns that are blank, constant, dates, and those that tell one row from another:
-    names or whole numbers that all differ. Sentences are texts, and so are names that are
-    ``kept``, the columns that the user wants. Over all rows of the file, since what is constant
+    names or whole numbers that all differ. Sentences are texts, and so are names among the
+    ``requested`` columns, which the user wants. All rows of the file count, since what is constant
     among the ``training`` rows may be what others differ in.
 
     Left out as well, unless ``trusted``, are columns that came with the labels of the
@@ -158,7 +158,7 @@ def decide_columns(
             if why := labelled.explain_leak(cells, column.values, column.counts):
                 decisions[name] = ColumnDecision("left out", why, leaks=True)
                 continue
-        if name in kept:
+        if name in requested:
             if reason := _explain_text(name, column):
                 decisions[name] = ColumnDecision("text", reason)
             continue

@@ -10,7 +10,7 @@ import numpy as np
 from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, plural, quoted, ref
 from ...data.labels.blanks import is_blank, reads_as_blank
-from ..names import misspelling, number_of, value_key
+from ..names import misspelling, parse_number, value_key
 from .column import blank, number_text
 
 # How a class that is not the one sought is usually written.
@@ -65,7 +65,7 @@ class Labels:
 
     @cached_property
     def misspelt(self) -> list[Misspelling]:
-        """Rare values that differ by a typing error from a frequent one: ``Misspelling``, each once.
+        """Rare values that differ by a typing error from a frequent one, each once.
 
         The most frequent value counts if there are several, and sure errors before doubtful ones.
         """
@@ -298,7 +298,7 @@ def class_rows(labels: Labels, single_class_method: str = "pu-ensemble") -> Role
                 else ""
             )
         )
-    numbers = [n for n in map(number_of, labels.names) if n is not None]
+    numbers = [n for n in map(parse_number, labels.names) if n is not None]
     are_numbers = len(numbers) == len(labels.names) and not np.isnan(numbers).any()
     keys: Sequence[Any] = numbers if are_numbers else labels.names
     order = sorted(range(len(keys)), key=lambda k: keys[k])
@@ -316,7 +316,7 @@ def greater_value(labels: Labels) -> int | None:
     """Return the position of the greater of two numbers, or of True next to False, else None."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
-    values = [n for n in map(number_of, labels.names) if n is not None]
+    values = [n for n in map(parse_number, labels.names) if n is not None]
     return int(np.argmax(values)) if len(values) == len(labels.names) == 2 else None
 
 
@@ -329,7 +329,7 @@ def _choose_positive(labels: Labels) -> int:
             f"one as {ref('positive', some='VALUE')}."
         )
     name = labels.names[0]
-    number = number_of(name)
+    number = parse_number(name)
     value = name if number is None else number
     negative = name.lower() in _NEGATIVE or (number is not None and number <= 0)
     if len(labels.names) == 1 and labels.n_blank and negative:

@@ -45,7 +45,7 @@ from ..atomic import replacing
 from ..columns.schema import Schema
 from ..limits import check_memory
 from ..sources import existing_file
-from ..steady import Identity, StrPath, changed, identity_of, read_whole
+from ..steady import Identity, StrPath, changed_error, identity_of, read_whole
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -195,7 +195,7 @@ def read_header(path: StrPath) -> tuple[dict[str, Any], int]:
                 metadata = _read_metadata(path, file)
             finally:
                 if identity_of(file.fileno()) != before:
-                    raise changed(path)
+                    raise changed_error(path)
     except OSError as error:
         raise damaged_model(path) from error
     return metadata, before.size

@@ -121,8 +121,8 @@ class TrainingFile:
     @property
     def asked(self) -> set[str]:
         """Columns that the user wants."""
-        beside = [name for name in self.table.column_names if is_beside(name)]
-        return {*self.keep, *self.categorical, *self.texts, *beside}
+        sidecars = [name for name in self.table.column_names if is_beside(name)]
+        return {*self.keep, *self.categorical, *self.texts, *sidecars}
 
     @property
     def trusted_columns(self) -> set[str]:
@@ -383,7 +383,7 @@ def _choose_table(
 ) -> tuple[pd.DataFrame, BoolArray, Schema, list[str], list[ColumnProfile]]:
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.table
-    beside = [name for name in table.column_names if is_beside(name)]
+    sidecars = [name for name in table.column_names if is_beside(name)]
     requested = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
     training = keep
@@ -429,15 +429,15 @@ def _choose_table(
     profile = describe_columns(
         {name: summaries[name] for name in summaries if not is_beside(name)}, schema, decisions
     )
-    if beside:
-        shown = f"{len(beside)} columns of numbers"
+    if sidecars:
+        shown = f"{len(sidecars)} columns of numbers"
         note = "in addition to the table"
-        profile.append(ColumnProfile("features", "number", 0, len(beside), shown, note))
+        profile.append(ColumnProfile("features", "number", 0, len(sidecars), shown, note))
     values = {
         c.name: collect_values(used.column(c.name)).values for c in schema.columns if c.spellings
     }
     notes = describe_decisions(decisions) + describe_spellings(values, schema)
-    repeated = _find_repeated(without(used, beside))
+    repeated = _find_repeated(without(used, sidecars))
     if repeated:
         pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
         more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
