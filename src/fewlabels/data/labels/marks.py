@@ -54,7 +54,7 @@ _PROPENSITY = "P(labelled | positive, x), greater than 0 and at most 1"
 
 
 def read_propensity(propensity: VectorLike, positive: BoolArray) -> FloatArray:
-    """Read the propensities of all rows; those of rows without a label may be missing.
+    """Read the propensities of all rows, which may be missing where there is no label.
 
     Parameters
     ----------
