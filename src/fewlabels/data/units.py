@@ -201,5 +201,5 @@ def why_feature_table(X: RowMatrix) -> str | None:
 
 
 def is_feature_table(X: RowMatrix) -> bool:
-    """Return whether columns are features in units of their own, see :func:`why_feature_table`."""
+    """Return whether columns are features in own units, see :func:`why_feature_table`."""
     return why_feature_table(X) is not None

@@ -112,7 +112,7 @@ def fit_encoder(
 ) -> tuple[BaseEstimator, RowMatrix, Schema]:
     """Return the fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
-    Numbers are scaled, with "auto" unless they have a unit in common, see :func:`unit_of`.
+    Numbers are scaled, with "auto" unless they share a unit, see :func:`unit_of`.
     Rows that no model could learn from are refused. Texts together have the variance of all
     other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories
     count less and whatever is new counts, as they should for models of one class, see

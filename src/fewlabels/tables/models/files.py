@@ -104,9 +104,9 @@ def save_model(
 ) -> int:
     """Write a fitted encoder and model; the file appears whole or not at all.
 
-    The model's rows are held where ``metadata``, from :func:`describe`, says so. If the file has
-    been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and it is refused to
-    replace another one. Returns the bytes written.
+    The model's rows are held if ``metadata`` says so, which :func:`describe` makes. If the file
+    has been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and no other file
+    is replaced. Returns the bytes written.
     """
     content = model_bytes(pipeline, metadata)
     with replacing(path, in_place_of) as temporary:
