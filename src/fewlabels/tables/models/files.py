@@ -104,7 +104,7 @@ def save_model(
 ) -> int:
     """Write a fitted encoder and model; the file appears whole or not at all.
 
-    The model's rows are held if ``metadata`` says so, which :func:`describe` makes. If the file
+    The rows of the model are held if ``metadata`` from :func:`describe` says so. If the file
     has been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and no other file
     is replaced. Returns the bytes written.
     """
