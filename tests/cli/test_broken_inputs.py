@@ -351,7 +351,7 @@ def test_a_disk_that_is_full(run, tmp_path, model, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(delimited, "_text", full)
+    monkeypatch.setattr(delimited, "_format_rows", full)
     (tmp_path / "d.csv").write_text(TABLE)
     result = run("predict", model, tmp_path / "d.csv", "-o", tmp_path / "o.csv")
     _check(result, "No space left on device; it is unchanged")

@@ -35,9 +35,9 @@ STATED = [
         lambda: inspect.signature(fewlabels.tune).parameters["time_budget"].default,
     ),
     (r"([\d.]+) % of new normal rows fall outside", lambda: 100 * TARGET_FPR),
-    (r"refused after ([\d.]+) s without rows", lambda: limits._ANSWER),
-    (r"more than ([\d,]+) rows are refused, as Excel", lambda: excel._MOST_ROWS),
-    (r"at most ([\d,]+) rows, as in Excel", lambda: excel._MOST_ROWS),
+    (r"refused after ([\d.]+) s without rows", lambda: limits._DEFAULT_TIME_LIMIT),
+    (r"more than ([\d,]+) rows are refused, as Excel", lambda: excel._MAX_ROWS),
+    (r"at most ([\d,]+) rows, as in Excel", lambda: excel._MAX_ROWS),
 ]
 # A number behind the word "default" that is none of the forms above.
 # Defaults of other libraries, which this one can't check.

@@ -113,7 +113,7 @@ MATRICES = {
 @pytest.mark.parametrize("form", MATRICES)
 def test_matrices(form, rng, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
-    monkeypatch.setattr(svmlight, "_BYTES", 5_000)
+    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 5_000)
     monkeypatch.setattr(numpy_files, "_LARGE", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     X, y = rng.normal(size=(3000, 8)), rng.integers(0, 2, 3000)

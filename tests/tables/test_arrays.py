@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels._util.messages import UserError
-from fewlabels.tables.arrays import array_pieces, read_arrays
+from fewlabels.tables.arrays import iterate_arrays, read_arrays
 from fewlabels.tables.columns.schema import Schema
 from fewlabels.tables.sources import as_source
 
@@ -54,7 +54,7 @@ def test_svmlight_counts_columns_as_in_training(tmp_path, zero_based):
     # A later file that happens to use neither the first nor the last column.
     dump_svmlight_file(np.array([[0.0, 7.0, 0.0]]), [1], str(later), zero_based=zero_based)
     schema = Schema("sparse", 3, zero_based=zero_based)
-    ((data, share),) = array_pieces(as_source(later), 10, schema)
+    ((data, share),) = iterate_arrays(as_source(later), 10, schema)
     assert share == 1.0
     np.testing.assert_array_equal(data.X.toarray(), [[0, 7, 0]])
 

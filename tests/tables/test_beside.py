@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewlabels import fit_table
 from fewlabels._util.messages import UserError
-from fewlabels.tables.columns.column import with_dates
+from fewlabels.tables.columns.column import expand_dates
 from fewlabels.tables.given import source_of
 from fewlabels.tables.reading.read import column_names, iterate_tables
 
@@ -103,7 +103,7 @@ def test_a_model_takes_them_and_nothing_else(folder):
 
 def test_parts_of_dates():
     cells = ["2026-11-22 13:45", None, "1969-12-31", "2000-02-29T23:59:59"]
-    table = with_dates(pa.table({"a": [1] * 4, "t": cells}), ["t"], "f")
+    table = expand_dates(pa.table({"a": [1] * 4, "t": cells}), ["t"], "f")
     days = (datetime.date(2026, 11, 22) - datetime.date(1970, 1, 1)).days
     found = table.to_pydict()
     assert found.pop("t: days")[0] == pytest.approx(days + 13.75 / 24)
@@ -112,12 +112,12 @@ def test_parts_of_dates():
         "t: month": [11, None, 12, 2], "t: hour": [13, None, 0, 23],
     }  # fmt: skip
     typed = pa.array([datetime.datetime(2026, 11, 22, h) for h in range(24)])
-    hours = with_dates(pa.table({"t": typed}), ["t"], "f")["t: hour"].to_pylist()
+    hours = expand_dates(pa.table({"t": typed}), ["t"], "f")["t: hour"].to_pylist()
     assert hours == list(range(24))
     with pytest.raises(UserError, match=r"Column 't' of f has 'x'|is declared as dates"):
-        with_dates(pa.table({"t": ["x"]}), ["t"], "f")
+        expand_dates(pa.table({"t": ["x"]}), ["t"], "f")
     with pytest.raises(UserError, match="holds int64 values, not dates"):
-        with_dates(pa.table({"t": [1]}), ["t"], "f")
+        expand_dates(pa.table({"t": [1]}), ["t"], "f")
 
 
 def test_dates_are_learnt_from_when_asked(folder, tmp_path):

@@ -15,7 +15,12 @@ from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.column import numbers, text
 from fewlabels.tables.given import source_of
 from fewlabels.tables.paths import check_output
-from fewlabels.tables.reading.read import column_names, iterate_tables, read_table, remark_on
+from fewlabels.tables.reading.read import (
+    column_names,
+    describe_reading,
+    iterate_tables,
+    read_table,
+)
 from fewlabels.tables.sources import input_format
 
 N = 53
@@ -121,12 +126,12 @@ def test_files_of_a_folder_with_other_columns(tmp_path):
 def test_sheets(tmp_path):
     path = write_excel(tmp_path)
     first = source_of(path)
-    assert remark_on(first) == (
+    assert describe_reading(first) == (
         f"reading the sheet 'rows' of {path}; select another with {path}::more rows ('more rows')"
     )
     other = source_of(f"{path}::more rows")
     assert str(other) == f"{path}::more rows"
-    assert remark_on(other) == ""
+    assert describe_reading(other) == ""
     assert read_table(other).num_rows == 2  # with empty rows before it
     with pytest.raises(UserError, match="has no table 'x'; it has 'rows', 'more rows'"):
         read_table(f"{path}::x")

@@ -10,8 +10,8 @@ import pytest
 from fewlabels import TableEncoder, fit_table
 from fewlabels.labelling.rows import SessionRows
 from fewlabels.pipeline.priors import prior
-from fewlabels.tables.columns.leaks import LabelledRows, leaks_of_matrix
-from fewlabels.tables.columns.profile import see
+from fewlabels.tables.columns.leaks import LabelledRows, find_matrix_leaks
+from fewlabels.tables.columns.profile import collect_values
 from fewlabels.tables.columns.target import class_rows, normal_rows, positive_rows
 from fewlabels.tables.given import source_of
 from fewlabels.tables.reading.training import read_training
@@ -35,8 +35,8 @@ def codes(side, known, task):
 
 def why(cells, labels):
     cells = pa.array(list(cells))
-    seen = see(cells)
-    return LabelledRows(labels).leak(cells, seen.values, seen.counts)
+    seen = collect_values(cells)
+    return LabelledRows(labels).explain_leak(cells, seen.values, seen.counts)
 
 
 def filled(known, values, mark):
@@ -206,7 +206,7 @@ def test_a_matrix_reports_them(rng, tmp_path):
     side, known = classes(rng)
     labels = codes(side, known, "classes")
     X = np.c_[rng.normal(size=(N, 2)), np.where(known, rng.gamma(3, 9, N), 0.0)]
-    assert list(leaks_of_matrix(X, labels)) == [2]
+    assert list(find_matrix_leaks(X, labels)) == [2]
     np.savez(tmp_path / "m.npz", X=X, y=labels.astype(float))
     file = read_training(tmp_path / "m.npz", target="y", unlabeled="-1")
     (note,) = (n for n in file.choose(class_rows(file.labels)).notes if WHY in n)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from fewlabels.tables.columns.notation import (
     Notation,
-    as_numbers,
-    count_written,
+    convert_columns,
+    count_formatted_numbers,
+    describe_notations,
     find_notations,
-    is_written,
-    notation_words,
+    is_formatted_number,
     read_numbers,
 )
 
@@ -20,7 +20,7 @@ from fewlabels.tables.columns.notation import (
 def found_in(*cells, **options):
     table = pa.table({"a": pa.array(cells, pa.string())})
     found = find_notations(table, ["a"], **options)
-    return found.get("a"), as_numbers(table, found)["a"].to_pylist()
+    return found.get("a"), convert_columns(table, found)["a"].to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_written_numbers_come_back(values, marks, form):
     assert read == values
     assert notation.decimal == decimal
     assert notation.unit == form.replace("{}", "").strip()
-    assert all(is_written(text) for text in texts if decimal == "," or notation.unit)
+    assert all(is_formatted_number(text) for text in texts if decimal == "," or notation.unit)
 
 
 @settings(max_examples=100, deadline=None)
@@ -149,20 +149,20 @@ def test_any_text_is_read_or_left_alone(cells):
 
 def test_many_texts_are_counted_as_one_by_one():
     texts = ["1,5", "12 kg", "c12", "7", "", "1.234,5", "-3 %", "two", "NA", "1,234"]
-    assert count_written(texts) == sum(map(is_written, texts)) == 5
-    assert count_written([]) == 0
+    assert count_formatted_numbers(texts) == sum(map(is_formatted_number, texts)) == 5
+    assert count_formatted_numbers([]) == 0
 
 
 def test_columns_keep_their_order():
     table = pa.table({"b": ["1,5", ""], "x": ["u", "v"], "a": ["2 kg", "3 kg"]})
-    found = as_numbers(table, {"a": Notation(unit="kg"), "b": Notation(",")})
+    found = convert_columns(table, {"a": Notation(unit="kg"), "b": Notation(",")})
     assert found.to_pydict() == {"b": [1.5, None], "x": ["u", "v"], "a": [2.0, 3.0]}
 
 
 def test_words():
-    assert notation_words({}) == ""
+    assert describe_notations({}) == ""
     notations = {"a": Notation(",", "kg"), "b": Notation(), "c": Notation(",")}
-    assert notation_words(notations) == (
+    assert describe_notations(notations) == (
         "read as numbers: 'a' (in kg, with decimal commas), 'b' (with marks between thousands), "
         "'c' (with decimal commas)"
     )

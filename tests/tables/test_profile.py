@@ -9,9 +9,9 @@ import pytest
 
 from fewlabels._util.messages import UserError, as_arguments
 from fewlabels.tables.columns import profile
-from fewlabels.tables.columns.column import are_dates, day_text, days
+from fewlabels.tables.columns.column import are_dates, days_since_epoch, format_day
 from fewlabels.tables.columns.notation import find_notations
-from fewlabels.tables.columns.profile import is_identifier_name, judge_columns
+from fewlabels.tables.columns.profile import decide_columns, is_identifier_name
 from fewlabels.tables.columns.target import every_row, normal_rows
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.reading.training import read_training, rows_for
@@ -25,7 +25,7 @@ MEASURED[:2] = 7  # a value twice, as measurements have
 def _why(name, cells, **options):
     table = pa.table({name: cells})
     training = options.pop("training", np.ones(table.num_rows, dtype=bool))
-    verdicts, _ = judge_columns(table, training, **options)
+    verdicts, _ = decide_columns(table, training, **options)
     return (verdicts[name].kind, verdicts[name].why) if name in verdicts else None
 
 
@@ -77,7 +77,7 @@ def test_left_out(case):
     assert kind == "left out"
     assert words.startswith(why), words
     # Names that are kept are not one column each.
-    kept = _why(name, cells, kept=[name])
+    kept = _why(name, cells, requested=[name])
     assert kept is None or kept == ("text", f"{len(set(cells))} different texts")
     assert (kept is not None) == case.startswith(("codes", "names", "a few names", "different"))
 
@@ -99,7 +99,7 @@ TEXTS = {
 @pytest.mark.parametrize("case", TEXTS, ids=str)
 def test_sentences_are_texts(case):
     assert _why("a", TEXTS[case]) == ("text", "sentences")
-    assert _why("a", TEXTS[case], kept=["a"])[0] == "text"
+    assert _why("a", TEXTS[case], requested=["a"])[0] == "text"
     training = np.arange(len(TEXTS[case])) < 1
     if case == "blanks":
         assert _why("a", TEXTS[case], training=training)[0] == "left out"
@@ -130,7 +130,7 @@ def test_taken_as_it_is(case):
 
 def test_numbers_of_things_are_categories():
     assert _why("shop_id", [k % 7 for k in range(N)])[0] == "category"
-    assert _why("shop_id", [k % 7 for k in range(N)], kept=["shop_id"]) is None
+    assert _why("shop_id", [k % 7 for k in range(N)], requested=["shop_id"]) is None
     assert _why("shop", [k % 7 for k in range(N)]) is None
 
 
@@ -157,22 +157,22 @@ def test_names_of_identifiers():
 
 def test_dates_as_days():
     points = ["2.1.1970", "29.02.2024 12:00"]  # day, month and year
-    np.testing.assert_allclose(days(pa.array(points)), [1, 19_782.5])
+    np.testing.assert_allclose(days_since_epoch(pa.array(points)), [1, 19_782.5])
     texts = ["1970-01-02", "2024-02-29T12:00:00", "2024-02-29 12:00:00+01:00", "", None]
-    values = days(pa.array(texts))
+    values = days_since_epoch(pa.array(texts))
     eleven = (datetime.date(2024, 2, 29) - datetime.date(1970, 1, 1)).days + 11 / 24
     np.testing.assert_allclose(values, [1, eleven + 1 / 24, eleven, np.nan, np.nan])
     for kind in (pa.date32(), pa.date64(), pa.timestamp("ms"), pa.timestamp("ns", "UTC")):
         cells = pa.array([datetime.datetime(1970, 1, 3), None]).cast(kind)
         assert are_dates(cells)
-        np.testing.assert_allclose(days(cells), [2, np.nan])
-    assert day_text(19_782.4) == "2024-02-29"
+        np.testing.assert_allclose(days_since_epoch(cells), [2, np.nan])
+    assert format_day(19_782.4) == "2024-02-29"
     with pytest.raises(UserError, match=r"'when' of f.csv .* but has '3-2-2024'; write them as"):
-        days(pa.array(["2024-02-03", "3-2-2024"]), "when", "f.csv")
+        days_since_epoch(pa.array(["2024-02-03", "3-2-2024"]), "when", "f.csv")
     with pytest.raises(UserError, match=r"'when' of f.csv has '2023-02-30', which isn't a date"):
-        days(pa.array(["2024-02-03", "", "2023-02-30"]), "when", "f.csv")
+        days_since_epoch(pa.array(["2024-02-03", "", "2023-02-30"]), "when", "f.csv")
     with pytest.raises(UserError, match="holds dates in the model but double values"):
-        days(pa.array([1.0]), "when", "f.csv")
+        days_since_epoch(pa.array([1.0]), "when", "f.csv")
 
 
 @pytest.fixture
@@ -306,10 +306,10 @@ def test_many_columns_are_looked_at_together(monkeypatch):
     columns["numbers"] = pa.array(rng.normal(size=20))
     columns["nulls"] = pa.array([None, "1"] * 10)
     table, training = pa.table(columns), np.arange(20) < 15
-    together = judge_columns(table, training), find_notations(table, table.column_names)
+    together = decide_columns(table, training), find_notations(table, table.column_names)
     with monkeypatch.context() as patch:
-        patch.setattr(profile, "see", None)  # would raise
-        judge_columns(table.select([f"c{j}" for j in range(300)]), training)
-    monkeypatch.setattr("fewlabels.tables.columns.column._MANY_COLUMNS", 1000)
-    apart = judge_columns(table, training), find_notations(table, table.column_names)
+        patch.setattr(profile, "collect_values", None)  # would raise
+        decide_columns(table.select([f"c{j}" for j in range(300)]), training)
+    monkeypatch.setattr("fewlabels.tables.columns.column._MIN_COLUMNS_TOGETHER", 1000)
+    apart = decide_columns(table, training), find_notations(table, table.column_names)
     assert together == apart

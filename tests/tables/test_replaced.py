@@ -71,7 +71,7 @@ def run(*arguments):
     return result.exit_code, " ".join(result.stderr.replace("\u2502", " ").split())
 
 
-@pytest.mark.parametrize("step", ["existing_file", "check_room", "_digest"])
+@pytest.mark.parametrize("step", ["existing_file", "check_memory", "_digest"])
 def test_a_model_is_one_of_both(folder, monkeypatch, step):
     both = [seen(load(folder / name)) for name in "ab"]
     done = replacing_once(monkeypatch, files, step, folder / "it", folder / "b")
@@ -86,7 +86,7 @@ def test_a_model_that_is_written_in_place_is_refused(folder, monkeypatch):
             file.write(content)
             file.truncate()
 
-    monkeypatch.setattr(files, "check_room", write)
+    monkeypatch.setattr(files, "check_memory", write)
     with pytest.raises(UserError, match=r"was changed or replaced|is damaged"):
         files.read_header(folder / "it")
     monkeypatch.undo()
@@ -141,7 +141,7 @@ def test_a_table_that_is_replaced_after_a_look_is_refused(folder, monkeypatch, n
             table.to_excel(place, index=False)
         else:
             table.to_parquet(place)
-    done = replacing_once(monkeypatch, sources.Source, "_format", path, other)
+    done = replacing_once(monkeypatch, sources.Source, "_find_format", path, other)
     code, words = run("predict", folder / "a", path, "-o", folder / "out.csv")
     assert code == 2 and done and not (folder / "out.csv").exists()
     assert words == (
@@ -233,7 +233,7 @@ def write_in_place(path, rows):
     with open(path, "r+b") as file:
         np.save(file, rows)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000_000))
-    assert identity_of(path).place == (before.st_dev, before.st_ino)
+    assert identity_of(path).device_and_inode == (before.st_dev, before.st_ino)
 
 
 @pytest.fixture
@@ -397,10 +397,10 @@ def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_
 
 
 def test_numbers_beside_a_table_are_of_one_version(versions, tmp_path, monkeypatch):
-    from fewlabels.tables.reading.beside import Beside
+    from fewlabels.tables.reading.beside import SidecarColumns
 
     path, _, B = versions
-    beside = Beside(path, "the table")
+    beside = SidecarColumns(path, "the table")
     table = pa.table({"k": np.arange(30)})
     assert beside.add(table).num_columns == 3
     write_in_place(path, B)

@@ -8,7 +8,7 @@ import pytest
 
 from fewlabels import fit_table, stored_rows
 from fewlabels._util.messages import UserError, meant
-from fewlabels.tables.columns.features import respelled, spellings_of
+from fewlabels.tables.columns.features import find_spellings, respell
 from fewlabels.tables.columns.schema import Schema
 from fewlabels.tables.columns.target import every_row
 from fewlabels.tables.reading.training import read_training
@@ -27,11 +27,11 @@ def frame():
 
 def test_spellings():
     values, counts = ["DE", "de", " De", "fr ", "it", ""], [5, 2, 1, 3, 2, 9]
-    found = spellings_of(values, counts)
+    found = find_spellings(values, counts)
     assert found == {"de": "DE", "fr": "fr", "it": "it"}
-    assert respelled(["dE", "FR", "x", "", " IT "], found) == ["DE", "fr", "x", "", "it"]
-    assert spellings_of(["DE", "fr", ""], [1, 2, 3]) == {}
-    assert spellings_of(["a", "A"], [1, 1]) == {"a": "A"}  # decided by something, if by little
+    assert respell(["dE", "FR", "x", "", " IT "], found) == ["DE", "fr", "x", "", "it"]
+    assert find_spellings(["DE", "fr", ""], [1, 2, 3]) == {}
+    assert find_spellings(["a", "A"], [1, 1]) == {"a": "A"}  # decided by something, if by little
 
 
 def test_categories_in_several_spellings_are_one(frame, tmp_path):

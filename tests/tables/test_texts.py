@@ -12,7 +12,7 @@ from fewlabels.kernels.width import total_variance
 from fewlabels.tables.columns.schema import Column, Schema
 from fewlabels.tables.columns.target import every_row
 from fewlabels.tables.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts
-from fewlabels.tables.encoding.texts import CHARACTERS, WORDS, TextEncoder, unit_of
+from fewlabels.tables.encoding.texts import CHARACTERS, WORDS, TextEncoder, choose_unit
 from fewlabels.tables.given import source_of
 from fewlabels.tables.reading.training import read_training
 
@@ -69,12 +69,12 @@ def test_new_words():
 def test_many_texts_give_a_bounded_vocabulary(monkeypatch):
     from fewlabels.tables.encoding import texts as module
 
-    monkeypatch.setattr(module, "_MOST_TEXTS", 40)
-    monkeypatch.setattr(module, "_MOST_WORDS", 10)
+    monkeypatch.setattr(module, "_MAX_FIT_TEXTS", 40)
+    monkeypatch.setattr(module, "_MAX_WORDS", 10)
     encoder = TextEncoder().fit(TEXTS)
     assert len(encoder.words()) == len(encoder.idf_) == 10
     assert encoder.transform(TEXTS).shape == (80, 10)
-    assert unit_of(["x"]) == CHARACTERS
+    assert choose_unit(["x"]) == CHARACTERS
 
 
 def _table(n=60):

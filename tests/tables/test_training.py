@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from fewlabels._util.messages import UserError, as_arguments
-from fewlabels.tables.columns.features import table_features, table_schema
+from fewlabels.tables.columns.features import infer_schema, select_table_features
 from fewlabels.tables.columns.tally import Tally
 from fewlabels.tables.columns.target import every_row, normal_rows, positive_rows
 from fewlabels.tables.encoding.fit import fit_encoder
@@ -24,7 +24,7 @@ def _normal_rows(path, normal=None, missing="refuse", **options):
 def _schema(**columns):
     table = pa.table(columns)
     rows = np.arange(1, table.num_rows + 1)
-    return table_schema(table, source="f", row_numbers=rows), table, rows
+    return infer_schema(table, source="f", row_numbers=rows), table, rows
 
 
 def test_kinds():
@@ -61,7 +61,8 @@ def test_order_and_other_columns_do_not_matter():
     schema, table, rows = _schema(a=["1", "2"], b=["x", "y"], c=["3", "4"])
     other = table.select(["c", "b", "a"]).append_column("d", pa.array(["?", "?"]))
     frames = [
-        table_features(t, schema, tally=Tally("f"), row_numbers=rows)[0] for t in (table, other)
+        select_table_features(t, schema, tally=Tally("f"), row_numbers=rows)[0]
+        for t in (table, other)
     ]
     pd.testing.assert_frame_equal(*frames)
     assert list(frames[0].columns) == ["a", "b", "c"]
@@ -69,7 +70,7 @@ def test_order_and_other_columns_do_not_matter():
 
 def test_encoder_scales_numbers_and_ignores_unknown_categories():
     schema, table, rows = _schema(a=["1", "3"], b=["x", "y"])
-    frame, *_ = table_features(table, schema, tally=Tally("f"), row_numbers=rows)
+    frame, *_ = select_table_features(table, schema, tally=Tally("f"), row_numbers=rows)
     encoder, X, schema = fit_encoder(schema, frame, "f")
     np.testing.assert_allclose(X, [[-1, 1, 0], [1, 0, 1]])
     assert schema.columns[1].categories == 2

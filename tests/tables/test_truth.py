@@ -6,7 +6,7 @@ import pytest
 
 from fewlabels import TableEncoder, fit_table
 from fewlabels.pipeline import score, update
-from fewlabels.tables.encoding.truth import TruthColumns, are_truth_values, truth_of
+from fewlabels.tables.encoding.truth import TruthColumns, are_truth_values, parse_truth_values
 
 PAIRS = [
     ("no", "yes"), ("N", "Y"), ("False", "True"), ("nein", "ja"), ("FALSCH", "wahr"),
@@ -19,7 +19,9 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_words(pair):
     assert are_truth_values([*pair, pair[1].upper(), f" {pair[0]} "])
-    np.testing.assert_array_equal(truth_of([*pair, "", "perhaps", None]), [0, 1, *[np.nan] * 3])
+    np.testing.assert_array_equal(
+        parse_truth_values([*pair, "", "perhaps", None]), [0, 1, *[np.nan] * 3]
+    )
 
 
 @pytest.mark.parametrize(

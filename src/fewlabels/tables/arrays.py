@@ -1,14 +1,24 @@
 """Reading matrices, whose columns have no names; a module in formats/ reads each format."""
 
+from __future__ import annotations
+
 import contextlib
 import mmap
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import numpy as np
 
+from .._typing import AnyArray, IntArray, RowMatrix
 from .._util.messages import UserError, plural
-from .sources import as_source
+from .columns.schema import Schema
+from .sources import DataSource, as_source
+from .steady import StrPath
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # What learning takes for a number: as it is read, encoded and prepared for a kernel.
 PER_CELL = 24
@@ -23,16 +33,16 @@ class ArrayData:
     ``zero_based`` says whether an svmlight file counts its columns from 0.
     """
 
-    X: Any
-    labels: dict = field(default_factory=dict)
+    X: RowMatrix
+    labels: dict[str, AnyArray] = field(default_factory=dict)
     zero_based: bool = False
 
     @property
-    def is_sparse(self):
+    def is_sparse(self) -> bool:
         return not isinstance(self.X, np.ndarray)
 
 
-def read_arrays(path, *, place=None):
+def read_arrays(path: StrPath | DataSource, *, place: Path | None = None) -> ArrayData:
     """Read a matrix: a file, or one in memory.
 
     Rows that must be converted are put into files in the folder ``place``, if given, and mapped.
@@ -61,26 +71,28 @@ def read_arrays(path, *, place=None):
     return data
 
 
-def mapped(path):
-    """The array of an npy file, mapped: header and numbers of one file, as it is opened once."""
+def map_array(path: StrPath) -> AnyArray:
+    """Map the array of an npy file, which is opened once for its header and its numbers."""
     with open(path, "rb") as file:
-        return mapped_from(file)
+        return map_open_array(file)
 
 
-def mapped_from(file):
-    """The array of an open npy file, mapped."""
+def map_open_array(file: BinaryIO) -> AnyArray:
+    """Map the array of an open npy file."""
     version = np.lib.format.read_magic(file)
     head = np.lib.format.read_array_header_1_0
     head = head if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = head(file)
     if dtype.hasobject:
         raise ValueError("Python objects can't be mapped")
-    order = "F" if fortran else "C"
+    order: Literal["C", "F"] = "F" if fortran else "C"
     return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
 
 
-def array_pieces(path, rows, schema):
-    """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
+def iterate_arrays(
+    path: DataSource, rows: int, schema: Schema
+) -> Generator[tuple[ArrayData, float], None, None]:
+    """Yield pieces of a matrix, of at most ``rows`` rows each, and the share read so far.
 
     The columns of an svmlight file are counted as a ``schema`` says.
     """
@@ -92,33 +104,33 @@ def array_pieces(path, rows, schema):
     path.check_unchanged()
 
 
-def pieces_of(data, size):
-    """Pieces of ``ArrayData``, and the share of the rows so far.
+def iterate_rows(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]]:
+    """Yield pieces of ``size`` rows, and the share of the rows so far.
 
     They are in memory, so that they don't change once their file is known not to have changed.
     """
     from ..rows.mapped import held  # slow to import
 
     n_rows = data.X.shape[0]
-    for part in parts_of(n_rows, size):
+    for part in slice_rows(n_rows, size):
         labels = {name: values[part] for name, values in data.labels.items()}
         X = as_sparse(data.X[part]) if data.is_sparse else held(data.X[part])
         yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
         release(data.X)
 
 
-def parts_of(n_rows, size):
-    """Slices of at most so many rows."""
+def slice_rows(n_rows: int, size: int) -> list[slice]:
+    """Return slices of at most ``size`` rows."""
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
-def rows_of(X, path):
-    """Rows that were read: an array as it is, or a sparse matrix as CSR."""
-    return X if isinstance(X, np.ndarray) else _sound(X, path)
+def check_matrix(X: RowMatrix, path: object) -> RowMatrix:
+    """Return rows that were read: an array as it is, a sparse matrix as checked CSR."""
+    return X if isinstance(X, np.ndarray) else _check_sparse(X, path)
 
 
-def _sound(X, path):
-    """A sparse matrix as CSR, once its indices are known to lie within it."""
+def _check_sparse(X: sparse.csr_array, path: object) -> sparse.csr_array:
+    """Return a sparse matrix as CSR; refuse indices outside of it."""
     try:
         return as_sparse(X)
     except ValueError as error:
@@ -128,8 +140,8 @@ def _sound(X, path):
         ) from error
 
 
-def as_sparse(X):
-    """Canonical CSR array of any matrix, with the 32-bit indices that scikit-learn needs."""
+def as_sparse(X: RowMatrix) -> sparse.csr_array:
+    """Return any matrix as a canonical CSR array, with the 32-bit indices scikit-learn needs."""
     import scipy.sparse as sp
 
     from ..kernels.sparse import canonical  # slow to import
@@ -141,8 +153,8 @@ def as_sparse(X):
     return X
 
 
-def taken(X, places):
-    """Rows at some places, of sparse ones none but these are read."""
+def taken(X: RowMatrix, places: IntArray) -> RowMatrix:
+    """Return the rows at some positions; of sparse rows, only these are read."""
     if isinstance(X, np.ndarray):
         return X[places]
     import scipy.sparse as sp
@@ -155,7 +167,7 @@ def taken(X, places):
     return as_sparse(sp.csr_array(parts, shape=(len(places), X.shape[1])))
 
 
-def release(X):
+def release(X: RowMatrix) -> None:
     """Let go of what was read of mapped rows, which would count as memory of this process."""
     for array in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
         mapped = None

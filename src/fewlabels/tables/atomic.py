@@ -6,18 +6,22 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from .._util.messages import UserError
-from .steady import identity_if_any
+from .steady import Identity, StrPath, identity_if_any
 
-# Seconds; a folder is locked for microseconds.
-_JUST_MADE, _LOCKED = 5.0, 2.0
+# Younger temporary files may not have their lock yet.
+_MIN_LEFTOVER_AGE_SECONDS = 5.0
+# Longest wait for a folder, which is locked for microseconds.
+_MAX_LOCK_WAIT_SECONDS = 2.0
 
 
 @contextlib.contextmanager
-def replacing(path, in_place_of=None):
-    """Path of a temporary file that takes the place of ``path`` when the block succeeds.
+def replacing(path: StrPath, in_place_of: Identity | None = None) -> Iterator[Path]:
+    """Give the path of a temporary file that replaces ``path`` when the block succeeds.
 
     Whatever goes wrong in the block, Ctrl-C included, leaves the old file as it was. With the
     ``Identity`` of a file, ``in_place_of``, no other file is replaced.
@@ -38,7 +42,7 @@ def replacing(path, in_place_of=None):
             shutil.copymode(path, name)
         os.fsync(held.fileno())
         held.close()
-        with _alone_in(path.parent):
+        with _lock_folder(path.parent):
             if in_place_of is not None and identity_if_any(path) != in_place_of:
                 raise UserError(
                     f"Another command changed {path} in the meantime, so it was left as it is "
@@ -55,8 +59,8 @@ def replacing(path, in_place_of=None):
 
 
 @contextlib.contextmanager
-def _alone_in(folder):
-    """Context that one process of ours at a time is in: nobody replaces what another looked at.
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that nobody replaces a file that another process has just checked.
 
     Where folders can't be locked, or somebody else holds the lock, it is done without.
     """
@@ -66,7 +70,7 @@ def _alone_in(folder):
 
             number = os.open(folder, os.O_RDONLY)
             stack.callback(os.close, number)
-            end = time.monotonic() + _LOCKED
+            end = time.monotonic() + _MAX_LOCK_WAIT_SECONDS
             while time.monotonic() < end:
                 try:
                     fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,17 +80,19 @@ def _alone_in(folder):
         yield
 
 
-def _remove_leftovers(path):
-    """Temporary files of processes that were killed: nobody holds a lock on them."""
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of killed processes: nobody holds a lock on them."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         with contextlib.suppress(OSError), open(left, "rb+") as file:
             # One that was just made may not have its lock yet.
-            if time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE and _lock(file):
+            if time.time() - os.fstat(
+                file.fileno()
+            ).st_mtime > _MIN_LEFTOVER_AGE_SECONDS and _lock(file):
                 left.unlink()
 
 
-def _lock(file):
-    """Whether the file is nobody else's; where there are no locks, that is never known."""
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file and return whether that worked; False where there are no locks."""
     try:
         import fcntl
     except ImportError:

@@ -1,27 +1,29 @@
 """The files of a folder, or of a pattern, that are read as one table."""
 
 import glob
+from collections.abc import Container
 from itertools import takewhile
 from pathlib import Path
 
 from .._util.messages import UserError
 from .paths import resolved
+from .steady import StrPath
 
 _PARQUET = frozenset({".parquet"})
 
 
-def holds_parquet(folder):
-    """Whether there is a Parquet file below a folder."""
+def holds_parquet(folder: StrPath) -> bool:
+    """Return whether there is a Parquet file below a folder."""
     return any(path.suffix.lower() in _PARQUET for path in Path(folder).rglob("*"))
 
 
-def parquet_files(folder):
-    """The Parquet files below a folder, without those that are hidden."""
+def parquet_files(folder: StrPath) -> list[Path]:
+    """Return the Parquet files below a folder, except hidden ones."""
     return files_below(folder, _PARQUET)
 
 
-def files_below(folder, suffixes):
-    """The files below a folder that have one of the extensions, without those that are hidden.
+def files_below(folder: StrPath, suffixes: Container[str]) -> list[Path]:
+    """Return the files below a folder with one of the extensions, except hidden ones.
 
     A folder may come from somebody else. A link in it that leads out of it is refused, as it
     would put a file of the reader into the answers.
@@ -37,8 +39,8 @@ def files_below(folder, suffixes):
     return found
 
 
-def files_of_pattern(pattern):
-    """The files that match a pattern, under the same rule for links."""
+def files_of_pattern(pattern: StrPath) -> list[Path]:
+    """Return the files that match a pattern, under the same rule for links."""
     parts = Path(pattern).parts
     folder = Path(*takewhile(lambda part: not glob.has_magic(part), parts))
     found = [Path(name) for name in glob.glob(str(pattern), recursive=True)]
@@ -47,7 +49,7 @@ def files_of_pattern(pattern):
     return found
 
 
-def _check_inside(path, folder):
+def _check_inside(path: Path, folder: Path) -> None:
     target = resolved(path)
     if not target.is_relative_to(resolved(folder)):
         raise UserError(

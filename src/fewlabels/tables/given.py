@@ -1,28 +1,35 @@
 """Data as a user gives them: files, data frames and matrices, and what stands next to them."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any
 
 from .._util.messages import UserError, ref
 from .answers.row_keys import LabelColumn
-from .reading.beside import Beside
-from .sources import InMemory, Reading, as_source
+from .reading.beside import AddedColumns, SidecarColumns
+from .sources import DataSource, InMemory, Reading, as_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
-def source_of(data, **reading):
-    """What the readers take: a file and how it is read, or rows in memory."""
-    asked = Reading(**reading).checked()
+def source_of(data: object, **reading: Any) -> DataSource:
+    """Return a user's data as a source: a file and how to read it, or rows in memory."""
+    options = Reading(**reading).checked()
     if isinstance(data, str | os.PathLike):
-        return as_source(data, asked)
-    if asked.given:
+        return as_source(data, options)
+    if options.given:
         raise UserError(
-            f"{', '.join(asked.given)}: these options are for reading text files, but the rows "
+            f"{', '.join(options.given)}: these options are for reading text files, but the rows "
             "are in memory; omit them."
         )
-    if asked.labels is not None:
-        data = _beside(source_of(data), LabelColumn(asked.labels, "the data frame"))
-    if asked.features is not None:
+    if options.labels is not None:
+        data = _add_columns(source_of(data), LabelColumn(options.labels, "the data frame"))
+    if options.features is not None:
         data = source_of(data)
-        return _beside(data, Beside(asked.features, data))
+        return _add_columns(data, SidecarColumns(options.features, data))
     if isinstance(data, InMemory):
         return data
     import numpy as np
@@ -34,7 +41,7 @@ def source_of(data, **reading):
         return InMemory("matrix", data)
     if isinstance(data, pd.DataFrame):
         names = [str(name) for name in data.columns]
-        columns = [_column(data.iloc[:, k]) for k in range(len(names))]
+        columns = [_to_arrow(data.iloc[:, k]) for k in range(len(names))]
         return InMemory("frame", pa.Table.from_arrays(columns, names=names))
     if hasattr(data, "collect"):  # polars' lazy frames
         data = data.collect()
@@ -46,7 +53,7 @@ def source_of(data, **reading):
                 f"The {type(data).__name__} can't be used as a table ({error}); pass a data "
                 "frame with columns of numbers, texts, truth values or dates."
             ) from error
-        columns = [_without_views(column) for column in table.columns]
+        columns = [_decode_views(column) for column in table.columns]
         return InMemory("frame", pa.Table.from_arrays(columns, names=table.column_names))
     raise UserError(
         f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
@@ -54,35 +61,37 @@ def source_of(data, **reading):
     )
 
 
-def _beside(data, beside):
-    """A data frame with what stands next to it."""
-    if data.form != "frame":
+def _add_columns(data: DataSource, added: AddedColumns) -> InMemory:
+    """Return a data frame with the columns that are next to it."""
+    if not isinstance(data, InMemory) or data.form != "frame":
         raise UserError(
             f"{ref('features')} and {ref('labels')} need a table; a matrix must contain all "
             "numbers itself."
         )
-    table = beside.add(data.content)
-    beside.check()
+    table = added.add(data.content)
+    added.check()
     return InMemory("frame", table)
 
 
-def _without_views(column):
-    """Texts as Arrow can filter and decode them, which it cannot where they are views."""
+def _decode_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without string views, which Arrow can neither filter nor decode."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
-        parts = [(part.indices, _texts(part.dictionary, pa.string())) for part in column.chunks]
+        parts = [
+            (part.indices, _cast_texts(part.dictionary, pa.string())) for part in column.chunks
+        ]
         parts = [pa.DictionaryArray.from_arrays(*part) for part in parts]
         return pa.chunked_array(parts, pa.dictionary(kind.index_type, pa.string()))
     if kind != pa.string_view():
         return column
     return pa.chunked_array(
-        [_texts(p, pa.large_string()) for p in column.chunks], pa.large_string()
+        [_cast_texts(p, pa.large_string()) for p in column.chunks], pa.large_string()
     )
 
 
-def _texts(array, kind):
+def _cast_texts(array: pa.Array, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     try:
@@ -91,8 +100,8 @@ def _texts(array, kind):
         return pa.array(array.to_pylist(), kind)
 
 
-def _column(series):
-    """A column of pandas as Arrow data; mixed values become text, as in a file."""
+def _to_arrow(series: pd.Series) -> pa.Array:
+    """Return a column of pandas as Arrow data; mixed values become text, as in a file."""
     import pandas as pd
     import pyarrow as pa
 

@@ -16,12 +16,12 @@ _TRUTH = {text: name for name in ("True", "False") for text in (name.lower(), na
 
 
 def cell_text(text: str) -> str:
-    """A text as tables write it: truth values are True and False however they were typed."""
+    """Return a text as tables write it: truth values are True and False, however typed."""
     return _TRUTH.get(text, text)
 
 
-def number_of(text: str) -> float | None:
-    """The number that a text is; None for other texts."""
+def parse_number(text: str) -> float | None:
+    """Return the number that a text holds, or None."""
     try:
         # Python reads 1_000, which no other program would.
         return float(text) if "_" not in text else None
@@ -31,14 +31,14 @@ def number_of(text: str) -> float | None:
 
 def value_key(text: str, merge_case: bool = False) -> str | float:
     """Return one key for texts of one value: "1" and "1.0", " a" and "a", perhaps "A" and "a"."""
-    number = number_of(text)
+    number = parse_number(text)
     if number is not None:
         return number
-    return _folded(text) if merge_case else text.strip()
+    return _fold_case(text) if merge_case else text.strip()
 
 
-def _folded(text: str) -> str:
-    """A text without capital letters, repeated spaces, and other ways to write its letters."""
+def _fold_case(text: str) -> str:
+    """Return a text in small letters, with single spaces and one form of each letter."""
     for _ in range(2):  # small letters of capitals may have other ways again
         text = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(text.split())
@@ -59,30 +59,30 @@ def misspelling(text: str, usual: str) -> str:
         "letter" for another letter, by which classes such as "nitrite" and "nitrate" differ as
         well; else "".
     """
-    are_numbers = number_of(text) is not None or number_of(usual) is not None
+    are_numbers = parse_number(text) is not None or parse_number(usual) is not None
     if are_numbers or value_key(text, True) == value_key(usual, True):
         return ""
     words, usuals = (_BETWEEN_WORDS.split(name.strip()) for name in (text, usual))
-    joined = ["".join(map(_folded, all_words)) for all_words in (words, usuals)]
+    joined = ["".join(map(_fold_case, all_words)) for all_words in (words, usuals)]
     if joined[0] == joined[1]:
         return "slip" if joined[0].isalpha() else ""
     pairs = list(zip(words, usuals, strict=False))
-    differing = [pair for pair in pairs if _folded(pair[0]) != _folded(pair[1])]
+    differing = [pair for pair in pairs if _fold_case(pair[0]) != _fold_case(pair[1])]
     if len(words) != len(usuals) or len(differing) != 1:
         return ""
     one, other = differing[0]
     if not all(_is_word(word) for word in (one, other)):
         return ""
-    return _edit(_folded(one), _folded(other))
+    return _classify_edit(_fold_case(one), _fold_case(other))
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text can have typing errors: letters, and no code such as "imU", "A" or "III"."""
+    """Return whether a text can have typing errors: a word, no code such as "imU" or "III"."""
     is_usual = text.islower() or text.isupper() or text[1:].islower()
-    return text.isalpha() and is_usual and not _COUNTS.fullmatch(_folded(text))
+    return text.isalpha() and is_usual and not _COUNTS.fullmatch(_fold_case(text))
 
 
-def _edit(one: str, other: str) -> str:
+def _classify_edit(one: str, other: str) -> str:
     """Return the kind of the one edit between two words, as ``misspelling`` names it."""
     short, long = sorted((one, other), key=len)
     start = next((k for k in range(len(short)) if short[k] != long[k]), len(short))
@@ -100,7 +100,7 @@ def _edit(one: str, other: str) -> str:
 
 
 def check_class_names(names: Iterable[str], known: Sequence[str] = ()) -> list[str]:
-    """New names of classes as tables write them; those that would lose labels are refused.
+    """Return new names of classes as tables write them; refuse names that would lose labels.
 
     Parameters
     ----------

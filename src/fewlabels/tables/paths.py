@@ -3,10 +3,12 @@
 import errno
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from .._util.messages import UserError, quoted
 from .formats.registry import every_extension, extension_of, formats_of, writable
+from .steady import StrPath
 
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
 # longer name at first; a report is named like its model, with an extension.
@@ -16,8 +18,8 @@ _LONGEST_PATH = 4000
 _CANT_RESOLVE = 1921
 
 
-def resolved(path):
-    """The absolute path that a path leads to, without links; a link to itself is refused.
+def resolved(path: StrPath) -> Path:
+    """Return an absolute path without links; a link to itself is refused.
 
     ``Path.resolve`` raises a ``RuntimeError`` for such a link before Python 3.13, and returns the
     link since.
@@ -30,8 +32,8 @@ def resolved(path):
     return Path(os.path.realpath(path))
 
 
-def output_format(path):
-    """The name of the format of a table to be written."""
+def output_format(path: StrPath) -> str:
+    """Return the name of the format of a table to be written."""
     found = [each for each in formats_of(path) if each.writable]
     if not found:
         raise UserError(
@@ -41,7 +43,7 @@ def output_format(path):
     return found[0].name
 
 
-def check_output(path, inputs=()):
+def check_output(path: StrPath, inputs: Iterable[object] = ()) -> None:
     """Refuse an output that cannot be written, or is an input, before hours are spent on it."""
     path = Path(path)
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
@@ -70,8 +72,9 @@ def check_output(path, inputs=()):
             f"The folder {path.parent} is not writable ({error.strerror}); choose another."
         ) from error
     for source in inputs:
-        is_file = isinstance(source, str | os.PathLike) and os.path.exists(source)
-        if is_file and os.path.isdir(source) and folder.is_relative_to(resolved(source)):
+        if not isinstance(source, str | os.PathLike) or not os.path.exists(source):
+            continue
+        if os.path.isdir(source) and folder.is_relative_to(resolved(source)):
             raise UserError(f"{path} is in a folder that is an input; choose another output.")
-        if is_file and path.exists() and os.path.samefile(path, source):
+        if path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")

@@ -5,15 +5,18 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from .steady import StrPath
 
 _FOLDER = "fewlabels-rows-"
 _open: set[Path] = set()
 
 
 @contextlib.contextmanager
-def temporary_folder(folder=None):
-    """A folder for rows, removed at the end; folders of ended processes are removed now."""
+def temporary_folder(folder: StrPath | None = None) -> Iterator[Path]:
+    """Give a folder for rows, removed at the end; folders of ended processes are removed now."""
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     for left in parent.glob(f"{_FOLDER}*"):
         owner = re.match(rf"{_FOLDER}(\d+)-", left.name)
@@ -30,13 +33,13 @@ def temporary_folder(folder=None):
             _open.discard(place)
 
 
-def remove_all():
+def remove_all() -> None:
     """Remove what this process has open, before it ends without leaving its blocks."""
     for place in [*_open]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _is_running(process):
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -1,17 +1,20 @@
 """What is read: a file, a table in it and how it is read, or rows in memory."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from .._util.messages import UserError, quoted, ref
 from .folders import holds_parquet, parquet_files
-from .formats.dialect import find_dialect
+from .formats.dialect import Dialect, find_dialect
 from .formats.registry import (
     FORMATS,
+    Format,
     every_extension,
     extension_of,
     formats_of,
@@ -19,17 +22,27 @@ from .formats.registry import (
     tables,
 )
 from .reading.options import ReadingOptions
-from .steady import FirstLook, changed
+from .steady import FirstLook, StrPath, changed_error
 
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+if TYPE_CHECKING:
+    from ..rows.mapped import MappedFiles
+
+_SEPARATORS_BY_NAME = {
+    "tab": "\t",
+    "\\t": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "space": " ",
+    "pipe": "|",
+}
 
 
 class Reading(ReadingOptions):
-    """How a file is to be read, as far as somebody says so; the rest is found by looking."""
+    """Options of reading a file; whatever isn't given is detected."""
 
-    def checked(self):
-        """The same with names of characters replaced; what cannot be meant is refused."""
-        sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
+    def checked(self) -> Self:
+        """Return checked options, with names of characters replaced."""
+        sep = self.sep if self.sep is None else _SEPARATORS_BY_NAME.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
             raise UserError(
                 f"{ref('sep', text=sep)} is not a separator; pass one character, or 'tab'."
@@ -53,18 +66,18 @@ class Reading(ReadingOptions):
         return replace(self, sep=sep)
 
     @property
-    def given(self):
-        """What is said, as options."""
+    def given(self) -> list[str]:
+        """The options that are given."""
         names = ("sep", "decimal", "encoding")
         found = [ref(name) for name in names if getattr(self, name) is not None]
         return found if self.header is None else [*found, ref("header", self.header)]
 
 
-_BY_LOOKING = Reading()
+_DETECT_ALL = Reading()
 
 
 @dataclass(frozen=True, eq=False)
-class Source(os.PathLike):
+class Source(os.PathLike[str]):
     """A file, or a folder; ``table`` is the one in it that is meant, "" for the only one.
 
     ``part`` is where a part of the rows begins and ends, for those who read no more than that.
@@ -72,38 +85,39 @@ class Source(os.PathLike):
 
     path: Path
     table: str = ""
-    reading: Reading = _BY_LOOKING
+    reading: Reading = _DETECT_ALL
     part: tuple[int, int] | None = None
     look: FirstLook = field(default_factory=FirstLook, repr=False)
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return str(self.path)
 
-    def __str__(self):
-        of_text = self.part and any(each.separator for each in formats_of(self.path))
-        begins = f" (from byte {self.part[0]} on)" if of_text and self.part[0] else ""
+    def __str__(self) -> str:
+        start = self.part[0] if self.part else 0
+        of_text = start and any(each.separator for each in formats_of(self.path))
+        begins = f" (from byte {start} on)" if of_text else ""
         return (f"{self.path}::{self.table}" if self.table else str(self.path)) + begins
 
     @property
-    def whole(self):
+    def whole(self) -> Source:
         """The file of which this is a part."""
         return self if self.part is None else replace(self, part=None)
 
-    def check_unchanged(self):
+    def check_unchanged(self) -> None:
         """Refuse a file that isn't the one that was looked at first, by whichever step."""
         folder = self.path.is_dir()
         self.look.check(self.path, sorted(parquet_files(self.path)) if folder else None)
 
     @cached_property
-    def format(self):
+    def format(self) -> Format:
         """The format of the file, which has to exist and to hold something."""
         if self.path.is_file():
             self.check_unchanged()
-        found = self._format()
+        found = self._find_format()
         _check_options(self, found)
         return found
 
-    def _format(self):
+    def _find_format(self) -> Format:
         path = self.path
         if path.is_dir() and holds_parquet(path):
             return FORMATS["folder"]
@@ -126,13 +140,13 @@ class Source(os.PathLike):
         return next((each for each in found if each.is_signed(path)), found[0])
 
     @property
-    def form(self):
+    def form(self) -> str:
         """The name of the format."""
         return self.format.name
 
     @cached_property
-    def dialect(self):
-        """How the delimited text of the file is written."""
+    def dialect(self) -> Dialect:
+        """The dialect of the file's delimited text."""
         found = find_dialect(self)
         self.check_unchanged()
         return found
@@ -146,37 +160,41 @@ class InMemory:
     content: Any
     part = None  # as files have one
 
-    def check_unchanged(self):
+    def check_unchanged(self) -> None:
         """Refuse mapped rows into whose file somebody has written since the first call.
 
         Others are whoever holds them's to change.
         """
         file = self._files.written()
         if file is not None:
-            raise changed(file)
+            raise changed_error(file)
 
     @cached_property
-    def _files(self):
+    def _files(self) -> MappedFiles:
         from ..rows.mapped import MappedFiles  # slow to import
 
         return MappedFiles(getattr(self.content, "X", self.content))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "the data frame" if self.form == "frame" else "the matrix"
 
     @property
-    def whole(self):
+    def whole(self) -> Self:
         """The rows themselves."""
         return self
 
     @property
-    def format(self):
-        """What reads the rows."""
+    def format(self) -> Format:
+        """The format of the rows."""
         return FORMATS[self.form]
 
 
-def as_source(path, reading=_BY_LOOKING):
-    """A path, or FILE::TABLE, as a source; a source or rows in memory stay what they are."""
+# Where rows come from.
+DataSource: TypeAlias = Source | InMemory
+
+
+def as_source(path: StrPath | DataSource, reading: Reading = _DETECT_ALL) -> DataSource:
+    """Return a path, or FILE::TABLE, as a source; sources and rows in memory stay as they are."""
     if isinstance(path, Source | InMemory):
         return path
     file, mark, table = os.fspath(path).rpartition("::")
@@ -185,12 +203,12 @@ def as_source(path, reading=_BY_LOOKING):
     return Source(Path(file), table, reading)
 
 
-def input_format(path):
-    """The format of rows in memory, or of a file, which has to exist and to hold something."""
+def input_format(path: StrPath | DataSource) -> str:
+    """Return the name of the format; a file has to exist and must not be empty."""
     return as_source(path).form
 
 
-def existing_file(path, what):
+def existing_file(path: StrPath, what: str) -> None:
     """Refuse a path that is no readable file."""
     path = Path(path)
     if not path.exists():
@@ -203,7 +221,7 @@ def existing_file(path, what):
         raise UserError(f"The {what} file {path} can't be read; check its permissions.")
 
 
-def _check_options(source, form):
+def _check_options(source: Source, form: Format) -> None:
     """Refuse options of reading that don't apply to the format of a file."""
     given = {"table": f"::{source.table}"} if source.table else {}
     for name in (each.name for each in fields(source.reading)):

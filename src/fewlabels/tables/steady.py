@@ -3,10 +3,12 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 from .._util.messages import UserError
 
+T = TypeVar("T")
+StrPath: TypeAlias = str | os.PathLike[str]
 # Files that are held open at a time for one table.
 _MOST_OPEN = 8
 
@@ -20,26 +22,26 @@ class Identity(NamedTuple):
     modified: int
 
     @property
-    def place(self) -> tuple[int, int]:
+    def device_and_inode(self) -> tuple[int, int]:
         """Device and number, which stay the same while somebody writes into the file."""
         return self.device, self.inode
 
 
-def identity_of(file: Any) -> Identity:
-    """The identity of a path, or of an open file by its number."""
+def identity_of(file: StrPath | int) -> Identity:
+    """Return the identity of a path, or of an open file by its number."""
     found = os.stat(file)
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def identity_if_any(path: Any) -> Identity | None:
-    """The identity of a path, None where there is no file."""
+def identity_if_any(path: StrPath) -> Identity | None:
+    """Return the identity of a path, or None if there is no file."""
     try:
         return identity_of(path)
     except OSError:
         return None
 
 
-def changed(path: Any) -> UserError:
+def changed_error(path: object) -> UserError:
     """Return the error for a file that isn't the one of the first step."""
     return UserError(
         f"{path} was changed or replaced while it was read; run the command again when nothing "
@@ -62,29 +64,29 @@ class FirstLook:
         # Bare numbers: a file object would warn if it is collected before this one.
         self._open: list[int] = []
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        """A value by name, which ``make()`` gives the first time."""
+    def get_or_make(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value by name, which ``make()`` computes the first time."""
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
 
-    def check(self, path: Any, files: Iterable[Any] | None = None) -> None:
+    def check(self, path: StrPath, files: Iterable[StrPath] | None = None) -> None:
         """Refuse ``path`` if it, or a file of those it consists of, is another than before."""
         for file in [path] if files is None else files:
             name, now = os.fspath(file), identity_if_any(file)
             if name not in self._identities:
-                self._hold(name)
+                self._keep_open(name)
                 self._identities[name] = now
                 continue
             before = self._identities[name]
             if before == now:
                 continue
-            if self.grows and before and now and before.place == now.place:
+            if self.grows and before and now and before.device_and_inode == now.device_and_inode:
                 if now.size >= before.size:
                     continue
-            raise changed(path)
+            raise changed_error(path)
 
-    def _hold(self, name: str) -> None:
+    def _keep_open(self, name: str) -> None:
         """Hold a file open on POSIX. Windows doesn't replace open files anyway."""
         if os.name == "posix" and len(self._open) < _MOST_OPEN:
             with contextlib.suppress(OSError):
@@ -99,16 +101,16 @@ class FirstLook:
 
 
 @contextlib.contextmanager
-def unchanged(path: Any, files: Iterable[Any] | None = None) -> Iterator[None]:
+def unchanged(path: StrPath, files: Iterable[StrPath] | None = None) -> Iterator[None]:
     """Refuse a path, or files that it consists of, if they change within the block."""
     look, files = FirstLook(), None if files is None else list(files)
     look.check(path, files)
-    with _checked(lambda: look.check(path, files)):
+    with _check_after(lambda: look.check(path, files)):
         yield
 
 
 @contextlib.contextmanager
-def unwritten(path: Any, file: Any) -> Iterator[None]:
+def refuse_writes(path: object, file: IO[bytes]) -> Iterator[None]:
     """Refuse an open file if somebody writes into it within the block.
 
     Another file that takes its name does no harm.
@@ -117,14 +119,14 @@ def unwritten(path: Any, file: Any) -> Iterator[None]:
 
     def check() -> None:
         if identity_of(file.fileno()) != before:
-            raise changed(path)
+            raise changed_error(path)
 
-    with _checked(check):
+    with _check_after(check):
         yield
 
 
 @contextlib.contextmanager
-def _checked(check: Callable[[], None]) -> Iterator[None]:
+def _check_after(check: Callable[[], None]) -> Iterator[None]:
     """Check a file after a block, also where it fails: then the change may be the cause."""
     try:
         yield
@@ -137,11 +139,11 @@ def _checked(check: Callable[[], None]) -> Iterator[None]:
     check()
 
 
-def read_whole(path: Any) -> tuple[bytes, Identity]:
-    """The bytes of a file and its identity; refused if somebody writes into it meanwhile."""
+def read_whole(path: StrPath) -> tuple[bytes, Identity]:
+    """Return the bytes and identity of a file; refuse one that changes meanwhile."""
     with open(path, "rb") as file:
         before = identity_of(file.fileno())
         content = file.read()
         if identity_of(file.fileno()) != before or len(content) != before.size:
-            raise changed(path)
+            raise changed_error(path)
     return content, before

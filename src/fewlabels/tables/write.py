@@ -1,9 +1,15 @@
 """Writing tables piece by piece, in the formats that can be written."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 from .formats.registry import FORMATS
+from .steady import StrPath
 
 
-def table_writer(path, form, compressed=False, safe=False):
+def table_writer(
+    path: StrPath, form: str, compressed: bool = False, safe: bool = False
+) -> AbstractContextManager[Callable[..., None]]:
     """Open a new file; a context that gives the function that appends to it.
 
     ``append(table)`` writes the rows of a ``pyarrow.Table``. ``append(table, lines, names)``

@@ -2,10 +2,11 @@
 
 import re
 import sys
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..._typing import AnyArray, BoolArray
 
 # pandas' list of what stands for a missing value in a file, and "?" of the UCI files.
 MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
@@ -16,7 +17,7 @@ _NOT_A_NUMBER = re.compile(r"[-+]?nan", flags=re.IGNORECASE)
 NAN_TEXT = "nan"
 
 
-def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
+def is_missing(values: ArrayLike) -> BoolArray:
     """Find the values of an array that are None, NaN, NaT, pandas.NA or masked.
 
     Returns
@@ -39,7 +40,7 @@ def is_missing(values: ArrayLike) -> NDArray[np.bool_]:
     return np.zeros(values.shape, dtype=bool)
 
 
-def is_blank(values: NDArray) -> NDArray[np.bool_]:
+def is_blank(values: AnyArray) -> BoolArray:
     """Find the values of an array of labels in memory that are no label.
 
     They are missing, or texts without a character that shows.
@@ -53,14 +54,14 @@ def is_blank(values: NDArray) -> NDArray[np.bool_]:
     return found
 
 
-def is_no_label(value: Any) -> bool:
-    """Whether a single value in memory is no label."""
-    alone = np.empty(1, dtype=object)
-    alone[0] = value
-    return bool(is_blank(alone)[0])
+def is_no_label(value: object) -> bool:
+    """Return whether a single value in memory is no label."""
+    single = np.empty(1, dtype=object)
+    single[0] = value
+    return bool(is_blank(single)[0])
 
 
 def reads_as_blank(text: str) -> bool:
-    """Whether a text of a file is no value: one of ``MISSING``, or not a number by its name."""
-    bare = text.strip()
-    return bare in _MISSING_SET or _NOT_A_NUMBER.fullmatch(bare) is not None
+    """Return whether a text of a file is no value: one of ``MISSING``, or a form of "nan"."""
+    stripped = text.strip()
+    return stripped in _MISSING_SET or _NOT_A_NUMBER.fullmatch(stripped) is not None

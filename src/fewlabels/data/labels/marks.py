@@ -6,19 +6,20 @@ A propensity is the probability that a positive row was labelled.
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from ..._typing import BoolArray, FloatArray, VectorLike
 from .blanks import is_missing
 
 _MARK = "one True or False per row of X"
 
 
-def read_anomalies(anomalies, n):
-    """A mask of shape (n,) from what users pass as ``anomalies``; None where all are normal."""
+def read_anomalies(anomalies: VectorLike | None, n: int) -> BoolArray | None:
+    """Read users' ``anomalies`` as a mask of shape (n,); None if all rows are normal."""
     mask = None if anomalies is None else read_marks(anomalies, n)
     return mask if mask is not None and mask.any() else None
 
 
-def read_marks(anomalies, n):
-    """A mask of shape (n,), from one or one mark for all."""
+def read_marks(anomalies: VectorLike, n: int) -> BoolArray:
+    """Read a mask of shape (n,), or one mark for all rows."""
     if isinstance(anomalies, bool | np.bool_):
         anomalies = np.full(n, bool(anomalies))
     try:
@@ -52,8 +53,8 @@ def read_marks(anomalies, n):
 _PROPENSITY = "P(labelled | positive, x), greater than 0 and at most 1"
 
 
-def read_propensity(propensity, positive):
-    """Propensities of all rows; rows without a label don't use theirs, which may be missing.
+def read_propensity(propensity: VectorLike, positive: BoolArray) -> FloatArray:
+    """Read the propensities of all rows, which may be missing where there is no label.
 
     Parameters
     ----------
@@ -86,8 +87,8 @@ def read_propensity(propensity, positive):
         raise ValueError(
             f"propensity has shape {values.shape}; it needs one number per row of X, shape ({n},)."
         )
-    ours = values[positive]
-    wrong = ~((ours > 0.0) & (ours <= 1.0))
+    labelled_values = values[positive]
+    wrong = ~((labelled_values > 0.0) & (labelled_values <= 1.0))
     if wrong.any():
         place = np.flatnonzero(positive)[wrong][0]
         raise ValueError(

@@ -1,16 +1,19 @@
 """Labels of positive-unlabelled data: which rows are positive, which carry no label."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from .arrays import distinct_values, kinds_of, read_known, with_missing
+from ..._typing import AnyArray, BoolArray, VectorLike
+from .arrays import distinct_values, encode_labels, kinds_of, with_missing
 
 # What rows without a label are marked with, besides words for no.
 _MARKS = {"", "?", "-", "n", "neg", "none", "u", "unknown", "unlabeled", "unlabelled"}
 
 
-def split_labels(y, pos_label=None):
-    """Which rows are labelled positive; all others are unlabelled.
+def split_labels(y: VectorLike, pos_label: object = None) -> tuple[BoolArray, AnyArray]:
+    """Return which rows are labelled positive; all others are unlabelled.
 
     ``y`` has two values, or one value and missing ones (NaN, None, ``pandas.NA``, ""). Of two
     values the greater one (1 of {0, 1} and of {-1, 1}, True) is the positive class and the
@@ -79,11 +82,11 @@ def split_labels(y, pos_label=None):
         )
     positive = np.zeros(len(y), dtype=bool)
     positive[~missing] = y[~missing] == label
-    return positive, _classes(y.dtype, values, label, y[missing])
+    return positive, _make_classes(y.dtype, values, label, y[missing])
 
 
-def read_labels(y, pos_label):
-    """``split_labels``, with scikit-learn's words for what is no binary target."""
+def read_labels(y: VectorLike, pos_label: object) -> tuple[BoolArray, AnyArray]:
+    """Split labels like ``split_labels``, but name other targets as scikit-learn does."""
     given, missing = with_missing(y)
     known = given[~missing]
     values = kinds_of(known)
@@ -98,27 +101,29 @@ def read_labels(y, pos_label):
         raise
 
 
-def read_more_labels(y, n, classes):
-    """Mask of ``n`` new rows that are labelled positive, of one kind or both; None: unlabelled."""
+def read_more_labels(y: VectorLike | None, n: int, classes: AnyArray) -> BoolArray:
+    """Return which of ``n`` new rows are labelled positive; ``y`` is None if none is labelled."""
     mark, label = classes
     expected = f"the positive class {label} nor the mark of unlabelled rows, {mark}"
-    return read_known(y, n, [(label, 1.0), (mark, 0.0)], expected) > 0
+    return encode_labels(y, n, [(label, 1.0), (mark, 0.0)], expected) > 0
 
 
-def are_ambiguous(classes):
-    """Whether nothing but the alphabet tells which of two texts is the positive class."""
+def are_ambiguous(classes: AnyArray) -> bool:
+    """Return whether only the alphabet decides which of two texts is the positive class."""
     mark = classes[0]
     return isinstance(mark, str) and _looks_positive(mark) and mark.strip().lower() not in _MARKS
 
 
-def _looks_positive(label):
-    """Whether a label alone among missing values can be taken for the positive class."""
+def _looks_positive(label: Any) -> bool:
+    """Return whether a label alone among missing values can be taken for the positive class."""
     if isinstance(label, (str, np.str_)):
         return str(label).strip().lower() not in ("0", "-1", "false", "no", "negative")
     return bool(label > 0)
 
 
-def _classes(dtype, values, label, blanks):
+def _make_classes(
+    dtype: np.dtype[Any], values: AnyArray, label: object, blanks: AnyArray
+) -> AnyArray:
     others = [v for v in values if v != label]
     if not others and isinstance(label, str) and all(isinstance(b, str) for b in blanks):
         others = list(blanks[:1])

@@ -3,14 +3,16 @@
 Of two classes they are -1 and +1, of more 1, 2, ... in the order of the classes; 0 for none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Number, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
 from ..._util.messages import CLASS_SHARES, Message, ref
-from .arrays import distinct_values, read_known, with_missing
+from .arrays import distinct_values, encode_labels, with_missing
 from .blanks import is_no_label
 
 # Shares of the classes may miss the sum of 1 by so much.
@@ -19,19 +21,19 @@ _OFF_ONE = 1e-6
 UNLABELED = -1
 
 
-def read_semi_labels(y, unlabeled):
-    """Labels as numbers, the classes, and whether a mark was taken for a class.
+def read_semi_labels(y: VectorLike, unlabeled: object) -> tuple[FloatArray, AnyArray, bool]:
+    """Return labels as numbers, the classes, and whether a mark was taken for a class.
 
     Missing values are always unlabelled; so is the mark ``unlabeled``, unless it is one of
     only two values without missing ones, which then are the classes.
     """
-    y, missing, marked = _read(y, unlabeled)
+    y, missing, marked = _read_with_marks(y, unlabeled)
     check_classification_targets(np.array(y[~missing].tolist()))
     classes, shown = distinct_values(y[~missing & ~marked])
     if len(classes) == 1 and marked.any() and not missing.any():
         # Two values only: both are classes.
         values = distinct_values(y)[0]
-        return _coded(y, values, missing), values, True
+        return _encode(y, values, missing), values, True
     if len(classes) == 0:
         raise ValueError(
             "y has no labels: every row is unlabelled; label at least one row of each class."
@@ -41,17 +43,17 @@ def read_semi_labels(y, unlabeled):
             f"y has one class only ({shown}); label rows of both classes, or use PUSVM for "
             "positive and unlabelled rows."
         )
-    return _coded(y, classes, missing | marked), classes, False
+    return _encode(y, classes, missing | marked), classes, False
 
 
-def is_labelled(y, unlabeled):
-    """Which rows of ``y`` have a label: neither a missing value nor the mark ``unlabeled``."""
-    _, missing, marked = _read(y, unlabeled)
+def is_labelled(y: VectorLike, unlabeled: object) -> BoolArray:
+    """Return which rows have a label: neither a missing value nor the mark ``unlabeled``."""
+    _, missing, marked = _read_with_marks(y, unlabeled)
     return ~missing & ~marked
 
 
-def _read(y, unlabeled):
-    """``y`` as an array, which of its values are missing, and which are the mark.
+def _read_with_marks(y: VectorLike, unlabeled: object) -> tuple[AnyArray, BoolArray, BoolArray]:
+    """Return ``y`` as an array, which of its values are missing, and which are the mark.
 
     The mark that nobody has chosen counts only where no value is missing: next to missing ones
     it may as well be a class, whose rows would be lost.
@@ -60,13 +62,13 @@ def _read(y, unlabeled):
     marked = np.zeros(len(y), dtype=bool)
     if _is_mark(unlabeled):
         marked[~missing] = y[~missing] == unlabeled
-    _refuse_both(missing, marked, unlabeled)
+    _refuse_mark_and_missing(missing, marked, unlabeled)
     return y, missing, marked
 
 
-def _refuse_both(missing, marked, unlabeled):
+def _refuse_mark_and_missing(missing: BoolArray, marked: BoolArray, unlabeled: object) -> None:
     """Refuse the usual mark next to missing values."""
-    if marked.any() and missing.any() and _is_usual(unlabeled):
+    if marked.any() and missing.any() and _is_default_mark(unlabeled):
         raise ValueError(
             f"y has missing values and {unlabeled!r}: is {unlabeled!r} a class or the mark of "
             "unlabelled rows? Pass unlabeled=None if it is a class, or missing values only for "
@@ -74,32 +76,34 @@ def _refuse_both(missing, marked, unlabeled):
         )
 
 
-def _is_usual(unlabeled):
+def _is_default_mark(unlabeled: object) -> bool:
     is_number = isinstance(unlabeled, Number) and not isinstance(unlabeled, bool)
     return is_number and unlabeled == UNLABELED
 
 
-def read_known_labels(y, n, classes, unlabeled):
-    """Labels of ``n`` rows as numbers, of classes that are known.
+def read_known_labels(
+    y: VectorLike | None, n: int, classes: AnyArray, unlabeled: object
+) -> FloatArray:
+    """Return labels of ``n`` rows as numbers, of classes that are known.
 
     A mark that is one of the classes is that class.
     """
     if y is not None and np.ndim(y) == 0:
         y = np.full(n, y, dtype=None if isinstance(y, str | int | float) else object)
-    codes = list(zip(classes, _numbers(len(classes)), strict=True))
+    codes = list(zip(classes, _class_codes(len(classes)), strict=True))
     if len(classes) == 2:
         codes = codes[::-1]
     if _is_mark(unlabeled):
         if y is not None and not any(value == unlabeled for value in classes):
-            _read(y, unlabeled)
+            _read_with_marks(y, unlabeled)
         codes.append((unlabeled, 0.0))
     named = ", ".join(str(value) for value in classes)
     expected = f"a class ({named}) nor the mark of unlabelled rows"
-    return read_known(y, n, codes, expected, unlabeled)
+    return encode_labels(y, n, codes, expected, unlabeled)
 
 
-def read_classes(classes, unlabeled):
-    """Two classes or more, sorted; the mark of unlabelled rows may be among three values."""
+def read_classes(classes: Sequence[Any] | AnyArray, unlabeled: object) -> AnyArray:
+    """Return two or more classes, sorted, without the mark of unlabelled rows."""
     values = np.unique(np.asarray(classes))
     if len(values) > 2 and _is_mark(unlabeled):
         values = values[values != unlabeled]
@@ -110,25 +114,25 @@ def read_classes(classes, unlabeled):
     return values
 
 
-def sides(label, n_classes):
-    """Labels +1, -1 and 0 of every model: one for two classes, else each against the rest."""
+def sides(label: FloatArray, n_classes: int) -> list[FloatArray]:
+    """Return labels +1, -1 and 0 of every model: one for two classes, else one-vs-rest."""
     if n_classes == 2:
         return [label]
     return [
         np.where(label == 0, 0.0, np.where(label == number, 1.0, -1.0))
-        for number in _numbers(n_classes)
+        for number in _class_codes(n_classes)
     ]
 
 
-def places_of(label, n_classes):
-    """Which of the classes each row has, -1 for none."""
+def places_of(label: FloatArray, n_classes: int) -> IntArray:
+    """Return the index of each row's class, -1 for none."""
     if n_classes == 2:
         return np.where(label == 0, -1, label > 0).astype(np.intp)
     return np.asarray(label).astype(np.intp) - 1
 
 
-def read_ratio(ratio, classes):
-    """The share of every class, from the second class's share, a dict, or one number each."""
+def read_ratio(ratio: float | VectorLike | Mapping[Any, float], classes: AnyArray) -> FloatArray:
+    """Read the share of every class: the second class's share, a dict, or a number each."""
     if isinstance(ratio, Mapping):
         return read_shares(ratio, classes, "class_ratio")
     if isinstance(ratio, Real):
@@ -154,8 +158,10 @@ def read_ratio(ratio, classes):
     )
 
 
-def read_shares(shares, classes, name="balance"):
-    """The share of every class, from a dict of these; ``name`` of the parameter."""
+def read_shares(
+    shares: Mapping[Any, float], classes: AnyArray, name: str = "balance"
+) -> FloatArray:
+    """Read the share of every class from a dict, the value of the parameter ``name``."""
     named = {key: shares[key] for key in shares}
     missing = [str(value) for value in classes if value not in named]
     if missing or len(named) != len(classes):
@@ -173,22 +179,24 @@ def read_shares(shares, classes, name="balance"):
     return np.array(values, dtype=float)
 
 
-def numbered_shares(shares, classes, numbers):
-    """A dict of shares by the ``numbers`` of the classes, from one by the classes."""
+def numbered_shares(
+    shares: Mapping[Any, float], classes: AnyArray, numbers: FloatArray
+) -> dict[float, float]:
+    """Return shares by the ``numbers`` of the classes, given shares by class."""
     return dict(zip(numbers.tolist(), read_shares(shares, classes).tolist(), strict=True))
 
 
-def _is_mark(unlabeled):
-    """Whether there is a mark besides what is no label anyway."""
+def _is_mark(unlabeled: object) -> bool:
+    """Return whether there is a mark besides what is no label anyway."""
     return not is_no_label(unlabeled)
 
 
-def _numbers(n_classes):
+def _class_codes(n_classes: int) -> tuple[float, ...]:
     return (-1.0, 1.0) if n_classes == 2 else tuple(np.arange(1.0, n_classes + 1))
 
 
-def _coded(y, classes, without):
+def _encode(y: AnyArray, classes: AnyArray, is_unlabelled: BoolArray) -> FloatArray:
     label = np.zeros(len(y))
-    numbers = np.array(_numbers(len(classes)))
-    label[~without] = numbers[np.searchsorted(classes, y[~without])]
+    numbers = np.array(_class_codes(len(classes)))
+    label[~is_unlabelled] = numbers[np.searchsorted(classes, y[~is_unlabelled])]
     return label

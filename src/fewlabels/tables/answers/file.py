@@ -3,13 +3,15 @@
 import json
 import os
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..._util.messages import UserError, ref
 from ..paths import resolved
+from ..steady import StrPath
 
 _APPLICATION = 0x66776C62  # "fwlb"
 _VERSION = 1
@@ -33,7 +35,7 @@ CREATE TABLE answers (
 
 
 class AnswerEntry(NamedTuple):
-    """What somebody said of a row; ``number`` is its place in the file, from 1.
+    """An answer about a row; ``number`` is its place in the file, from 1.
 
     ``id`` is the answer's own, so that one sent twice counts once; ``row`` is where the row stood
     (from 0), ``asked`` why it was queried; an undo says the number that it ``undoes``.
@@ -63,28 +65,30 @@ class AnswerFile:
         file has to exist, and is only read.
     """
 
-    def __init__(self, path, about=None):
-        self.path, self._db, self._lock = Path(path), None, None
+    def __init__(self, path: StrPath, about: dict[str, Any] | None = None) -> None:
+        self.path = Path(path)
+        self._connection: sqlite3.Connection | None = None
+        self._lock: sqlite3.Connection | None = None
         new = not self.path.exists()
         if new and about is None:
             raise UserError(
                 f"The label file {path} doesn't exist; create it with 'fewlabels label'."
             )
-        with self._readable():
+        with self._translate_errors():
             if about is not None:
-                self._lock = self._locked()
+                self._lock = self._lock_file()
             # Reading may have to finish what a killed process left half done.
             mode = "rwc" if about is not None else "rw" if os.access(path, os.W_OK) else "ro"
             uri = f"{resolved(self.path).as_uri()}?mode={mode}"
             try:
-                self._db = sqlite3.connect(
+                self._connection = sqlite3.connect(
                     uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
                 )
                 self._db.execute("PRAGMA trusted_schema = OFF")
                 if about is not None:
                     # EXTRA is FULL, and the end of a transaction is on the disk, too.
                     self._db.execute("PRAGMA synchronous = EXTRA")
-                if new:
+                if new and about is not None:
                     self._create(about)
                 self._db.execute("BEGIN")  # all of one moment, whoever adds to it
                 self._check()
@@ -92,17 +96,22 @@ class AnswerFile:
                 self.about = {name: json.loads(value) for name, value in rows}
                 self.answers = self._read()
                 self._db.execute("COMMIT")
-                self._numbers = {one.id: place for place, one in enumerate(self.answers)}
+                self._numbers = {answer.id: k for k, answer in enumerate(self.answers)}
             except BaseException:
                 self.close()
                 raise
 
-    def __fspath__(self):
+    @property
+    def _db(self) -> sqlite3.Connection:
+        assert self._connection is not None
+        return self._connection
+
+    def __fspath__(self) -> str:
         return str(self.path)
 
     __str__ = __fspath__
 
-    def _create(self, about):
+    def _create(self, about: dict[str, Any]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         for statement in _SCHEMA.strip().split(";\n"):
             self._db.execute(statement)
@@ -111,11 +120,11 @@ class AnswerFile:
         self._write_about(about)
         self._db.execute("COMMIT")
 
-    def _write_about(self, about):
+    def _write_about(self, about: dict[str, Any]) -> None:
         rows = [(name, json.dumps(value)) for name, value in about.items()]
         self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
 
-    def _check(self):
+    def _check(self) -> None:
         # A view may never end, and a trigger does what its author wanted; no such file has any.
         programs = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')"
         if self._db.execute(programs).fetchone() != (0,):
@@ -136,14 +145,14 @@ class AnswerFile:
                 f"format {_VERSION} only; {advice}."
             )
 
-    def _read(self):
+    def _read(self) -> list[AnswerEntry]:
         fields = ", ".join(AnswerEntry._fields)
         return [
             AnswerEntry(*row)
             for row in self._db.execute(f"SELECT {fields} FROM answers ORDER BY number")
         ]
 
-    def _locked(self):
+    def _lock_file(self) -> sqlite3.Connection:
         """Hold the file against a second server, as long as this process lives."""
         path = self.path.with_name(f"{self.path.name}.lock")
         lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -160,7 +169,7 @@ class AnswerFile:
         return lock
 
     @contextmanager
-    def _readable(self):
+    def _translate_errors(self) -> Iterator[None]:
         """Say what SQLite refuses as a sentence."""
         try:
             yield
@@ -179,7 +188,7 @@ class AnswerFile:
 
     # -- adding -----------------------------------------------------------------------------------
 
-    def add(self, answer):
+    def add(self, answer: AnswerEntry) -> AnswerEntry:
         """Write an answer; on return it is on the disk. Gives it with its number.
 
         An answer whose ``id`` is there already is not written again. ``OSError`` says that it
@@ -198,23 +207,24 @@ class AnswerFile:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise OSError(f"the label could not be written to {self.path}: {error}") from error
+        assert cursor.lastrowid is not None
         answer = answer._replace(number=cursor.lastrowid)
         self._numbers[answer.id] = len(self.answers)
         self.answers.append(answer)
         return answer
 
-    def describe(self, **about):
+    def describe(self, **about: Any) -> None:
         """Change what the file says of its data."""
-        with self._readable():
+        with self._translate_errors():
             self._db.execute("BEGIN IMMEDIATE")
             self._write_about(about)
             self._db.execute("COMMIT")
         self.about.update(about)
 
-    def close(self):
+    def close(self) -> None:
         """Let go of the file, so that another process may add to it."""
-        if self._db is not None:
-            self._db.close()
+        if self._connection is not None:
+            self._connection.close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -222,18 +232,18 @@ class AnswerFile:
 
     # -- what the answers say ---------------------------------------------------------------------
 
-    def standing(self):
-        """Answers that nobody has taken back, in their order."""
-        undone = {one.undoes for one in self.answers}
+    def standing(self) -> list[AnswerEntry]:
+        """Return the answers that nobody has taken back, in their order."""
+        undone = {answer.undoes for answer in self.answers}
         return [a for a in self.answers if a.kind != "undo" and a.number not in undone]
 
-    def labels(self):
-        """Row key to label: the newest one of each row."""
-        return {one.row_key: one.label for one in self.standing() if one.kind == "label"}
+    def labels(self) -> dict[str, str]:
+        """Return the newest label of each row, by row key."""
+        return {a.row_key: a.label for a in self.standing() if a.label is not None}
 
 
-def read_answers(path):
-    """The file, closed again: ``about``, ``answers``, and what follows from them.
+def read_answers(path: StrPath | AnswerFile) -> AnswerFile:
+    """Read a file of answers and close it again.
 
     What was read already is not read again.
     """
@@ -242,6 +252,6 @@ def read_answers(path):
     return file
 
 
-def undo_of(answers, annotator):
-    """The answer that an undo of this person takes back; None without any."""
-    return next((one for one in reversed(answers) if one.annotator == annotator), None)
+def undo_of(answers: Sequence[AnswerEntry], annotator: str) -> AnswerEntry | None:
+    """Return the answer that an undo of this person takes back, or None."""
+    return next((a for a in reversed(answers) if a.annotator == annotator), None)

@@ -2,21 +2,24 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
+from ..._typing import ObjectArray
 from ..._util.messages import UserError, plural, quoted
 from ...data.labels.blanks import reads_as_blank
-from ..columns.column import is_supported, text
+from ..columns.column import Cells, is_supported, text
 from ..names import cell_text, value_key
-from .file import read_answers
+from ..steady import StrPath
+from .file import AnswerFile, read_answers
 
 _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17 tables
 
 
-def cells_of(column):
-    """A column of any type as text, missing values as the empty string."""
+def cells_of(column: Cells) -> ObjectArray:
+    """Return a column of any type as text, missing values as the empty string."""
     if is_supported(column.type):
         return text(column)
     return np.array(["" if v is None else str(v) for v in column.to_pylist()], dtype=object)
@@ -28,24 +31,25 @@ class RowKeys:
     ``without`` is a column that has no part, as labels come and go.
     """
 
-    def __init__(self, without=None):
-        self._without, self._seen = without, {}
+    def __init__(self, without: str | None = None) -> None:
+        self._without = without
+        self._key_counts: dict[str, int] = {}
 
-    def of(self, table: pa.Table):
-        """The keys of the next rows."""
+    def of(self, table: pa.Table) -> list[str]:
+        """Return the keys of the next rows."""
         names = sorted(name for name in table.column_names if name != self._without)
         columns = [cells_of(table.column(name)) for name in names]
         head, keys = "\x1f".join(names).encode("utf-8", "surrogatepass"), []
         for cells in zip(*columns, strict=True) if columns else [()] * table.num_rows:
             row = "\x1f".join(cells).encode("utf-8", "surrogatepass")
             key = hashlib.blake2b(head + b"\x1e" + row, digest_size=_DIGEST).hexdigest()
-            count = self._seen[key] = self._seen.get(key, 0) + 1
+            count = self._key_counts[key] = self._key_counts.get(key, 0) + 1
             keys.append(key if count == 1 else f"{key}:{count}")
         return keys
 
 
-def fingerprint(keys):
-    """What a table is recognised by, whatever the order of its rows."""
+def fingerprint(keys: Iterable[str]) -> str:
+    """Return a digest that identifies a table, whatever the order of its rows."""
     digest = hashlib.blake2b(digest_size=_DIGEST)
     for key in sorted(keys):
         digest.update(key.encode())
@@ -53,23 +57,23 @@ def fingerprint(keys):
 
 
 class LabelColumn:
-    """The labels of a file as a column of its ``table``, piece by piece (``fit --labels``).
+    """A column of labels from a file, added to its ``table`` piece by piece (``fit --labels``).
 
     ``answers`` is the file, or what was read of it already.
     """
 
-    def __init__(self, answers, table):
+    def __init__(self, answers: StrPath | AnswerFile, table: object) -> None:
         self._file, self._table, self._used = read_answers(answers), table, 0
         self.name = self._file.about["target"]
         self._labels, self._keys = self._file.labels(), RowKeys(self.name)
         self._check_classes()
 
-    def names_after(self, names):
-        """Names of a table's columns with this one among them."""
+    def extend_names(self, names: list[str]) -> list[str]:
+        """Return the names of a table's columns and of this one."""
         return names if self.name in names else [*names, self.name]
 
-    def add(self, table):
-        """The next rows of the table with their labels, over those that they may have had."""
+    def add(self, table: pa.Table) -> pa.Table:
+        """Return the next rows of the table with their labels, which replace those they had."""
         keys = self._keys.of(table)
         given = [self._labels.get(key) for key in keys]
         self._used += sum(label is not None for label in given)
@@ -80,9 +84,10 @@ class LabelColumn:
         place = table.column_names.index(self.name)
         return table.set_column(place, self.name, pa.array(both, pa.large_string()))
 
-    def _check_classes(self):
+    def _check_classes(self) -> None:
         """Refuse classes that tables take for blanks or for each other, and would lose."""
-        spelled, path = {}, self._file.path
+        spelled: dict[str | float, str] = {}
+        path = self._file.path
         for name, count in Counter(self._labels.values()).items():
             other = spelled.setdefault(value_key(cell_text(name)), name)
             blank = reads_as_blank(name)
@@ -95,7 +100,7 @@ class LabelColumn:
                 f"{path} --export NEW.csv', and rename the class there."
             )
 
-    def check(self):
+    def check(self) -> None:
         """Refuse labels of another table."""
         if not self._used:
             raise UserError(

@@ -5,15 +5,20 @@ out as they came in ("007"); numbers are parsed here, where a cell that is none 
 """
 
 import datetime
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray
 from ..._util.messages import UserError, quoted, ref
 from ...data.labels.blanks import MISSING, reads_as_blank
 
+# Cells of a column, in one piece or several.
+Cells: TypeAlias = pa.Array | pa.ChunkedArray
 _TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
 _YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
@@ -24,13 +29,15 @@ _DAYS = "days"
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-# Columns that are looked at together, if there are so many, and their rows at most.
-_MANY_COLUMNS, _FEW_CELLS = 256, 10_000
+# Columns that are counted together, if there are so many.
+_MIN_COLUMNS_TOGETHER = 256
+# Rows that columns counted together have at most.
+_MAX_ROWS_TOGETHER = 10_000
 _PLAIN_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def plain(column):
-    """One Arrow array, dictionaries decoded."""
+def as_single_array(column: Cells) -> pa.Array:
+    """Return a column as one Arrow array, with dictionaries decoded."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # more than one chunk where offsets overflow
@@ -40,72 +47,72 @@ def plain(column):
     return column
 
 
-def without(table, names):
-    """The table without these columns; pyarrow's own way takes quadratic time in columns."""
+def without(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """Return the table without these columns; pyarrow's own way takes quadratic time."""
     names = set(names)
     if not names:
         return table
     return table.select([j for j, name in enumerate(table.column_names) if name not in names])
 
 
-def is_text(kind):
-    """Whether an Arrow type is text."""
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is text."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
     return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
-def is_number(kind):
-    """Whether an Arrow type is numeric."""
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is numeric."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
     return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
 
 
-def is_supported(kind):
-    """Whether a column of this Arrow type can be a number or a category."""
+def is_supported(kind: pa.DataType) -> bool:
+    """Return whether a column of this Arrow type can be a number or a category."""
     return is_text(kind) or is_number(kind) or pt.is_boolean(kind) or pt.is_null(kind)
 
 
-def trimmed(column):
-    """Texts without space around them, null for those that represent a missing value."""
-    column = pc.utf8_trim_whitespace(plain(column).cast(pa.large_string()))
+def trim_texts(column: Cells) -> pa.Array:
+    """Return texts without space around them, null for texts that mean a missing value."""
+    column = pc.utf8_trim_whitespace(as_single_array(column).cast(pa.large_string()))
     missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
-def numbers(column):
-    """Values of a supported column as float64 (missing: NaN), and positions of wrong texts."""
-    column = plain(column)
+def numbers(column: Cells) -> tuple[FloatArray, IntArray]:
+    """Parse a supported column as float64 (missing: NaN), and return positions of wrong texts."""
+    column = as_single_array(column)
     none = np.zeros(0, dtype=np.intp)
     if pt.is_null(column.type):
         return np.full(len(column), np.nan), none
     if not is_text(column.type):
         return _to_numpy(column.cast(pa.float64(), safe=False)), none
-    return trimmed_numbers(trimmed(column))
+    return parse_trimmed_numbers(trim_texts(column))
 
 
-def trimmed_numbers(column):
-    """As :func:`numbers`, of texts that are :func:`trimmed` already."""
+def parse_trimmed_numbers(column: pa.Array) -> tuple[FloatArray, IntArray]:
+    """Parse texts that are trimmed already, as :func:`numbers` does."""
     try:
         return _to_numpy(column.cast(pa.float64())), np.zeros(0, dtype=np.intp)
     except pa.ArrowInvalid:
         return _parse_each(column)
 
 
-def has_codes(column):
-    """Whether texts such as "007" occur, which read as numbers but are codes."""
-    column = plain(column).cast(pa.large_string())
+def has_codes(column: Cells) -> bool:
+    """Return whether texts such as "007" occur, which read as numbers but are codes."""
+    column = as_single_array(column).cast(pa.large_string())
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*0[0-9]+\s*$")).as_py())
 
 
-def text(column):
-    """Values of a column as text, missing ones as the empty string.
+def text(column: Cells) -> ObjectArray:
+    """Return the values of a column as text, missing ones as the empty string.
 
     The same data give the same categories in every format: truth values are written as pandas does
     (however they are capitalised), whole numbers without a decimal point.
     """
-    column = plain(column)
+    column = as_single_array(column)
     if pt.is_null(column.type):
         return np.full(len(column), "", dtype=object)
     if pt.is_boolean(column.type):
@@ -120,7 +127,7 @@ def text(column):
     return column.to_numpy(zero_copy_only=False)
 
 
-def number_text(value):
+def number_text(value: float) -> str:
     """Write a number as people do, a missing one as the empty string."""
     value = float(value)
     if np.isnan(value):
@@ -128,18 +135,18 @@ def number_text(value):
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def blank(values):
-    """Which texts represent a missing value."""
+def blank(values: Iterable[str]) -> BoolArray:
+    """Return which texts represent a missing value."""
     return np.array([reads_as_blank(value) for value in values], dtype=bool)
 
 
-def _to_numpy(column):
+def _to_numpy(column: pa.Array) -> FloatArray:
     values = column.to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def number_counts(columns):
-    """Different values of columns of plain numbers, many columns at a time.
+def count_numbers(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, IntArray, int]]:
+    """Count the different values of columns of plain numbers, many columns at a time.
 
     It saves what every call of Arrow costs, which is most of the time where columns are many and
     rows are few.
@@ -156,32 +163,32 @@ def number_counts(columns):
         those columns by name that are texts, all of them plain numbers or blank.
     """
     names = [name for name, cells in columns.items() if is_text(cells.type)]
-    if len(names) < _MANY_COLUMNS or len(columns[names[0]]) > _FEW_CELLS:
+    if len(names) < _MIN_COLUMNS_TOGETHER or len(columns[names[0]]) > _MAX_ROWS_TOGETHER:
         return {}
     found = {}
-    for start in range(0, len(names), _MANY_COLUMNS):
-        some = names[start : start + _MANY_COLUMNS]
-        parts = [plain(columns[name]).cast(pa.large_string()) for name in some]
+    for start in range(0, len(names), _MIN_COLUMNS_TOGETHER):
+        some = names[start : start + _MIN_COLUMNS_TOGETHER]
+        parts = [as_single_array(columns[name]).cast(pa.large_string()) for name in some]
         coded = pa.concat_arrays(parts).dictionary_encode()
         codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
         texts = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
-        values, is_plain, is_blank = _plain_values(trimmed(texts))
+        values, is_plain, is_blank = _plain_values(trim_texts(texts))
         for name, own in zip(some, codes.reshape(len(some), -1), strict=True):
             kinds, counts = np.unique(own, return_counts=True)
-            blank, kinds_are_plain = is_blank[kinds], is_plain[kinds]
-            if blank.all() or not (blank | kinds_are_plain).all():
+            is_blank_kind, kinds_are_plain = is_blank[kinds], is_plain[kinds]
+            if is_blank_kind.all() or not (is_blank_kind | kinds_are_plain).all():
                 continue
-            order = np.argsort(values[kinds[~blank]])
+            order = np.argsort(values[kinds[~is_blank_kind]])
             found[name] = (
-                values[kinds[~blank]][order],
-                counts[~blank][order],
-                int(counts[blank].sum()),
+                values[kinds[~is_blank_kind]][order],
+                counts[~is_blank_kind][order],
+                int(counts[is_blank_kind].sum()),
             )
     return found
 
 
-def _plain_values(texts):
-    """Values of trimmed texts that are plain numbers, which these are, and which are blank."""
+def _plain_values(texts: pa.Array) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Parse trimmed texts: values, which texts are plain numbers, and which are blank."""
     is_blank = texts.is_null().to_numpy(zero_copy_only=False)
     is_plain = pc.match_substring_regex(texts, _PLAIN_NUMBER).fill_null(False)
     is_code = pc.match_substring_regex(texts, "^0[0-9]+$").fill_null(False)
@@ -190,8 +197,8 @@ def _plain_values(texts):
     return _to_numpy(values), is_plain.to_numpy(zero_copy_only=False), is_blank
 
 
-def _parse_each(column):
-    """Slow path, taken only where some cell is no number."""
+def _parse_each(column: pa.Array) -> tuple[FloatArray, IntArray]:
+    """Parse cells one by one, which takes long, where some cell is no number."""
     values = np.full(len(column), np.nan)
     bad = []
     for position, cell in enumerate(column.to_pylist()):
@@ -205,8 +212,8 @@ def _parse_each(column):
     return values, np.array(bad, dtype=np.intp)
 
 
-def are_dates(cells, mixed=False):
-    """Whether a column holds dates: typed ones, or texts that are written as such.
+def are_dates(cells: Cells, mixed: bool = False) -> bool:
+    """Return whether a column holds dates: typed ones, or texts that are written as such.
 
     ``mixed``: some with the year first and others with the year last are dates, too.
     """
@@ -215,27 +222,27 @@ def are_dates(cells, mixed=False):
         return True
     if not is_text(kind):
         return False
-    values = trimmed(cells).drop_null()
+    values = trim_texts(cells).drop_null()
     patterns = [f"{_YEAR_FIRST}|{_YEAR_LAST}"] if mixed else [_YEAR_FIRST, _YEAR_LAST]
     return bool(len(values)) and any(
         pc.all(pc.match_substring_regex(values, pattern)).as_py() for pattern in patterns
     )
 
 
-def not_dates(texts):
-    """The texts that aren't written as dates."""
-    found = pc.match_substring_regex(trimmed(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
+def select_non_dates(texts: pa.Array) -> pa.Array:
+    """Return the texts that aren't written as dates."""
+    found = pc.match_substring_regex(trim_texts(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
     return texts.filter(pc.invert(found.fill_null(False)))
 
 
-def days(cells, name="", source=""):
-    """Days since 1970 as float64, missing ones as NaN; names are for messages.
+def days_since_epoch(cells: Cells, name: str = "", source: object = "") -> FloatArray:
+    """Return days since 1970 as float64, missing ones as NaN; names are for messages.
 
     The cells are typed dates and times, or texts in the order year-month-day with leading zeros.
     """
-    cells = plain(cells)
+    cells = as_single_array(cells)
     if is_text(cells.type):
-        cells = _stamps(cells, name, source)
+        cells = _parse_timestamps(cells, name, source)
     if pt.is_date(cells.type):
         return _to_numpy(cells.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()))
     if pt.is_timestamp(cells.type):
@@ -247,13 +254,13 @@ def days(cells, name="", source=""):
     )
 
 
-def day_text(value):
-    """A day since 1970 as text."""
+def format_day(value: float) -> str:
+    """Return a day since 1970 as text."""
     return (_EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
 
 
-def _stamps(cells, name, source):
-    texts = trimmed(cells)
+def _parse_timestamps(cells: pa.Array, name: str, source: object) -> pa.Array:
+    texts = trim_texts(cells)
     # Points stand between day, month and year, in this order.
     texts = pc.replace_substring_regex(texts, r"^(\d)\.", r"0\1.")
     texts = pc.replace_substring_regex(texts, r"^(\d\d)\.(\d)\.", r"\1.0\2.")
@@ -280,13 +287,13 @@ def _stamps(cells, name, source):
     return pa.array(stamps)
 
 
-def days_of(name):
+def days_column_name(name: str) -> str:
     """Name of the column with the days of a column of dates."""
     return f"{name}: {_DAYS}"
 
 
-def with_dates(table, names, source):
-    """The table with some columns of dates replaced by what they say.
+def expand_dates(table: pa.Table, names: Iterable[str], source: object) -> pa.Table:
+    """Replace columns of dates of a table by their parts.
 
     Days since 1970, the weekday as a category, the month and the hour.
     """
@@ -298,12 +305,12 @@ def with_dates(table, names, source):
                 f"{ref('dates', [name])}."
             )
         table = table.drop_columns([name])
-        for part, values in _parts(days(cells, name, source)).items():
+        for part, values in _split_dates(days_since_epoch(cells, name, source)).items():
             table = table.append_column(f"{name}: {part}", values)
     return table
 
 
-def _parts(values):
+def _split_dates(values: FloatArray) -> dict[str, pa.Array]:
     known = ~np.isnan(values)
     whole = np.floor(np.where(known, values, 0.0)).astype(np.int64)
     month = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1

@@ -1,27 +1,55 @@
 """From a table to the columns a model needs, checked cell by cell."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RealArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted, ref
 from ..encoding.truth import are_truth_values
-from .column import are_dates, blank, days, is_number, is_supported, is_text, numbers, text
-from .notation import read_numbers
-from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
+from .column import (
+    are_dates,
+    blank,
+    days_since_epoch,
+    is_number,
+    is_supported,
+    is_text,
+    numbers,
+    text,
+)
+from .notation import Notation, read_numbers
+from .profile import MANY_CATEGORIES, are_formatted_numbers, are_sentences, collect_values
 from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
-from .tally import usable
+from .tally import Tally, usable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 # Ways to write a value that a note shows.
 _SHOWN = 3
 
 
-def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE, merge=False):
+def infer_schema(
+    table: pa.Table,
+    source: object,
+    row_numbers: IntArray,
+    requested_kinds: Mapping[str, str] | None = None,
+    requested: Collection[str] = (),
+    missing: str = REFUSE,
+    merge: bool = False,
+) -> Schema:
     """Find out what kind each column of the training rows is.
 
-    ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
-    the user wants although they look like names or dates. ``row_numbers`` count rows of the file,
-    from 1. ``merge``: whether categories that differ in capital letters or blanks only are one.
+    ``requested_kinds`` makes some columns a "category" or a "text", whatever they hold. The user
+    wants the ``requested`` columns although they look like names or dates. ``row_numbers`` count
+    rows of the file, from 1. ``merge``: whether categories that differ in capital letters or
+    blanks only are one.
     """
-    asked = asked or {}
+    requested_kinds = requested_kinds or {}
     columns = []
     for name, cells in zip(table.column_names, table.columns, strict=True):
         if not name.strip():
@@ -29,24 +57,33 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f"drop it with {ref('drop', [name])}."
             )
-        as_asked = asked.get(name)
-        if name in kept and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
+        as_asked = requested_kinds.get(name)
+        if name in requested and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
             kind = "date"
         else:
             _check_type(cells.type, name, source)
-            kind = asked.get(name) or _kind(cells, name, source, row_numbers, name in kept)
-            if kind == "text" and not see(cells).filled:
-                raise _blank(name, source)
+            kind = requested_kinds.get(name) or _infer_kind(
+                cells, name, source, row_numbers, name in requested
+            )
+            if kind == "text" and not collect_values(cells).filled:
+                raise _blank_column_error(name, source)
         spellings = {}
         if merge and kind == "category" and is_text(cells.type):
-            seen = see(cells)
+            seen = collect_values(cells)
             if seen.kind in ("text", "mixed"):
-                spellings = spellings_of(seen.values, seen.counts)
+                spellings = find_spellings(seen.values, seen.counts)
         columns.append(Column(name, kind, spellings=spellings))
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
 
-def table_features(table, schema, *, tally, row_numbers, notations=None):
+def select_table_features(
+    table: pa.Table,
+    schema: Schema,
+    *,
+    tally: Tally,
+    row_numbers: IntArray,
+    notations: Mapping[str, Notation] | None = None,
+) -> tuple[pd.DataFrame, BoolArray, BoolArray]:
     """Pick the columns of the model, in its order, whatever else the table holds.
 
     Gives a data frame of the complete rows (numbers as float64, dates as days, others as text),
@@ -56,17 +93,18 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
     """
     import pandas as pd
 
-    data, read = {}, {}
+    data: dict[str, AnyArray] = {}
+    read: dict[str, FloatArray] = {}
     for column in schema.columns:
         name, kind, cells = column.name, column.kind, table.column(column.name)
         if kind == "date":
-            read[name] = days(cells, name, tally.source)
+            read[name] = days_since_epoch(cells, name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
             if kind in ("category", "boolean", "text"):
                 data[name] = text(cells)
                 if column.spellings:
-                    data[name] = np.array(respelled(data[name], column.spellings), dtype=object)
+                    data[name] = np.array(respell(data[name], column.spellings), dtype=object)
                 continue
             notation = (notations or {}).get(name)
             if notation is not None and is_text(cells.type):
@@ -78,12 +116,12 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
                     f"Column {quoted(name)} holds numbers{unit} in the model but row "
-                    f"{row_numbers[bad[0]]} of {tally.source} has {_told(cells, bad)}; "
-                    f"correct it or leave it blank{skip}."
+                    f"{row_numbers[bad[0]]} of {tally.source} has "
+                    f"{_describe_bad_cells(cells, bad)}; correct it or leave it blank{skip}."
                 )
             read[name] = values
         data[name] = read[name]
-    empty = _empty_rows(schema, list(read.values()), data, table.num_rows)
+    empty = _find_empty_rows(schema, list(read.values()), data, table.num_rows)
     complete = ~empty
     tally.empty += int(empty.sum())
     for name, values in read.items():
@@ -93,7 +131,9 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
     return (frame if complete.all() else frame[complete]), complete, empty
 
 
-def _empty_rows(schema, number_columns, texts, n_rows):
+def _find_empty_rows(
+    schema: Schema, number_columns: Iterable[RealArray], texts: Mapping[str, AnyArray], n_rows: int
+) -> BoolArray:
     """Find rows without a value in any column, if models of this schema set these apart.
 
     Where missing numbers are refused, rows of them are as well.
@@ -108,25 +148,25 @@ def _empty_rows(schema, number_columns, texts, n_rows):
     return empty
 
 
-def check_columns(names, schema, source):
+def check_columns(names: Collection[str], schema: Schema, source: object) -> None:
     """Refuse a table that lacks a column of the model."""
-    wanted, given = (sum(map(is_beside, n)) for n in (schema.names(), names))
-    if wanted != given:
+    n_fitted, n_given = (sum(map(is_beside, n)) for n in (schema.names(), names))
+    if n_fitted != n_given:
         fitted = (
-            f"with {ref('features')} of {plural(wanted, 'column')}"
-            if wanted
+            f"with {ref('features')} of {plural(n_fitted, 'column')}"
+            if n_fitted
             else f"without {ref('features')}"
         )
-        if not given:
+        if not n_given:
             made = f", made as {quoted(schema.features)} was" if schema.features else ""
             raise UserError(
                 f"The model was fitted {fitted}, but {source} comes without them; pass "
-                f"{ref('features', some='FILE')}, an .npy file with {plural(wanted, 'number')} "
+                f"{ref('features', some='FILE')}, an .npy file with {plural(n_fitted, 'number')} "
                 f"for each row of {source}{made}."
             )
-        todo = "give as many" if wanted else "omit them"
+        todo = "give as many" if n_fitted else "omit them"
         raise UserError(
-            f"The model was fitted {fitted}, but {source} comes with {given} of these; {todo}."
+            f"The model was fitted {fitted}, but {source} comes with {n_given} of these; {todo}."
         )
     lacking = [name for name in schema.sources() if name not in set(names)]
     if not lacking:
@@ -138,20 +178,25 @@ def check_columns(names, schema, source):
     )
 
 
-def array_features(X, schema, *, tally, row_numbers):
+def select_array_features(
+    X: RowMatrix, schema: Schema, *, tally: Tally, row_numbers: IntArray
+) -> tuple[RowMatrix, BoolArray, BoolArray]:
     """Return rows of a matrix as floats, like :func:`table_features` for a table.
 
     Missing numbers stored in a sparse matrix are never filled in.
     """
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    dense = isinstance(X, np.ndarray)
-    X = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype)
+    if isinstance(X, np.ndarray):
+        X = values = np.ascontiguousarray(X, dtype=dtype)
+    else:
+        X = X.astype(dtype)
+        values = X.data
     complete = np.ones(X.shape[0], dtype=bool)
-    empty, values = ~complete, X if dense else X.data
+    empty = ~complete
     if usable(values):
         return X, complete, empty
-    if dense:
-        empty = _empty_rows(schema, X.T, {}, X.shape[0])
+    if isinstance(X, np.ndarray):
+        empty = _find_empty_rows(schema, X.T, {}, X.shape[0])
         tally.empty += int(empty.sum())
         complete, fill = ~empty, schema.missing == IMPUTE
         for j in range(X.shape[1]):
@@ -167,27 +212,29 @@ def array_features(X, schema, *, tally, row_numbers):
     return (X if complete.all() else X[complete]), complete, empty
 
 
-def _kind(cells, name, source, row_numbers, kept):
+def _infer_kind(
+    cells: pa.ChunkedArray, name: str, source: object, row_numbers: IntArray, is_requested: bool
+) -> str:
     if is_number(cells.type):
         return "number"
-    seen = see(cells)
+    seen = collect_values(cells)
     if not seen.filled:
-        raise _blank(name, source)
+        raise _blank_column_error(name, source)
     if seen.kind == "mixed":
         bad = numbers(cells)[1]
         correct = "correct the cells"
-        if written_for_people([str(cells[int(bad[0])])]):
+        if are_formatted_numbers([str(cells[int(bad[0])])]):
             correct += " (numbers with units are read where all cells have the same)"
         raise UserError(
             f"Column {quoted(name)} of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"{_told(cells, bad)}; {correct}, pass {ref('categorical', [name])}, or drop the "
-            f"column with {ref('drop', [name])}."
+            f"{_describe_bad_cells(cells, bad)}; {correct}, pass {ref('categorical', [name])}, "
+            f"or drop the column with {ref('drop', [name])}."
         )
     if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
         return "boolean"
     many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
-    if many and not kept and 2 * len(seen.values) > seen.filled:
+    if many and not is_requested and 2 * len(seen.values) > seen.filled:
         if are_sentences(seen.values):
             return "text"
         raise UserError(
@@ -199,13 +246,13 @@ def _kind(cells, name, source, row_numbers, kept):
     return "number" if seen.kind == "number" else "category"
 
 
-def _blank(name, source):
+def _blank_column_error(name: str, source: object) -> UserError:
     return UserError(
         f"Column {quoted(name)} of {source} is blank; leave it out with {ref('drop')}."
     )
 
 
-def _check_type(kind, name, source):
+def _check_type(kind: pa.DataType, name: str, source: object) -> None:
     if not is_supported(kind):
         raise UserError(
             f"Column {quoted(name)} of {source} holds {kind} values, which are neither numbers "
@@ -213,46 +260,47 @@ def _check_type(kind, name, source):
         )
 
 
-def _told(cells, bad):
-    """The first wrong cell, and how many more there are."""
+def _describe_bad_cells(cells: pa.ChunkedArray, bad: IntArray) -> str:
+    """Describe the first wrong cell, and say how many more there are."""
     more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
     return f"{quoted(cells[int(bad[0])], 40)}{more}"
 
 
-def key_of(value):
-    """The same for all ways to write one value."""
+def spelling_key(value: str) -> str:
+    """Return one key for all ways to write a value."""
     return " ".join(value.split()).casefold()
 
 
-def spellings_of(values, counts):
-    """How each value is written that occurs in several ways: the most frequent one, by key.
+def find_spellings(values: ObjectArray, counts: IntArray) -> dict[str, str]:
+    """Return the most frequent spelling of each value, by key, if any occurs in several ways.
 
     All values of the column are in it, so that new rows may write each of them in any way; it is
     empty if every value is written in one way.
     """
-    found, n_values = {}, 0
+    found: dict[str, str] = {}
+    n_values = 0
     for _, value in sorted(zip(counts, values, strict=True), key=lambda pair: (-pair[0], pair[1])):
         if value.strip():
             n_values += 1
-            found.setdefault(key_of(value), value.strip())
+            found.setdefault(spelling_key(value), value.strip())
     return found if len(found) < n_values else {}
 
 
-def respelled(values, spellings):
-    """Texts in the spelling that the model knows; others stay as they are."""
-    known = {value: spellings.get(key_of(value), value) for value in set(values)}
+def respell(values: Collection[str], spellings: Mapping[str, str]) -> list[str]:
+    """Return texts in the spelling that the model knows; others stay as they are."""
+    known = {value: spellings.get(spelling_key(value), value) for value in set(values)}
     return [known[value] for value in values]
 
 
-def spelling_notes(table_values, schema):
-    """A sentence on the columns whose values were merged; ``table_values``: values by name."""
+def describe_spellings(table_values: Mapping[str, Iterable[str]], schema: Schema) -> list[str]:
+    """Describe the columns whose values were merged; ``table_values`` are values by name."""
     shown = []
     for column in schema.columns:
         if not column.spellings:
             continue
-        groups = {}
+        groups: dict[str, list[str]] = {}
         for value in sorted(table_values[column.name]):
-            groups.setdefault(key_of(value), []).append(value)
+            groups.setdefault(spelling_key(value), []).append(value)
         alike = [listing(group, _SHOWN) for key, group in groups.items() if key and len(group) > 1]
         some = "; ".join(alike[:_SHOWN])
         more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""

@@ -17,41 +17,48 @@ The first case needs two or more classes: unlabelled rows beside a class of posi
 from these in any way. Both are exact tests, with a level that many columns can share.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
-from numpy.typing import NDArray
 from scipy.special import bdtrc, gammaln
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..._util.messages import listing
-from .column import days, number_text, numbers, trimmed
+from .column import Cells, days_since_epoch, number_text, numbers, trim_texts
 
-# Level of the tests; of the second case where few rows of the class differ.
-_LEVEL, _STRICT = 1e-3, 1e-4
-# How much more often unlabelled rows have to be blank than the rows of each class, and how many of
-# them have to hold the same values (this many at most) for these to be a placeholder.
-_GAP, _NEARLY_ALL, _FEW_VALUES = 0.5, 0.95, 3
+# Level of the tests.
+_LEVEL = 1e-3
+# Level of the second case if few rows of the class differ.
+_STRICT_LEVEL = 1e-4
+# How much more often unlabelled rows have to be blank than the rows of each class.
+_MIN_SHARE_GAP = 0.5
+# Share of the unlabelled rows that have to hold a few values for these to be a placeholder.
+_MIN_PLACEHOLDER_SHARE = 0.95
+# Values that a placeholder has at most.
+_MAX_PLACEHOLDER_VALUES = 3
 # More different values than this share of the unlabelled rows are measurements or names.
-_MANY = 0.25
-# The second case. Stray cells of unlabelled rows, as a share of the labelled rows' cells; which
-# share of a class has to differ from all unlabelled rows, unless these are blank; and the largest
-# share of a class that is believed to be labelled, where many and where few of its rows differ.
-_STRAY, _MOST = 0.02, 0.8
-_LABELLED, _LABELLED_IF_FEW = 0.25, 0.5
+_MAX_DISTINCT_SHARE = 0.25
+# The second case. Stray cells of unlabelled rows, as a share of the labelled rows' cells.
+_MAX_STRAY_SHARE = 0.02
+# Share of a class that has to differ from all unlabelled rows, unless these are blank.
+_MIN_DIFFERING_SHARE = 0.8
+# Largest share of a class that is believed to be labelled if many of its rows differ, or few.
+_MAX_LABELLED = 0.25
+_MAX_LABELLED_IF_FEW_DIFFER = 0.5
 # Unlabelled rows of a matrix that are looked at.
-_COMPARED = 5000
+_MAX_UNLABELLED_ROWS = 5000
 
 
-class _Values(NamedTuple):
+class _ValueSet(NamedTuple):
     """A set of values that unlabelled rows may consist of: which ones it holds.
 
     ``log_tries`` is the logarithm of how many sets it was chosen from with a look at the labelled
     rows; ``is_blank``: whether it is all blank cells.
     """
 
-    holds: NDArray[np.bool_]
+    holds: BoolArray
     log_tries: float = 0.0
     is_blank: bool = False
 
@@ -59,115 +66,127 @@ class _Values(NamedTuple):
 class LabelledRows:
     """Labels of rows by class; ``known`` are codes, -1 for unlabelled rows."""
 
-    def __init__(self, known: NDArray[Any]) -> None:
+    def __init__(self, known: AnyArray) -> None:
         is_labelled = known >= 0
         self._mask = pa.array(is_labelled)
-        self._class = np.unique(known[is_labelled], return_inverse=True)[1]
-        self._sizes = np.bincount(self._class)
+        self._class_codes = np.unique(known[is_labelled], return_inverse=True)[1]
+        self._sizes = np.bincount(self._class_codes)
         self._n_labelled = int(is_labelled.sum())
         self._n_unlabelled = len(known) - self._n_labelled
         # If labels are a random sample, so large a share of every class has one, and at most this.
         share = self._n_labelled / max(1, len(known))
-        self._believed = min(1.5 * share, 0.5 + 0.5 * share)
+        self._max_labelled_share = min(1.5 * share, 0.5 + 0.5 * share)
 
-    def leak(self, cells: Any, values: NDArray[Any], counts: NDArray[np.intp]) -> str:
-        """Why a column is taken for one that came with the labels, "" for others.
+    def explain_leak(self, cells: Cells, values: AnyArray, counts: IntArray) -> str:
+        """Return why a column seems to have come with the labels, "" for other columns.
 
         ``values`` are the different ones of all ``cells``, and ``counts`` the cells that hold
         each; all others are blank.
         """
-        if not (self._n_labelled and self._n_unlabelled) or self._is_out(len(cells), counts):
+        if not (self._n_labelled and self._n_unlabelled) or self._can_skip(len(cells), counts):
             return ""
-        keys, places = _keys(values)
+        keys, places = _fold_values(values)
         blank = len(keys)
         labelled = np.zeros((len(self._sizes), blank + 1), dtype=np.intp)
-        np.add.at(labelled, (self._class, _coded(cells.filter(self._mask), keys)), 1)
+        np.add.at(labelled, (self._class_codes, _encode_cells(cells.filter(self._mask), keys)), 1)
         total = np.bincount(places, counts, minlength=blank + 1).astype(np.intp)
         total[blank] = len(cells) - int(counts.sum())
         unlabelled = total - labelled.sum(axis=0)
-        usual = _usual(unlabelled)
-        every = _lacking(labelled.sum(axis=0), unlabelled)
-        for of in (*usual, every):
-            if self._is_no_mixture(of, labelled, unlabelled):
-                return self._words(of, labelled.sum(axis=0), "labelled rows", unlabelled, keys)
+        usual = _frequent_sets(unlabelled)
+        every = _absent_values(labelled.sum(axis=0), unlabelled)
+        for value_set in (*usual, every):
+            if self._is_no_mixture(value_set, labelled, unlabelled):
+                return self._describe(
+                    value_set, labelled.sum(axis=0), "labelled rows", unlabelled, keys
+                )
         # Measurements of a rare class may all lie where no others do.
         are_texts = keys.dtype.kind == "O"
-        for own in labelled:
-            other = _lacking(own, unlabelled)
-            for of in (*usual, other) if are_texts or not other.log_tries else usual:
-                if self._is_missing(of, own, unlabelled):
+        for class_counts in labelled:
+            other = _absent_values(class_counts, unlabelled)
+            for value_set in (*usual, other) if are_texts or not other.log_tries else usual:
+                if self._is_missing(value_set, class_counts, unlabelled):
                     rows = "labelled rows" if len(labelled) == 1 else "rows of a class"
-                    return self._words(of, own, rows, unlabelled, keys)
+                    return self._describe(value_set, class_counts, rows, unlabelled, keys)
         return ""
 
-    def _is_out(self, n_rows: int, counts: NDArray[np.intp]) -> bool:
-        """Whether counts alone show that no test can reject, as for most measurements.
+    def _can_skip(self, n_rows: int, counts: IntArray) -> bool:
+        """Return whether counts alone show that no test can reject, as for most measurements.
 
         There are so many different values that labelled rows lack most of them, few cells are
         blank, and no values are frequent.
         """
         n, blank = self._n_unlabelled, n_rows - int(counts.sum())
-        if len(counts) <= _MANY * n or blank >= min(_GAP * n, self._sizes.min()):
+        if len(counts) <= _MAX_DISTINCT_SHARE * n or blank >= min(
+            _MIN_SHARE_GAP * n, self._sizes.min()
+        ):
             return False
-        frequent = np.sort(counts)[-_FEW_VALUES:]
-        return bool(frequent.sum() + blank < _NEARLY_ALL * n)
+        frequent = np.sort(counts)[-_MAX_PLACEHOLDER_VALUES:]
+        return bool(frequent.sum() + blank < _MIN_PLACEHOLDER_SHARE * n)
 
     def _is_no_mixture(
-        self, of: _Values, labelled: NDArray[np.intp], unlabelled: NDArray[np.intp]
+        self, value_set: _ValueSet, labelled: IntArray, unlabelled: IntArray
     ) -> bool:
-        """Whether unlabelled rows hold these values far more often than the rows of any class."""
+        """Return whether unlabelled rows hold these values far more often than any class."""
         if len(labelled) < 2:
             return False
-        inside, n_inside = labelled[:, of.holds].sum(axis=1), int(unlabelled[of.holds].sum())
+        inside, n_inside = (
+            labelled[:, value_set.holds].sum(axis=1),
+            int(unlabelled[value_set.holds].sum()),
+        )
         share = n_inside / self._n_unlabelled
-        if share - (inside / self._sizes).max() < _GAP:
+        if share - (inside / self._sizes).max() < _MIN_SHARE_GAP:
             return False
-        if not of.is_blank and share < _NEARLY_ALL:
+        if not value_set.is_blank and share < _MIN_PLACEHOLDER_SHARE:
             return False
         chances = [
             _log_chance(int(k), int(n), n_inside, self._n_unlabelled)
             for k, n in zip(inside, self._sizes, strict=True)
         ]
-        return max(chances) + of.log_tries < np.log(_LEVEL)
+        return max(chances) + value_set.log_tries < np.log(_LEVEL)
 
     def _is_missing(
-        self, of: _Values, own: NDArray[np.intp], unlabelled: NDArray[np.intp]
+        self, value_set: _ValueSet, class_counts: IntArray, unlabelled: IntArray
     ) -> bool:
-        """Whether a class whose rows hold other values than these has no unlabelled rows."""
-        outside = own[~of.holds]
+        """Return whether a class with other values than these has no unlabelled rows."""
+        outside = class_counts[~value_set.holds]
         if (
-            of.log_tries
+            value_set.log_tries
         ):  # what occurs once may be one of many values that unlabelled rows hold too
             outside = outside[outside > 1]
-        n_outside, n_stray = int(outside.sum()), int(unlabelled[~of.holds].sum())
-        if not n_outside or n_stray > _STRAY * n_outside:
+        n_outside, n_stray = int(outside.sum()), int(unlabelled[~value_set.holds].sum())
+        if not n_outside or n_stray > _MAX_STRAY_SHARE * n_outside:
             return False
-        are_most = n_outside >= _MOST * own.sum()
-        if not are_most and not of.is_blank:
+        are_most = n_outside >= _MIN_DIFFERING_SHARE * class_counts.sum()
+        if not are_most and not value_set.is_blank:
             return False
-        level, share = (_LEVEL, _LABELLED) if are_most else (_STRICT, _LABELLED_IF_FEW)
-        chance = bdtrc(n_outside - 1, n_outside + n_stray, max(share, self._believed))
-        return bool(np.log(max(chance, 1e-300)) + of.log_tries < np.log(level))
+        level, share = (
+            (_LEVEL, _MAX_LABELLED) if are_most else (_STRICT_LEVEL, _MAX_LABELLED_IF_FEW_DIFFER)
+        )
+        chance = bdtrc(n_outside - 1, n_outside + n_stray, max(share, self._max_labelled_share))
+        return bool(np.log(max(chance, 1e-300)) + value_set.log_tries < np.log(level))
 
-    def _words(
+    def _describe(
         self,
-        of: _Values,
-        own: NDArray[np.intp],
+        value_set: _ValueSet,
+        class_counts: IntArray,
         rows: str,
-        unlabelled: NDArray[np.intp],
-        keys: NDArray[Any],
+        unlabelled: IntArray,
+        keys: AnyArray,
     ) -> str:
         """Return the reason as a clause: the counts, and their meaning."""
-        blank, n_known = len(keys), f"{int(own.sum()):,} {rows}"
-        n_inside, n_own = int(unlabelled[of.holds].sum()), int(own[of.holds].sum())
+        blank, n_known = len(keys), f"{int(class_counts.sum()):,} {rows}"
+        n_inside, n_own = (
+            int(unlabelled[value_set.holds].sum()),
+            int(class_counts[value_set.holds].sum()),
+        )
         n_others = f"{self._n_unlabelled:,} unlabelled rows"
-        held = np.flatnonzero(of.holds)
-        if of.is_blank:
+        held = np.flatnonzero(value_set.holds)
+        if value_set.is_blank:
             seen = f"blank in {n_inside:,} of {n_others} but in {n_own:,} of {n_known}"
-        elif len(held) <= _FEW_VALUES and not of.log_tries:
-            names = ["" if k == blank else _text(keys[k]) for k in held]
+        elif len(held) <= _MAX_PLACEHOLDER_VALUES and not value_set.log_tries:
+            names = ["" if k == blank else _format_key(keys[k]) for k in held]
             seen = f"{listing(names)} in {n_inside:,} of {n_others} but in {n_own:,} of {n_known}"
-        elif own[blank] == own.sum():
+        elif class_counts[blank] == class_counts.sum():
             seen = f"blank in {n_known} but in {int(unlabelled[blank]):,} of {n_others}"
         else:
             n_same = self._n_unlabelled - n_inside
@@ -175,49 +194,49 @@ class LabelledRows:
         return f"{seen}, so it seems to come with the label"
 
 
-def leaks_of_matrix(X: NDArray[Any], known: NDArray[Any]) -> dict[int, str]:
-    """Columns of a dense matrix that came with the labels, by position, and why.
+def find_matrix_leaks(X: AnyArray, known: AnyArray) -> dict[int, str]:
+    """Return the reasons for columns of a dense matrix that came with the labels, by position.
 
     Of very many unlabelled rows some are compared.
     """
     free = np.flatnonzero(known < 0)
-    step = -(-len(free) // _COMPARED)
+    step = -(-len(free) // _MAX_UNLABELLED_ROWS)
     rows = np.sort(np.concatenate([np.flatnonzero(known >= 0), free[:: max(1, step)]]))
     labelled, found = LabelledRows(known[rows]), {}
     for k in range(X.shape[1]):
         column = np.asarray(X[rows, k], float)
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-        if why := labelled.leak(pa.array(column), values, counts):
+        if why := labelled.explain_leak(pa.array(column), values, counts):
             found[k] = why
     return found
 
 
-def _usual(unlabelled: NDArray[np.intp]) -> list[_Values]:
-    """Sets of few values that unlabelled rows consist of; labelled rows have no say in them."""
+def _frequent_sets(unlabelled: IntArray) -> list[_ValueSet]:
+    """Return sets of few values that unlabelled rows consist of, regardless of labelled rows."""
     n, blank = unlabelled.sum(), len(unlabelled) - 1
     order, found = np.argsort(-unlabelled, kind="stable"), []
-    if unlabelled[blank] >= _GAP * n:
-        found.append(_Values(np.arange(blank + 1) == blank, is_blank=True))
-    for size in range(1, _FEW_VALUES + 1):
+    if unlabelled[blank] >= _MIN_SHARE_GAP * n:
+        found.append(_ValueSet(np.arange(blank + 1) == blank, is_blank=True))
+    for size in range(1, _MAX_PLACEHOLDER_VALUES + 1):
         some = order[:size]
-        if unlabelled[some].sum() >= _NEARLY_ALL * n:
+        if unlabelled[some].sum() >= _MIN_PLACEHOLDER_SHARE * n:
             if not (found and size == 1):
-                found.append(_Values(np.isin(np.arange(blank + 1), some)))
+                found.append(_ValueSet(np.isin(np.arange(blank + 1), some)))
             break
     return found
 
 
-def _lacking(own: NDArray[np.intp], unlabelled: NDArray[np.intp]) -> _Values:
+def _absent_values(class_counts: IntArray, unlabelled: IntArray) -> _ValueSet:
     """Return all values that some labelled rows don't hold."""
-    held = own > 0
+    held = class_counts > 0
     if held.sum() == 1 and held[-1]:  # blank cells were there before anybody looked
-        return _Values(~held)
-    n, k = int(np.count_nonzero(own + unlabelled)), int(held.sum())
-    return _Values(~held, max(float(_log_choose(n, k)), np.log(2.0)))
+        return _ValueSet(~held)
+    n, k = int(np.count_nonzero(class_counts + unlabelled)), int(held.sum())
+    return _ValueSet(~held, max(float(_log_choose(n, k)), np.log(2.0)))
 
 
-def _keys(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Values that are the same but for spaces and capital letters, and where each is."""
+def _fold_values(values: AnyArray) -> tuple[AnyArray, IntArray]:
+    """Merge values that differ only in spaces and case; return the index of each value's key."""
     if values.dtype.kind != "O":
         keys, places = np.unique(np.asarray(values, float), return_inverse=True)
     else:
@@ -226,29 +245,33 @@ def _keys(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return keys, places.astype(np.intp)
 
 
-def _coded(cells: Any, keys: NDArray[Any]) -> NDArray[np.intp]:
+def _encode_cells(cells: Cells, keys: AnyArray) -> IntArray:
     """Return the place of each cell's value among the keys; their number for blank cells."""
     if keys.dtype.kind != "O":
         kind = cells.type
-        values = days(cells) if pt.is_date(kind) or pt.is_timestamp(kind) else numbers(cells)[0]
-        codes = np.searchsorted(keys, values)
-        return np.where(np.isnan(values), len(keys), codes).astype(np.intp)
+        values = (
+            days_since_epoch(cells)
+            if pt.is_date(kind) or pt.is_timestamp(kind)
+            else numbers(cells)[0]
+        )
+        places = np.searchsorted(keys, values)
+        return np.where(np.isnan(values), len(keys), places).astype(np.intp)
     known = {key: k for k, key in enumerate(keys)}
-    texts = trimmed(cells).to_pylist()
+    texts = trim_texts(cells).to_pylist()
     codes = [len(keys) if text is None else known[text.casefold()] for text in texts]
     return np.array(codes, dtype=np.intp)
 
 
-def _text(key: Any) -> str:
+def _format_key(key: str | float) -> str:
     return key if isinstance(key, str) else number_text(key)
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n: float | IntArray, k: float | IntArray) -> FloatArray:
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def _log_chance(inside: int, of_class: int, n_inside: int, n_unlabelled: int) -> float:
-    """Logarithm of the chance that so few rows of a class are inside (Fisher's exact test)."""
+    """Return the log probability that so few rows of a class are inside (Fisher's exact test)."""
     all_inside, n = inside + n_inside, of_class + n_unlabelled
     k = np.arange(max(0, of_class - (n - all_inside)), inside + 1)
     terms = _log_choose(all_inside, k) + _log_choose(n - all_inside, of_class - k)

@@ -1,13 +1,15 @@
 """Numbers as people write them: decimal commas, separators of thousands, units."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..._typing import FloatArray, IntArray
 from ..._util.messages import UserError, quoted
-from .column import has_codes, is_text, number_counts, plain, trimmed
+from .column import Cells, as_single_array, count_numbers, has_codes, is_text, trim_texts
 
 _CURRENCY = r"[$£€¥₹₽₩]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD)"
 _UNIT = r"[^\s\d.,;:/'’+\-−()\[\]_][^\d.,;:]{0,10}[23²³]?"
@@ -20,21 +22,21 @@ _CELL = (
 )
 
 
-def _pattern(decimal, *between):
-    """A whole number, with one mark between its thousands or none, and its decimals."""
+def _number_pattern(decimal: str, *between: str) -> str:
+    """Return a pattern of numbers with decimals, and perhaps one mark between thousands."""
     thousands = "|".join(f"(?:[{marks}][0-9]{{3}})+" for marks in between)
     whole = f"(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}(?:{thousands}))"
     return f"^(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][-+]?[0-9]+)?$"
 
 
 _PATTERNS = {
-    ".": _pattern(".", ",", _SPACES, _APOSTROPHES),
-    ",": _pattern(",", ".", _SPACES, _APOSTROPHES),
+    ".": _number_pattern(".", ",", _SPACES, _APOSTROPHES),
+    ",": _number_pattern(",", ".", _SPACES, _APOSTROPHES),
 }
 
 
 class Notation(NamedTuple):
-    """How the numbers of a column are written: the mark before decimals, and their unit."""
+    """A way to write the numbers of a column: the mark before decimals, and their unit."""
 
     decimal: str = "."
     unit: str = ""
@@ -43,8 +45,8 @@ class Notation(NamedTuple):
 PLAIN = Notation()
 
 
-class _Seen(NamedTuple):
-    """What the cells of a column allow: the marks before decimals that fit all, their unit.
+class _PossibleNotation(NamedTuple):
+    """Notations that fit all cells of a column: marks before decimals, and their unit.
 
     And whether there is any mark at all.
     """
@@ -54,11 +56,17 @@ class _Seen(NamedTuple):
     marked: bool
 
 
-_PLAIN_ONLY = _Seen(".", "", True)
+_PLAIN_ONLY = _PossibleNotation(".", "", True)
 
 
-def find_notations(table, names, decimal=None, known=None, likely="."):
-    """How numbers are written in those columns that are not just plain numbers, by name.
+def find_notations(
+    table: pa.Table,
+    names: Iterable[str],
+    decimal: str | None = None,
+    known: Mapping[str, Notation] | None = None,
+    likely: str = ".",
+) -> dict[str, Notation]:
+    """Return the notations of columns whose numbers are not written plainly, by name.
 
     A column counts as numbers where all of its cells do, with one unit. Where "1,234" may be two
     numbers the other cells of the column decide, then cells of other columns, then what is
@@ -66,27 +74,28 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
     """
     known = known or {}
     texts = {name: table.column(name) for name in names if is_text(table.column(name).type)}
-    odd = texts.keys() - number_counts(texts).keys()
-    odd = {name: cells for name, cells in texts.items() if name in odd and not _is_plain(cells)}
-    seen = {name: _look(cells) for name, cells in odd.items()}
-    seen = {name: found for name, found in seen.items() if found is not None}
+    others = texts.keys() - count_numbers(texts).keys()
+    formatted = {n: cells for n, cells in texts.items() if n in others and not _is_plain(cells)}
+    seen = {
+        n: found for n, cells in formatted.items() if (found := _infer_notation(cells)) is not None
+    }
     sure = {found.decimals for found in seen.values() if len(found.decimals) == 1}
     continental = decimal == "," or (decimal is None and (sure == {","} or likely == ","))
     if continental or "," in {notation.decimal for notation in known.values()}:
         # "1.234" reads as a plain number, but is none where commas come before decimals.
-        for name in texts.keys() - odd.keys():
-            if pc.any(pc.match_substring(plain(texts[name]), ".")).as_py():
-                seen[name] = _look(texts[name]) or _PLAIN_ONLY
+        for name in texts.keys() - formatted.keys():
+            if pc.any(pc.match_substring(as_single_array(texts[name]), ".")).as_py():
+                seen[name] = _infer_notation(texts[name]) or _PLAIN_ONLY
         sure = {found.decimals for found in seen.values() if len(found.decimals) == 1}
     usual = decimal or (sure.pop() if len(sure) == 1 else None)
     notations = {}
     for name, found in seen.items():
         mark = found.decimals
         if len(mark) == 2:
-            fitted = known[name].decimal if name in known else None
-            mark = usual or fitted or (likely if name in odd else ".")
+            mark_before = known[name].decimal if name in known else None
+            mark = usual or mark_before or (likely if name in formatted else ".")
             mark = mark if found.marked else "."
-        if name in odd or mark == ",":
+        if name in formatted or mark == ",":
             notations[name] = Notation(mark, found.unit)
     notations = {
         name: found
@@ -94,32 +103,32 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
         if decimal in (None, found.decimal) or not seen[name].marked
     }
     for name, fitted in known.items():  # so that the cells that are written otherwise are named
-        open_ = name in odd or (name in texts and is_blank(texts[name]))
+        open_ = name in formatted or (name in texts and is_blank_column(texts[name]))
         if open_ and name not in notations and fitted != PLAIN:
             notations[name] = fitted._replace(decimal=decimal or fitted.decimal)
     return notations
 
 
-def read_numbers(cells, notation):
-    """Values of texts as float64 (missing: NaN), and positions of those written otherwise."""
-    cells = trimmed(cells)
+def read_numbers(cells: Cells, notation: Notation) -> tuple[FloatArray, IntArray]:
+    """Parse texts as float64 (missing: NaN); return the positions of other texts, too."""
+    cells = trim_texts(cells)
     parts = pc.extract_regex(cells, _CELL)
-    digits, unit = parts.field("digits"), _unit(parts)
+    digits, unit = parts.field("digits"), _join_unit(parts)
     good = pc.and_kleene(
         pc.match_substring_regex(digits, _PATTERNS[notation.decimal]),
         pc.equal(unit, notation.unit),
     )
     good = pc.fill_null(good, False)
-    values = _floats(pc.if_else(good, digits, None), notation.decimal)
-    signs = _joined(parts.field("sign"), parts.field("minus"))
+    values = _to_floats(pc.if_else(good, digits, None), notation.decimal)
+    signs = _join_texts(parts.field("sign"), parts.field("minus"))
     negative = pc.fill_null(pc.match_substring_regex(signs, "[-−]"), False)
     values = np.where(negative.to_numpy(zero_copy_only=False), -values, values)
     wrong = pc.and_(pc.is_valid(cells), pc.invert(good))
     return values, np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
 
 
-def as_numbers(table, notations):
-    """The table with these columns as numbers."""
+def convert_columns(table: pa.Table, notations: Mapping[str, Notation]) -> pa.Table:
+    """Return the table with these columns as numbers."""
     if not notations:
         return table
     columns = {
@@ -131,8 +140,8 @@ def as_numbers(table, notations):
     return pa.table(columns)
 
 
-def notation_words(notations):
-    """What to say of columns whose numbers are not written plainly; "" for none."""
+def describe_notations(notations: Mapping[str, Notation]) -> str:
+    """Describe columns whose numbers are not written plainly; "" for none."""
     written = []
     for name, notation in list(notations.items())[:8]:
         words = [f"in {notation.unit}"] if notation.unit else []
@@ -142,8 +151,8 @@ def notation_words(notations):
     return f"read as numbers: {', '.join(written)}{more}" if written else ""
 
 
-def check_unit(name, unit, notation, source):
-    """Refuse a column in another unit than the model's; whether its unit is left out."""
+def check_unit(name: str, unit: str, notation: Notation, source: object) -> bool:
+    """Refuse a column in another unit than the model's; return whether its unit is left out."""
     if notation.unit and notation.unit != unit:
         fitted = f"in {quoted(unit)}" if unit else "without a unit"
         raise UserError(
@@ -153,38 +162,40 @@ def check_unit(name, unit, notation, source):
     return bool(unit) and not notation.unit
 
 
-def is_written(text):
-    """Whether a text is a number, but not written plainly."""
+def is_formatted_number(text: str) -> bool:
+    """Return whether a text is a number, but not written plainly."""
     cells = pa.array([text], pa.large_string())
-    return not _is_plain(cells) and _look(cells) is not None
+    return not _is_plain(cells) and _infer_notation(cells) is not None
 
 
-def count_written(texts):
-    """How many texts are numbers, but not written plainly."""
+def count_formatted_numbers(texts: Sequence[str]) -> int:
+    """Return how many texts are numbers, but not written plainly."""
     # One search through all texts settles most of them, where there are many thousands.
-    parts = pc.extract_regex(trimmed(pa.array(texts, pa.large_string())), _CELL)
+    parts = pc.extract_regex(trim_texts(pa.array(texts, pa.large_string())), _CELL)
     likely = parts.is_valid().to_numpy(zero_copy_only=False)
     return sum(
-        is_written(text) for text, is_likely in zip(texts, likely, strict=True) if is_likely
+        is_formatted_number(text)
+        for text, is_likely in zip(texts, likely, strict=True)
+        if is_likely
     )
 
 
-def is_blank(cells):
-    """Whether a column of texts has no value."""
-    return trimmed(cells).null_count == len(cells)
+def is_blank_column(cells: Cells) -> bool:
+    """Return whether a column of texts has no value."""
+    return trim_texts(cells).null_count == len(cells)
 
 
-def _is_plain(cells):
+def _is_plain(cells: Cells) -> bool:
     try:
-        trimmed(cells).cast(pa.float64())
+        trim_texts(cells).cast(pa.float64())
     except pa.ArrowInvalid:
         return False
     return True
 
 
-def _look(cells):
-    """What the cells of a column allow; None where they are no numbers of one unit."""
-    texts = trimmed(cells).unique().drop_null()
+def _infer_notation(cells: Cells) -> _PossibleNotation | None:
+    """Return the notations that fit a column; None if its cells are no numbers of one unit."""
+    texts = trim_texts(cells).unique().drop_null()
     # Most columns of texts are told apart by their first cells.
     for some in (texts.slice(0, 100), texts):
         parts = pc.extract_regex(some, _CELL)
@@ -196,22 +207,22 @@ def _look(cells):
         for mark, pattern in _PATTERNS.items()
         if pc.all(pc.match_substring_regex(digits, pattern)).as_py()
     ]
-    units = _unit(parts).unique().to_pylist()
+    units = _join_unit(parts).unique().to_pylist()
     if not decimals or len(units) > 1 or has_codes(digits):
         return None
     marked = pc.any(pc.match_substring_regex(digits, "[.,]")).as_py()
-    return _Seen("".join(decimals), units[0], marked)
+    return _PossibleNotation("".join(decimals), units[0], marked)
 
 
-def _unit(parts):
-    return pc.utf8_trim_whitespace(_joined(parts.field("before"), parts.field("after")))
+def _join_unit(parts: pa.StructArray) -> pa.Array:
+    return pc.utf8_trim_whitespace(_join_texts(parts.field("before"), parts.field("after")))
 
 
-def _joined(first, second):
+def _join_texts(first: pa.Array, second: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(first, second, pa.scalar("", first.type))
 
 
-def _floats(digits, decimal):
+def _to_floats(digits: pa.Array, decimal: str) -> FloatArray:
     between = {".": ",", ",": "."}[decimal] + _SPACES + _APOSTROPHES
     digits = pc.replace_substring_regex(digits, f"[{between}]", "")
     if decimal == ",":

@@ -1,6 +1,7 @@
 """Looking at a table: what its columns hold, and which ones nothing can be learned from."""
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,38 +9,44 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
 from ..._util.messages import quoted, ref
 from ..encoding.texts import is_unspaced
 from .column import (
+    Cells,
     are_dates,
-    day_text,
-    days,
+    as_single_array,
+    count_numbers,
+    days_since_epoch,
+    format_day,
     has_codes,
     is_number,
     is_supported,
     is_text,
-    not_dates,
-    number_counts,
     numbers,
-    plain,
-    trimmed,
-    trimmed_numbers,
+    parse_trimmed_numbers,
+    select_non_dates,
+    trim_texts,
 )
+from .leaks import LabelledRows
+from .schema import Schema
 
 # A text column with this many different values, most of them seen once or twice, is a
 # name or an identifier; one-hot encoding it would give a column per row.
 MANY_CATEGORIES = 50
 # Fewer rows may well be all different in what is measured.
-_FEW_ROWS = 10
+_MAX_FEW_ROWS = 10
 # How many pairs of equal values n measurements between the smallest and the largest whole number
 # would have at least, if they were drawn by chance: exp(-7) is the probability of none.
 _EXPECTED_PAIRS = 7
-# Texts of this many words, on average, are learnt from; of so many, where texts come twice and
-# more often, which shorter ones do that are categories.
-_SENTENCE, _REPEATED = 3, 6
-# Share of letters among what is no space, below which texts are codes; texts in scripts without
-# spaces have so many characters.
-_LETTERS, _UNSPACED = 0.5, 8
+# Texts of this many words, on average, are learnt from.
+_MIN_SENTENCE_WORDS = 3
+# The same of texts that come twice or more often, as short ones do that are categories.
+_MIN_REPEATED_SENTENCE_WORDS = 6
+# Share of letters among what is no space, below which texts are codes.
+_MIN_LETTER_SHARE = 0.5
+# Characters that sentences in scripts without spaces have, on average.
+_MIN_UNSPACED_CHARACTERS = 8
 # Numbers as people write them: separators of thousands, decimal commas, units.
 _WRITTEN = re.compile(r"[$£€]? ?[-+]?(\d{1,3}([,.' ]\d{3})+|\d+)([.,]\d+)? ?[%$£€]?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?")
@@ -49,7 +56,9 @@ _NUMBERING = "the name suggests a running number"
 _SENTENCES, _DIFFERENT = "sentences", " different texts"
 # Why dates are left out.
 _DATES, _MIXED_DATES = "dates", "dates in several formats"
-_SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
+# Values that a summary shows, and their characters.
+_MAX_SHOWN_VALUES = 3
+_MAX_SHOWN_CHARACTERS = 24
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class ColumnProfile:
     note: str = ""
 
 
-class Seen(NamedTuple):
+class ColumnValues(NamedTuple):
     """Different values of a column with the rows of each, and the number of blank cells.
 
     ``kind`` is "number", "text", "boolean", "date", "mixed" (some texts among numbers) or "other".
@@ -77,25 +86,25 @@ class Seen(NamedTuple):
     """
 
     kind: str
-    values: np.ndarray
-    counts: np.ndarray
+    values: AnyArray
+    counts: IntArray
     missing: int
 
     @property
-    def filled(self):
+    def filled(self) -> int:
         return int(self.counts.sum())
 
 
-class Summary(NamedTuple):
-    """What people read about a column: blank cells, different values, and some of these."""
+class ColumnSummary(NamedTuple):
+    """A summary of a column for people: blank cells, different values, and some of these."""
 
     missing: int
     distinct: int
     shown: str
 
 
-class Verdict(NamedTuple):
-    """What to do with a column, "category", "text", "left out" or "" (see its cells), and why.
+class ColumnDecision(NamedTuple):
+    """A decision on a column, "category", "text", "left out" or "" (see its cells), and why.
 
     ``leaks``: it came with the labels, whatever kind of column it is.
     """
@@ -105,53 +114,67 @@ class Verdict(NamedTuple):
     leaks: bool = False
 
 
-_AS_IT_IS = Verdict("", "")
+_UNCHANGED = ColumnDecision("", "")
 #: On a column that could be learnt from.
-UNHELPFUL = Verdict("left out", "held-out labels are predicted better without it")
+DROPPED = ColumnDecision("left out", "held-out labels are predicted better without it")
 #: On the column whose values say which rows are held out together.
-OF_GROUPS = Verdict("left out", "an identifier: rows with the same value are held out together")
+GROUP_COLUMN = ColumnDecision(
+    "left out", "an identifier: rows with the same value are held out together"
+)
 
 
-def judge_columns(table, training, kept=(), labelled=None, trusted=()):
-    """What is to be done with columns that are no measurements, and what all of them hold.
+def decide_columns(
+    table: pa.Table,
+    training: BoolArray,
+    requested: Collection[str] = (),
+    labelled: LabelledRows | None = None,
+    trusted: Collection[str] = (),
+) -> tuple[dict[str, ColumnDecision], dict[str, ColumnSummary]]:
+    """Decide what to do with columns that are no measurements, and summarise all of them.
 
     Gives verdicts and summaries by name; values are counted once, which takes most of the time.
 
     Left out are columns that are blank, constant, dates, and those that tell one row from another:
-    names or whole numbers that all differ. Sentences are texts, and so are names that are
-    ``kept``, the columns that the user wants. Over all rows of the file, since what is constant
+    names or whole numbers that all differ. Sentences are texts, and so are names among the
+    ``requested`` columns, which the user wants. All rows of the file count, since what is constant
     among the ``training`` rows may be what others differ in.
 
     Left out as well, unless ``trusted``, are columns that came with the labels of the
     ``labelled`` rows, see :mod:`.leaks`.
     """
-    verdicts, summaries = {}, {}
+    decisions, summaries = {}, {}
     columns = dict(zip(table.column_names, table.itercolumns(), strict=True))
-    of_numbers = number_counts(columns)
+    of_numbers = count_numbers(columns)
     for name, cells in columns.items():
-        seen = Seen("number", *of_numbers[name]) if name in of_numbers else see(cells)
-        summaries[name] = Summary(seen.missing, len(seen.values), _shown(seen))
-        if labelled is not None and name not in trusted and seen.kind != "other":
-            if why := labelled.leak(cells, seen.values, seen.counts):
-                verdicts[name] = Verdict("left out", why, leaks=True)
+        column = (
+            ColumnValues("number", *of_numbers[name])
+            if name in of_numbers
+            else collect_values(cells)
+        )
+        summaries[name] = ColumnSummary(
+            column.missing, len(column.values), _summarise_values(column)
+        )
+        if labelled is not None and name not in trusted and column.kind != "other":
+            if why := labelled.explain_leak(cells, column.values, column.counts):
+                decisions[name] = ColumnDecision("left out", why, leaks=True)
                 continue
-        if name in kept:
-            if why := _why_text(name, seen):
-                verdicts[name] = Verdict("text", why)
+        if name in requested:
+            if reason := _explain_text(name, column):
+                decisions[name] = ColumnDecision("text", reason)
             continue
-        verdict = _judge(name, seen, cells.type)
-        learnt = verdict.kind in ("", "text") and not training.all()
-        if learnt and seen.missing and not see(cells.filter(training)).filled:
-            verdict = Verdict("left out", "blank in the training rows")
-        if verdict.kind:
-            verdicts[name] = verdict
-    return verdicts, summaries
+        decision = _decide(name, column, cells.type)
+        learnt = decision.kind in ("", "text") and not training.all()
+        if learnt and column.missing and not collect_values(cells.filter(training)).filled:
+            decision = ColumnDecision("left out", "blank in the training rows")
+        if decision.kind:
+            decisions[name] = decision
+    return decisions, summaries
 
 
-def notes_on(verdicts):
-    """Sentences on the columns that are left out, and taken as texts or categories."""
+def describe_decisions(decisions: Mapping[str, ColumnDecision]) -> list[str]:
+    """Describe the columns that are left out, and taken as texts or categories."""
     left, taken, texts = (
-        [f"{quoted(name)} ({v.why})" for name, v in verdicts.items() if v.kind == kind]
+        [f"{quoted(name)} ({v.why})" for name, v in decisions.items() if v.kind == kind]
         for kind in ("left out", "category", "text")
     )
     notes = []
@@ -164,31 +187,33 @@ def notes_on(verdicts):
         noun = "column" if len(left) == 1 else "columns"
         words = f"{', '.join(left[:12])}{more}"
         advice = f"{ref('keep', some=['COLUMN'])} keeps one"
-        if any(v.why.endswith(_DIFFERENT) and v.kind == "left out" for v in verdicts.values()):
+        if any(v.why.endswith(_DIFFERENT) and v.kind == "left out" for v in decisions.values()):
             advice += f", {ref('text', some=['COLUMN'])} learns from its words"
-        if any(v.why in (_DATES, _MIXED_DATES) for v in verdicts.values()):
+        if any(v.why in (_DATES, _MIXED_DATES) for v in decisions.values()):
             advice += f", {ref('dates', some=['COLUMN'])} learns from weekday, month and hour"
         notes.append(f"{noun} left out: {words}; {advice}")
     if taken:
-        numbering = any(v == Verdict("category", _NUMBERING) for v in verdicts.values())
+        numbering = any(v == ColumnDecision("category", _NUMBERING) for v in decisions.values())
         advice = f"; {ref('keep', some=['COLUMN'])} keeps the numbers" if numbering else ""
         notes.append(f"taken as categories: {', '.join(taken)}{advice}")
     return notes
 
 
-def describe_columns(summaries, schema, verdicts):
-    """The columns of a table for people, in the order of the file."""
+def describe_columns(
+    summaries: Mapping[str, ColumnSummary], schema: Schema, decisions: Mapping[str, ColumnDecision]
+) -> list[ColumnProfile]:
+    """Describe the columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
     return [
         ColumnProfile(
-            name, kinds.get(name, "left out"), *summary, verdicts.get(name, _AS_IT_IS).why
+            name, kinds.get(name, "left out"), *summary, decisions.get(name, _UNCHANGED).why
         )
         for name, summary in summaries.items()
     ]
 
 
-def written_for_people(texts):
-    """Whether texts are numbers such as "1,234.50", "3,5" or "12 %", without codes like "007"."""
+def are_formatted_numbers(texts: Iterable[str]) -> bool:
+    """Return whether texts are numbers such as "1,234.50" or "12 %", and no codes like "007"."""
     texts = [text.strip() for text in texts]
     return (
         all(_WRITTEN.fullmatch(text) for text in texts)
@@ -197,63 +222,63 @@ def written_for_people(texts):
     )
 
 
-def is_identifier_name(name):
-    """Whether a name says that the column identifies things: "id", "customer_id", "orderId"."""
+def is_identifier_name(name: str) -> bool:
+    """Return whether a column's name marks an identifier: "id", "customer_id", "orderId"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     return re.search(r"(^|[^a-z0-9])(id|ids|uuid|guid|identifier)$", words) is not None
 
 
-def _judge(name, seen, kind):
-    why = _reason(name, seen, kind)
-    if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
-        shown = quoted(seen.values[0], _SHOWN_LENGTH)
+def _decide(name: str, column: ColumnValues, kind: pa.DataType) -> ColumnDecision:
+    why = _find_reason(name, column, kind)
+    if column.kind == "text" and why != "constant" and are_formatted_numbers(column.values):
+        shown = quoted(column.values[0], _MAX_SHOWN_CHARACTERS)
         remark = f"numbers such as {shown} in mixed notations"
-        return Verdict("left out" if why else "category", remark)
-    if why != _SENTENCES and (remark := _mostly_dates(seen)):
-        return Verdict("left out" if why else "category", remark)
+        return ColumnDecision("left out" if why else "category", remark)
+    if why != _SENTENCES and (dates := _describe_dates(column)):
+        return ColumnDecision("left out" if why else "category", dates)
     if why:
-        return Verdict("text" if why == _SENTENCES else "left out", why)
-    numbering = seen.kind == "number" and is_identifier_name(name)
-    if numbering and (seen.values == np.round(seen.values)).all():
-        return Verdict("category", _NUMBERING)
-    return _AS_IT_IS
+        return ColumnDecision("text" if why == _SENTENCES else "left out", why)
+    numbering = column.kind == "number" and is_identifier_name(name)
+    if numbering and (column.values == np.round(column.values)).all():
+        return ColumnDecision("category", _NUMBERING)
+    return _UNCHANGED
 
 
-def _reason(name, seen, kind):
-    """Why nothing can be learned from a column; None if something can."""
+def _find_reason(name: str, column: ColumnValues, kind: pa.DataType) -> str | None:
+    """Return why nothing can be learned from a column; None if something can."""
     if not name.strip():
         return "no name; row numbers that pandas wrote?"
-    if not seen.filled:
+    if not column.filled:
         return "blank"
-    if seen.kind in ("date", "other"):
-        return _reason_of_dates(seen) if seen.kind == "date" else f"{kind} values"
-    if len(seen.values) == 1 and not seen.missing:
+    if column.kind in ("date", "other"):
+        return _find_date_reason(column) if column.kind == "date" else f"{kind} values"
+    if len(column.values) == 1 and not column.missing:
         return "constant"
-    if seen.kind == "number":
-        return _number_reason(name, seen)
-    return _text_reason(name, seen) if seen.kind == "text" else None
+    if column.kind == "number":
+        return _find_number_reason(name, column)
+    return _find_text_reason(name, column) if column.kind == "text" else None
 
 
-def _reason_of_dates(seen):
-    typed = seen.values.dtype.kind == "f"
-    return _DATES if typed or are_dates(pa.array(seen.values)) else _MIXED_DATES
+def _find_date_reason(column: ColumnValues) -> str:
+    typed = column.values.dtype.kind == "f"
+    return _DATES if typed or are_dates(pa.array(column.values)) else _MIXED_DATES
 
 
-def _mostly_dates(seen):
-    """What to say of many categories that are dates, but for a few; None of others."""
-    n = len(seen.values)
-    if seen.kind != "text" or n <= MANY_CATEGORIES:
+def _describe_dates(column: ColumnValues) -> str | None:
+    """Describe many categories that are dates, but for a few; None for others."""
+    n = len(column.values)
+    if column.kind != "text" or n <= MANY_CATEGORIES:
         return None
-    others = not_dates(pa.array(seen.values, pa.large_string()))
+    others = select_non_dates(pa.array(column.values, pa.large_string()))
     if 2 * len(others) > n:
         return None
-    example = quoted(others[0].as_py(), _SHOWN_LENGTH)
+    example = quoted(others[0].as_py(), _MAX_SHOWN_CHARACTERS)
     return f"{n - len(others)} dates, and texts such as {example}; without these, it holds dates"
 
 
-def _number_reason(name, seen):
-    values, n = seen.values, seen.filled
-    if (values != np.round(values)).any() or n <= _FEW_ROWS:
+def _find_number_reason(name: str, column: ColumnValues) -> str | None:
+    values, n = column.values, column.filled
+    if (values != np.round(values)).any() or n <= _MAX_FEW_ROWS:
         return None
     if len(values) < n:
         many = is_identifier_name(name) and len(values) > MANY_CATEGORIES
@@ -267,13 +292,15 @@ def _number_reason(name, seen):
     return None
 
 
-def _text_reason(name, seen):
-    different = len(seen.values)
-    everywhere = seen.filled > _FEW_ROWS and different == seen.filled
+def _find_text_reason(name: str, column: ColumnValues) -> str | None:
+    different = len(column.values)
+    everywhere = column.filled > _MAX_FEW_ROWS and different == column.filled
     if not everywhere and different <= MANY_CATEGORIES:
         return None
-    repeated = 2 * different <= seen.filled
-    if are_sentences(seen.values, _REPEATED if repeated else _SENTENCE):
+    repeated = 2 * different <= column.filled
+    if are_sentences(
+        column.values, _MIN_REPEATED_SENTENCE_WORDS if repeated else _MIN_SENTENCE_WORDS
+    ):
         return _SENTENCES
     if everywhere:
         return "an identifier: a different text in every row"
@@ -282,72 +309,74 @@ def _text_reason(name, seen):
     return "an identifier, judging by its name" if is_identifier_name(name) else None
 
 
-def _why_text(name, seen):
-    """Why texts that are learned from are no categories; None if they are."""
-    n = len(seen.values)
-    if seen.kind != "text" or _text_reason(name, seen) == _SENTENCES:
-        return _SENTENCES if seen.kind == "text" else None
-    return f"{n}{_DIFFERENT}" if n > MANY_CATEGORIES and 2 * n > seen.filled else None
+def _explain_text(name: str, column: ColumnValues) -> str | None:
+    """Return why texts that are learned from are no categories; None if they are."""
+    n = len(column.values)
+    if column.kind != "text" or _find_text_reason(name, column) == _SENTENCES:
+        return _SENTENCES if column.kind == "text" else None
+    return f"{n}{_DIFFERENT}" if n > MANY_CATEGORIES and 2 * n > column.filled else None
 
 
-def are_sentences(texts, words=_SENTENCE):
-    """Whether texts consist of so many words on average, or of a script without spaces."""
+def are_sentences(texts: ObjectArray, words: float = _MIN_SENTENCE_WORDS) -> bool:
+    """Return whether texts consist of so many words on average, or of a script without spaces."""
     some = texts[:: -(-len(texts) // 1000)]
     joined = "".join("".join(some).split())
-    if sum(map(str.isalpha, joined)) < _LETTERS * len(joined):
+    if sum(map(str.isalpha, joined)) < _MIN_LETTER_SHARE * len(joined):
         return False
     if is_unspaced(joined):
-        return len(joined) >= _UNSPACED * len(some)
+        return len(joined) >= _MIN_UNSPACED_CHARACTERS * len(some)
     return bool(np.mean([len(text.split()) for text in some]) >= words)
 
 
-def see(cells):
-    """Different values of a column, smallest number first."""
+def collect_values(cells: Cells) -> ColumnValues:
+    """Return different values of a column, smallest number first."""
     kind = cells.type
     if is_number(kind) or pt.is_date(kind) or pt.is_timestamp(kind):
-        values = numbers(cells)[0] if is_number(kind) else days(cells)
+        values = numbers(cells)[0] if is_number(kind) else days_since_epoch(cells)
         found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
         what = "number" if is_number(kind) else "date"
-        return Seen(what, found, counts, len(values) - int(counts.sum()))
+        return ColumnValues(what, found, counts, len(values) - int(counts.sum()))
     if not is_supported(kind):
         n = len(cells) - cells.null_count
-        return Seen("other", np.arange(n), np.ones(n, dtype=int), cells.null_count)
-    counted = plain(cells).value_counts()
+        return ColumnValues("other", np.arange(n), np.ones(n, dtype=int), cells.null_count)
+    counted = as_single_array(cells).value_counts()
     values = counted.field("values").cast(pa.large_string()).fill_null("")
     counts = counted.field("counts").to_numpy()
-    texts = trimmed(values)
+    texts = trim_texts(values)
     gap = texts.is_null().to_numpy(zero_copy_only=False)
     missing = int(counts[gap].sum())
     filled, counts = values.filter(pa.array(~gap)), counts[~gap]
     if not is_text(kind) or not len(filled):
-        return Seen("boolean", filled.to_numpy(zero_copy_only=False), counts, missing)
-    parsed, bad = trimmed_numbers(texts.drop_null())
+        return ColumnValues("boolean", filled.to_numpy(zero_copy_only=False), counts, missing)
+    parsed, bad = parse_trimmed_numbers(texts.drop_null())
     if not bad.size and not has_codes(filled):
         order = np.argsort(parsed)
-        return Seen("number", parsed[order], counts[order], missing)
+        return ColumnValues("number", parsed[order], counts[order], missing)
     texts = filled.to_numpy(zero_copy_only=False)
     if are_dates(filled, mixed=True):
-        return Seen("date", texts, counts, missing)
+        return ColumnValues("date", texts, counts, missing)
     mixed = 0 < 2 * int(counts[bad].sum()) <= int(counts.sum())
-    return Seen("mixed" if mixed else "text", texts, counts, missing)
+    return ColumnValues("mixed" if mixed else "text", texts, counts, missing)
 
 
-def _shown(seen):
-    """Some values in words."""
-    if not seen.filled or seen.kind == "other":
+def _summarise_values(column: ColumnValues) -> str:
+    """Describe some values."""
+    if not column.filled or column.kind == "other":
         return ""
-    if seen.kind == "number":
-        median = seen.values[np.searchsorted(np.cumsum(seen.counts), seen.filled / 2)]
+    if column.kind == "number":
+        median = column.values[np.searchsorted(np.cumsum(column.counts), column.filled / 2)]
         # Without an exponent where people would write none.
         low, high, median = (
             f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"
-            for value in (*seen.values[[0, -1]], median)
+            for value in (*column.values[[0, -1]], median)
         )
         return f"{low} to {high}, median {median}"
-    if seen.kind == "date" and seen.values.dtype.kind == "f":
-        return f"{day_text(seen.values[0])} to {day_text(seen.values[-1])}"
-    if seen.counts.max() == 1:
-        return f"such as {quoted(seen.values[0], _SHOWN_LENGTH)}"
-    first = np.argsort(-seen.counts, kind="stable")[:_SHOWN_VALUES]
-    shown = [f"{quoted(seen.values[k], _SHOWN_LENGTH)} ({seen.counts[k]})" for k in first]
-    return ", ".join(shown) + (", ..." if len(seen.values) > _SHOWN_VALUES else "")
+    if column.kind == "date" and column.values.dtype.kind == "f":
+        return f"{format_day(column.values[0])} to {format_day(column.values[-1])}"
+    if column.counts.max() == 1:
+        return f"such as {quoted(column.values[0], _MAX_SHOWN_CHARACTERS)}"
+    first = np.argsort(-column.counts, kind="stable")[:_MAX_SHOWN_VALUES]
+    shown = [
+        f"{quoted(column.values[k], _MAX_SHOWN_CHARACTERS)} ({column.counts[k]})" for k in first
+    ]
+    return ", ".join(shown) + (", ..." if len(column.values) > _MAX_SHOWN_VALUES else "")

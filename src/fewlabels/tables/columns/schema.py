@@ -1,7 +1,16 @@
 """What a model knows about the columns it was fitted to."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..._typing import ObjectArray, RowMatrix
+    from .notation import Notation
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
@@ -15,17 +24,17 @@ _USUAL: dict[str, Any] = {
 }
 _USUAL_OF_COLUMNS: dict[str, Any] = {"decimal": ".", "unit": "", "words": None, "spellings": {}}
 # Columns of numbers that are in a file next to the table.
-_BESIDE = "features[{}]"
+_SIDECAR = "features[{}]"
 
 
-def beside_name(k):
-    """The name of column k of the numbers next to a table."""
-    return _BESIDE.format(k)
+def sidecar_name(k: int) -> str:
+    """Return the name of column k of the numbers next to a table."""
+    return _SIDECAR.format(k)
 
 
-def is_beside(name):
-    """Whether a column is one of those that are next to the table."""
-    return name.startswith(_BESIDE[:9]) and name.endswith("]") and name[9:-1].isdigit()
+def is_beside(name: str) -> bool:
+    """Return whether a column is one of those next to the table."""
+    return name.startswith(_SIDECAR[:9]) and name.endswith("]") and name[9:-1].isdigit()
 
 
 @dataclass(frozen=True)
@@ -70,17 +79,17 @@ class Schema:
     features: str = field(default="", compare=False)
     empty_rows: str = field(default="", compare=False)
 
-    def sources(self):
-        """Names of the columns that a table must have."""
+    def sources(self) -> list[str]:
+        """Return names of the columns that a table must have."""
         parts = tuple(f"{name}: " for name in self.dates)
         return [n for n in self.names() if not (parts and n.startswith(parts))] + [*self.dates]
 
-    def names(self, *kinds):
-        """Names of the columns, of some kinds or all."""
+    def names(self, *kinds: str) -> list[str]:
+        """Return names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
-    def blank_rows(self, count):
-        """So many rows as the encoder takes them: numbers 0, texts empty."""
+    def blank_rows(self, count: int) -> pd.DataFrame | RowMatrix:
+        """Return ``count`` rows for the encoder: numbers 0, texts empty."""
         import numpy as np
         import scipy.sparse as sp
 
@@ -94,12 +103,12 @@ class Schema:
         return pd.DataFrame(cells, index=range(count))
 
     @property
-    def only_texts(self):
-        """Whether all columns are texts."""
+    def only_texts(self) -> bool:
+        """Return whether all columns are texts."""
         return bool(self.columns) and self.names() == self.names("text")
 
-    def with_counts(self, known, words):
-        """Copy with numbers filled in, given the categories and numbers of words by column."""
+    def with_counts(self, known: Mapping[str, ObjectArray], words: Mapping[str, int]) -> Self:
+        """Return a copy with the numbers of categories and words by column."""
         columns = (
             replace(column, categories=len(known[column.name]))
             if column.kind == "category"
@@ -108,8 +117,8 @@ class Schema:
         )
         return replace(self, columns=tuple(columns))
 
-    def written(self, notations):
-        """Copy with what is known of how the numbers of columns were written, by name."""
+    def written(self, notations: Mapping[str, Notation]) -> Self:
+        """Return a copy with the notations of columns, by name."""
         columns = (
             replace(
                 column, decimal=notations[column.name].decimal, unit=notations[column.name].unit
@@ -120,8 +129,8 @@ class Schema:
         )
         return replace(self, columns=tuple(columns))
 
-    def to_dict(self):
-        """Plain values by name, without those that most schemas and columns share."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by name, without those that most schemas and columns share."""
         values = asdict(self)
         for key, usual in _USUAL.items():
             if values[key] == usual:
@@ -133,13 +142,13 @@ class Schema:
         return values
 
     @classmethod
-    def from_dict(cls, values):
-        """Inverse of :meth:`to_dict`; keys that are not known are passed over."""
-        columns = tuple(Column(**_known(Column, column)) for column in values["columns"])
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Make a schema of the output of :meth:`to_dict`; unknown keys are ignored."""
+        columns = tuple(Column(**_known_fields(Column, column)) for column in values["columns"])
         dates = tuple(values.get("dates", ()))
-        return cls(**{**_known(cls, values), "columns": columns, "dates": dates})
+        return cls(**{**_known_fields(cls, values), "columns": columns, "dates": dates})
 
 
-def _known(kind, values):
+def _known_fields(kind: type[Schema] | type[Column], values: Mapping[str, Any]) -> dict[str, Any]:
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in values.items() if name in names}

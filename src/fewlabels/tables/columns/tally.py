@@ -1,22 +1,32 @@
 """Counting the cells that cannot be used, so that one message can tell them all."""
 
+from __future__ import annotations
+
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._typing import BoolArray, IntArray, ObjectArray, RealArray
 from ..._util.messages import UserError, plural, quoted, ref
 
-# Unknown categories of a column that a message names, and that are counted one by one.
-_NAMED, _HELD = 5, 1000
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Unknown categories of a column that a message names.
+_MAX_NAMED_CATEGORIES = 5
+# Unknown categories of a column that are counted one by one.
+_MAX_COUNTED_CATEGORIES = 1000
 # Squares of larger numbers, and sums of squares, could overflow.
-_LARGEST = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
+_MAX_ABSOLUTE_VALUE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
 
 
-def usable(values):
-    """Whether all values are numbers that can be computed with; no copy is made."""
+def usable(values: RealArray) -> bool:
+    """Return whether all values are numbers that can be computed with; no copy is made."""
     if not values.size:
         return True
-    largest = _LARGEST[values.dtype]
+    largest = _MAX_ABSOLUTE_VALUE[values.dtype]
     return bool(values.max() <= largest and values.min() >= -largest)
 
 
@@ -28,14 +38,21 @@ class Tally:
     data are written, where that had to be found by looking; ``empty`` counts rows without a value.
     """
 
-    def __init__(self, source, skip_missing=False, option=None):
+    def __init__(
+        self, source: object, skip_missing: bool = False, option: str | None = None
+    ) -> None:
         self.source, self.skip_missing = source, skip_missing
         self.option = option or ref("skip_missing", True)
-        self.missing, self.infinite, self.filled, self.empty = {}, {}, {}, 0
-        self._first = {}
-        self.remarks = []
+        self.missing: dict[str, int] = {}
+        self.infinite: dict[str, int] = {}
+        self.filled: dict[str, int] = {}
+        self.empty = 0
+        self._first: dict[str, int] = {}
+        self.remarks: list[str] = []
 
-    def add(self, name, values, row_numbers, fill=False):
+    def add(
+        self, name: str, values: RealArray, row_numbers: IntArray, fill: bool = False
+    ) -> BoolArray:
         """Count the cells of a column; gives which of its rows cannot be used for want of it.
 
         ``row_numbers`` count rows of the file; ``fill``: the model fills in missing numbers.
@@ -43,10 +60,12 @@ class Tally:
         missing = np.isnan(values)
         fill = fill and not self.skip_missing
         self._count("filled" if fill else "missing", name, missing, row_numbers)
-        self._count("infinite", name, np.abs(values) > _LARGEST[values.dtype], row_numbers)
+        self._count(
+            "infinite", name, np.abs(values) > _MAX_ABSOLUTE_VALUE[values.dtype], row_numbers
+        )
         return np.zeros_like(missing) if fill else missing
 
-    def _count(self, what, name, found, row_numbers):
+    def _count(self, what: str, name: str, found: BoolArray, row_numbers: IntArray) -> None:
         if not found.any():
             return
         counts = {"filled": self.filled, "missing": self.missing, "infinite": self.infinite}[what]
@@ -55,39 +74,39 @@ class Tally:
         self._first[what] = min(self._first.get(what, first), first)
 
     @property
-    def refuses(self):
+    def refuses(self) -> bool:
         return bool(self.infinite) or (bool(self.missing) and not self.skip_missing)
 
-    def check(self):
+    def check(self) -> None:
         """Raise when something was found that ends the command."""
         if self.missing and not self.skip_missing:
-            raise UserError(
-                f"{self._found(self.missing, 'missing', self._first['missing'])}; fill them in, "
-                f"or pass {self.option} to skip these rows."
-            )
+            found = self._describe_counts(self.missing, "missing", self._first["missing"])
+            raise UserError(f"{found}; fill them in, or pass {self.option} to skip these rows.")
         if self.infinite:
-            found = self._found(self.infinite, "infinite or too large", self._first["infinite"])
+            found = self._describe_counts(
+                self.infinite, "infinite or too large", self._first["infinite"]
+            )
             raise UserError(f"{found}; correct them.")
 
-    def join(self, other):
+    def join(self, other: Tally) -> None:
         """Take over what was filled in and remarked in other rows, none of which is refused."""
         self.empty += other.empty
         for name, n in other.filled.items():
             self.filled[name] = self.filled.get(name, 0) + n
         self.remarks = list(dict.fromkeys([*self.remarks, *other.remarks]))
 
-    def _found(self, counts, what, first):
-        total = sum(counts.values())
+    def _describe_counts(self, counts: Mapping[str, int], what: str, first: int) -> str:
+        total, shown = sum(counts.values()), _list_counts(counts)
         return (
             f"{plural(total, 'value')} in {plural(len(counts), 'column')} of {self.source} "
-            f"{'is' if total == 1 else 'are'} {what} ({_shown(counts)}; first in row {first})"
+            f"{'is' if total == 1 else 'are'} {what} ({shown}; first in row {first})"
         )
 
 
-def filled_words(filled):
-    """What to say of missing numbers that were filled in, by column."""
+def filled_words(filled: Mapping[str, int]) -> str:
+    """Describe missing numbers that were filled in, by column."""
     total = sum(filled.values())
-    return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
+    return f"{plural(total, 'missing number')} filled in with the median ({_list_counts(filled)})"
 
 
 def empty_words(count: int, empty_rows: str) -> str:
@@ -109,31 +128,32 @@ class Unseen:
     categories of a column.
     """
 
-    def __init__(self):
-        self.rows, self.counts = {}, {}
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.counts: dict[str, Counter[str]] = {}
 
-    def add(self, rows, known):
+    def add(self, rows: pd.DataFrame, known: Mapping[str, ObjectArray]) -> None:
         """Count the cells of a data frame; ``known`` are the categories of the model by column."""
         for name, categories in known.items():
             is_new = ~rows[name].isin(categories)
             if is_new.any():
                 self._count(name, rows[name][is_new].value_counts().to_dict())
 
-    def join(self, other):
+    def join(self, other: Unseen) -> None:
         """Take over what was counted in other rows."""
         for name, counts in other.counts.items():
             self._count(name, counts, other.rows[name])
 
-    def _count(self, name, values, n_rows=None):
+    def _count(self, name: str, values: Mapping[str, int], n_rows: int | None = None) -> None:
         n_rows = sum(values.values()) if n_rows is None else n_rows
         self.rows[name] = self.rows.get(name, 0) + n_rows
         counts = self.counts.setdefault(name, Counter())
         for value, n in values.items():
             # A column of names may have a new one in every row: most of them aren't held.
-            if value in counts or len(counts) < _HELD:
+            if value in counts or len(counts) < _MAX_COUNTED_CATEGORIES:
                 counts[value] += n
 
-    def only(self, chosen):
+    def only(self, chosen: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
         """Return the counts of ``chosen`` categories, lists by column, as dicts by column."""
         found = {
             name: {value: counts[value] for value in chosen.get(name, ()) if value in counts}
@@ -141,7 +161,7 @@ class Unseen:
         }
         return {name: counts for name, counts in found.items() if counts}
 
-    def without(self, chosen):
+    def without(self, chosen: Mapping[str, Iterable[str]]) -> Unseen | None:
         """Return the counts without ``chosen`` categories by column; None if none is left."""
         rest = Unseen()
         for name, counts in self.counts.items():
@@ -153,13 +173,16 @@ class Unseen:
         return rest if rest.rows else None
 
     @property
-    def most_frequent(self):
+    def most_frequent(self) -> dict[str, dict[str, int]]:
         """The most frequent ones by column, with their rows."""
-        return {name: dict(counts.most_common(_NAMED)) for name, counts in self.counts.items()}
+        return {
+            name: dict(counts.most_common(_MAX_NAMED_CATEGORIES))
+            for name, counts in self.counts.items()
+        }
 
 
-def unseen_words(rows, most_frequent):
-    """What to say of categories that the model does not know, as ``Unseen`` has counted them."""
+def unseen_words(rows: Mapping[str, int], most_frequent: Mapping[str, Mapping[str, int]]) -> str:
+    """Describe categories that the model does not know, as ``Unseen`` counted them."""
     columns = []
     for name, total in rows.items():
         named = most_frequent.get(name, {})
@@ -180,18 +203,20 @@ def learned_words(learned: dict[str, dict[str, int]]) -> str:
     columns = []
     for name, counts in learned.items():
         listed = sorted(counts.items(), key=lambda pair: -pair[1])
-        shown = ", ".join(f"{quoted(v, 40) if v else 'blanks'} ({n})" for v, n in listed[:_NAMED])
-        others = sum(n for _, n in listed[_NAMED:])
+        shown = ", ".join(
+            f"{quoted(v, 40) if v else 'blanks'} ({n})" for v, n in listed[:_MAX_NAMED_CATEGORIES]
+        )
+        others = sum(n for _, n in listed[_MAX_NAMED_CATEGORIES:])
         columns.append(f"{shown}{f' and others ({others})' if others else ''} in {quoted(name)}")
     return f"new categories that the model knows now: {', '.join(columns)}; rows are in brackets"
 
 
-def wordless_words(wordless):
-    """What to say of texts without a word that the model knows, by column."""
+def wordless_words(wordless: Mapping[str, int]) -> str:
+    """Describe texts without a word that the model knows, by column."""
     counts = ", ".join(f"{count} in '{name}'" for name, count in wordless.items())
     return f"some texts have no word from training and count as blank (rows: {counts})"
 
 
-def _shown(counts):
+def _list_counts(counts: Mapping[str, int]) -> str:
     shown = ", ".join(f"{quoted(name)}: {count}" for name, count in list(counts.items())[:8])
     return shown if len(counts) <= 8 else f"{shown}, and {len(counts) - 8} more"

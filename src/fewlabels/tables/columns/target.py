@@ -1,27 +1,30 @@
 """What a column of labels says: which rows are learned from, and as what."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, plural, quoted, ref
 from ...data.labels.blanks import is_blank, reads_as_blank
-from ..names import misspelling, number_of, value_key
+from ..names import misspelling, parse_number, value_key
 from .column import blank, number_text
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})
-# A misspelt value has this many rows at most, or this share of the rows of the value that was
-# meant, which has so many times as many.
-_FEW, _RARE, _TIMES = 2, 0.05, 5
+# A misspelt value has at most this many rows, or this share of the rows of the value meant.
+_MAX_MISSPELT_ROWS = 2
+_MAX_MISSPELT_SHARE = 0.05
+# The value meant has at least so many times as many rows.
+_MIN_ROW_RATIO = 5
 # More values than this are hardly classes, and are not compared.
-_MOST_COMPARED = 200
+_MAX_COMPARED_VALUES = 200
 
 
-class Misspelt(NamedTuple):
+class Misspelling(NamedTuple):
     """A value that may be ``usual``, of ``n_usual`` rows, with a typing error of a ``kind``."""
 
     name: str
@@ -40,47 +43,48 @@ class Labels:
     """
 
     column: str
-    source: Path
+    source: object
     names: list[str]
     counts: list[int]
-    index: np.ndarray
+    index: IntArray
     mark: str = ""
     merge_case: bool = False
 
     @property
-    def n_blank(self):
+    def n_blank(self) -> int:
         return int(np.count_nonzero(self.index < 0))
 
     @property
-    def where(self):
+    def where(self) -> str:
         return f"The target column {quoted(self.column)} of {self.source}"
 
-    def shown(self):
+    def shown(self) -> str:
         pairs = zip(self.names, self.counts, strict=True)
         text = ", ".join(f"{quoted(name)} ({count})" for name, count in list(pairs)[:10])
         return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
 
     @cached_property
-    def misspelt(self):
-        """Rare values that differ by a typing error from a frequent one: ``Misspelt``, each once.
+    def misspelt(self) -> list[Misspelling]:
+        """Rare values that differ by a typing error from a frequent one, each once.
 
         The most frequent value counts if there are several, and sure errors before doubtful ones.
         """
         values = list(zip(self.names, self.counts, strict=True))
         marks = [(self.mark, self.n_blank)] if self.mark else []
         found = []
-        for name, n in values if len(values) <= _MOST_COMPARED else ():
+        for name, n in values if len(values) <= _MAX_COMPARED_VALUES else ():
             usual = [
-                Misspelt(name, other, misspelling(name, other), m)
+                Misspelling(name, other, misspelling(name, other), m)
                 for other, m in [*values, *marks]
-                if n <= max(_FEW, _RARE * m) and _TIMES * n <= m
+                if n <= max(_MAX_MISSPELT_ROWS, _MAX_MISSPELT_SHARE * m)
+                and _MIN_ROW_RATIO * n <= m
             ]
             alike = [one for one in usual if one.kind]
             found += sorted(alike, key=lambda one: (one.kind != "slip", -one.n_usual))[:1]
         return found
 
-    def misspelt_words(self):
-        """The first misspelt values, each with its rows and the value that was meant."""
+    def describe_misspelt(self) -> str:
+        """Describe the first misspelt values, each with its rows and the value that was meant."""
         words = []
         for name, usual, kind, n in self.misspelt[:3]:
             places = np.flatnonzero(self.index == self.names.index(name)) + 1
@@ -90,25 +94,25 @@ class Labels:
             words.append(f"{quoted(name)} ({rows}) {likely} a misspelt {quoted(usual)} ({n} rows)")
         return " and ".join(words)
 
-    def find(self, wanted, role):
-        """Position of a value that the user typed."""
-        if reads_as_blank(wanted):
+    def find(self, typed_value: str, role: str) -> int:
+        """Return the position of a value that the user typed."""
+        if reads_as_blank(typed_value):
             raise UserError(
-                f"{quoted(wanted)} can't be the {role} value of the target column "
+                f"{quoted(typed_value)} can't be the {role} value of the target column "
                 f"{quoted(self.column)}, because it reads as a blank; pass one of its values, "
                 f"{self.shown()}."
             )
         keys = [value_key(name, self.merge_case) for name in self.names]
-        wanted_key = value_key(wanted, self.merge_case)
-        if wanted_key not in keys:
+        typed_key = value_key(typed_value, self.merge_case)
+        if typed_key not in keys:
             raise UserError(
-                f"No row of {self.source} has the {role} value {quoted(wanted)} in the target "
-                f"column {quoted(self.column)}; its values are {self.shown()}."
+                f"No row of {self.source} has the {role} value {quoted(typed_value)} in the "
+                f"target column {quoted(self.column)}; its values are {self.shown()}."
             )
-        return keys.index(wanted_key)
+        return keys.index(typed_key)
 
-    def with_mark(self, mark):
-        """The same labels where a value counts as blank."""
+    def with_mark(self, mark: str) -> Self:
+        """Return the labels with one value counted as blank."""
         if reads_as_blank(mark) and self.n_blank:
             return self
         marked = self.find(mark, "unlabelled")
@@ -125,21 +129,21 @@ class Roles(NamedTuple):
     ``needed`` are labels that must be among the training rows, and what they are called.
     """
 
-    keep: np.ndarray
-    y: np.ndarray | None
+    keep: BoolArray
+    y: IntArray | None
     facts: dict[str, Any]
     notes: list[str]
     needed: dict[int, str]
 
-    def known(self, labels):
-        """Codes of the labels of all rows, -1 where there is none; None without any labels."""
+    def known(self, labels: Labels | None) -> IntArray | None:
+        """Return the codes of all rows' labels, -1 for none; None without any labels."""
         if self.y is None:
             return None if labels is None else labels.index
         return np.where(self.y == 1, 0, -1) if "positive" in self.facts else self.y
 
 
-def target_text(values):
-    """Labels of an npz or svmlight file as the text that a user would type."""
+def target_text(values: AnyArray) -> ObjectArray:
+    """Return the labels of an npz or svmlight file as the text that a user would type."""
     as_text = number_text if values.dtype.kind in "fiu" else str
     texts, known = np.full(len(values), "", dtype=object), ~is_blank(values)
     distinct, where = np.unique(values[known], return_inverse=True)
@@ -147,7 +151,9 @@ def target_text(values):
     return texts
 
 
-def count_labels(values, *, column, source, merge_case=None):
+def count_labels(
+    values: ObjectArray, *, column: str, source: object, merge_case: bool | None = None
+) -> Labels:
     """Count the values of a target; its name and the file are for messages.
 
     Values that differ in case, spaces or Unicode form only are one if ``merge_case``, refused if
@@ -158,7 +164,7 @@ def count_labels(values, *, column, source, merge_case=None):
     codes, texts = pd.factorize(np.asarray(values, dtype=object))
     n_rows = np.bincount(codes, minlength=len(texts))
     is_blank = blank(texts)
-    classes = {}
+    classes: dict[str | float, list[int]] = {}
     for code in np.argsort(-n_rows, kind="stable"):
         if not is_blank[code]:
             key = value_key(texts[code], bool(merge_case))
@@ -171,13 +177,13 @@ def count_labels(values, *, column, source, merge_case=None):
     counts = [int(n_rows[group].sum()) for group in members]
     labels = Labels(column, source, names, counts, position[codes], merge_case=bool(merge_case))
     if merge_case is None:
-        _refuse_cases(labels)
+        _refuse_case_variants(labels)
     return labels
 
 
-def _refuse_cases(labels):
+def _refuse_case_variants(labels: Labels) -> None:
     """Refuse values that are perhaps one, written in several ways."""
-    alike = {}
+    alike: dict[str | float, list[str]] = {}
     for name, count in zip(labels.names, labels.counts, strict=True):
         alike.setdefault(value_key(name, True), []).append(f"{quoted(name)} ({count})")
     for found in alike.values():
@@ -189,20 +195,20 @@ def _refuse_cases(labels):
             )
 
 
-def refuse_misspelt(labels) -> None:
+def refuse_misspelt(labels: Labels) -> None:
     """Refuse typing errors that alone make several classes of one."""
     sure = [one for one in labels.misspelt if one.kind == "slip"]
     if sure and len(sure) == len(labels.names) - 1:
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}, but "
-            f"{labels.misspelt_words()}; correct the cell{'s' * (len(sure) > 1)}, or pass "
+            f"{labels.describe_misspelt()}; correct the cell{'s' * (len(sure) > 1)}, or pass "
             f"{ref('machine', 's3vm')} if these are different classes."
         )
 
 
-def _doubts(labels):
-    """Facts for the model: the sentence on values that may be misspelt, if there are any."""
-    words = labels.misspelt_words()
+def _describe_doubts(labels: Labels) -> dict[str, str]:
+    """Return a fact for the model, which describes values that may be misspelt, if any are."""
+    words = labels.describe_misspelt()
     if not words:
         return {}
     is_one = len(labels.misspelt) == 1
@@ -210,12 +216,12 @@ def _doubts(labels):
     return {"misspelt": f"{labels.where} may have typing errors: {words}; {what} until corrected"}
 
 
-def every_row(n_rows):
-    """All rows, as one class."""
+def every_row(n_rows: int) -> Roles:
+    """Choose all rows, as one class."""
     return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
 
 
-def normal_rows(labels, normal=None):
+def normal_rows(labels: Labels, normal: str | None = None) -> Roles:
     """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
@@ -237,18 +243,18 @@ def normal_rows(labels, normal=None):
         )
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
-    facts = {"normal": labels.names[0] if normal is None else normal, **_doubts(labels)}
+    facts = {"normal": labels.names[0] if normal is None else normal, **_describe_doubts(labels)}
     return Roles(labels.index == chosen, None, facts, notes, {})
 
 
-def positive_rows(labels, positive=None):
-    """Tell positive rows from unlabelled ones: a class and blanks, or two values.
+def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
+    """Choose positive and unlabelled rows: a class and blanks, or two values.
 
     The class need not be named next to blanks, nor with two numbers: the greater one is positive.
     """
     if not labels.names:
         raise UserError(f"{labels.where} is blank in every row; label the known positive rows.")
-    chosen = _only_choice(labels) if positive is None else labels.find(positive, "positive")
+    chosen = _choose_positive(labels) if positive is None else labels.find(positive, "positive")
     name = labels.names[chosen]
     marks = [other for k, other in enumerate(labels.names) if k != chosen]
     if labels.n_blank:
@@ -261,23 +267,23 @@ def positive_rows(labels, positive=None):
         )
     if len(marks) > 1:
         blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
-        slips = labels.misspelt_words()
+        slips = labels.describe_misspelt()
         advice = f"correct the values ({slips}), or " if slips else ""
         raise UserError(
             f"{labels.where} has {labels.shown()}{blanks}, but only one other value can mark "
             f"unlabelled rows; {advice}make them all blank, and drop known negatives."
         )
     y = (labels.index == chosen).astype(np.int8)
-    facts = {"positive": name, "unlabeled": marks[0], **_doubts(labels)}
+    facts = {"positive": name, "unlabeled": marks[0], **_describe_doubts(labels)}
     needed = {1: "positive", 0: "unlabelled"}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def class_rows(labels, of_pile="pu-ensemble"):
-    """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
+def class_rows(labels: Labels, single_class_method: str = "pu-ensemble") -> Roles:
+    """Choose the rows of classes 0, 1, ... and unlabelled rows, -1.
 
     Classes are in the order of their numbers, False before True, else in alphabetical order.
-    One class and blanks are for the model ``of_pile``.
+    One class and blanks are for the model ``single_class_method``.
     """
     if len(labels.names) < 2:
         shown = f": {labels.shown()}" if labels.names else ""
@@ -286,32 +292,36 @@ def class_rows(labels, of_pile="pu-ensemble"):
             "semi-supervised model needs two or more classes; label some rows of each class and "
             "leave the others blank, or pass the value that marks unlabelled rows as "
             f"{ref('unlabeled', some='VALUE')}."
-            + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
+            + (
+                f" One class and blanks are for {ref('machine', single_class_method)}."
+                if labels.names
+                else ""
+            )
         )
-    numbers = [number_of(name) for name in labels.names]
-    keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers
+    numbers = [n for n in map(parse_number, labels.names) if n is not None]
+    are_numbers = len(numbers) == len(labels.names) and not np.isnan(numbers).any()
+    keys: Sequence[Any] = numbers if are_numbers else labels.names
     order = sorted(range(len(keys)), key=lambda k: keys[k])
     place = np.full(len(order) + 1, -1)  # the last one is for blanks
     place[order] = np.arange(len(order))
-    y = place[labels.index].astype(np.int8 if len(order) < 100 else np.int64)
+    kind: type[np.signedinteger[Any]] = np.int8 if len(order) < 100 else np.int64
+    y = place[labels.index].astype(kind)
     classes = [labels.names[k] for k in order]
-    facts = {"classes": classes, "unlabeled": labels.mark, **_doubts(labels)}
+    facts = {"classes": classes, "unlabeled": labels.mark, **_describe_doubts(labels)}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def greater_value(labels):
-    """Position of the greater of two numbers, or of True next to False; None for other texts."""
+def greater_value(labels: Labels) -> int | None:
+    """Return the position of the greater of two numbers, or of True next to False, else None."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
-    values = [number_of(name) for name in labels.names]
-    if len(values) != 2 or None in values:
-        return None
-    return int(np.argmax(values))
+    values = [n for n in map(parse_number, labels.names) if n is not None]
+    return int(np.argmax(values)) if len(values) == len(labels.names) == 2 else None
 
 
-def _only_choice(labels):
-    """Position of the class that can only be the positive one."""
+def _choose_positive(labels: Labels) -> int:
+    """Return the position of the only class that can be the positive one."""
     chosen = greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
         raise UserError(
@@ -319,7 +329,7 @@ def _only_choice(labels):
             f"one as {ref('positive', some='VALUE')}."
         )
     name = labels.names[0]
-    number = number_of(name)
+    number = parse_number(name)
     value = name if number is None else number
     negative = name.lower() in _NEGATIVE or (number is not None and number <= 0)
     if len(labels.names) == 1 and labels.n_blank and negative:
@@ -331,8 +341,8 @@ def _only_choice(labels):
     return chosen
 
 
-def key_of_target(training):
-    """The function that gives texts of a model's target the same key if they are one value.
+def key_of_target(training: Mapping[str, Any]) -> Callable[[str], str | float]:
+    """Return the function that gives texts of a model's target the same key if they are one value.
 
     ``training`` is what the model file says of the training.
     """

@@ -1,12 +1,20 @@
 """Blank numbers and truth values, marked for models of one class."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import AnyArray, BoolArray, ObjectArray, RealArray, VectorLike
 from .rare import rare_weight
-from .truth import truth_of
+from .truth import parse_truth_values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class BlankColumns(TransformerMixin, BaseEstimator):
@@ -26,11 +34,11 @@ class BlankColumns(TransformerMixin, BaseEstimator):
     ``units`` are standard deviations of the encoded columns, 1 unless given.
     """
 
-    def __init__(self, units=None):
+    def __init__(self, units: VectorLike | None = None) -> None:
         self.units = units
 
-    def fit(self, X, y=None):
-        self.is_text_, blanks = _read(X)
+    def fit(self, X: pd.DataFrame | AnyArray, y: object = None) -> Self:
+        self.is_text_, blanks = _find_blanks(X)
         self.n_features_in_ = blanks.shape[1]
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
@@ -46,10 +54,10 @@ class BlankColumns(TransformerMixin, BaseEstimator):
         self.excess_weight_ = 2.0 * self.unit_**2
         return self
 
-    def transform(self, X):
+    def transform(self, X: pd.DataFrame | AnyArray) -> RealArray:
         check_is_fitted(self)
         dtype = X.dtype if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
-        _, blanks = _read(X)
+        _, blanks = _find_blanks(X)
         found = np.zeros((len(blanks), len(self.known_) + 1), dtype)
         if blanks.any():
             known = blanks[:, self.known_]
@@ -59,14 +67,14 @@ class BlankColumns(TransformerMixin, BaseEstimator):
             found[:, -1] = np.sqrt(new + self.excess_weight_ * excess)
         return found
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> ObjectArray:
         names = getattr(self, "feature_names_in_", None)
         names = np.asarray(names if input_features is None else input_features, dtype=object)
         marks = [f"missingindicator_{names[k]}" for k in self.known_]
         return np.array([*marks, "new_blanks"], dtype=object)
 
 
-def _read(X) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _find_blanks(X: pd.DataFrame | AnyArray) -> tuple[BoolArray, BoolArray]:
     """Return which columns are texts, and which cells are blank."""
     if isinstance(X, np.ndarray):
         return np.zeros(X.shape[1], bool), np.isnan(X)
@@ -74,7 +82,7 @@ def _read(X) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
     is_text = np.array([not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes], bool)
     values = [
-        np.isnan(truth_of(X.iloc[:, k]) if text else X.iloc[:, k].to_numpy(float))
+        np.isnan(parse_truth_values(X.iloc[:, k]) if text else X.iloc[:, k].to_numpy(float))
         for k, text in enumerate(is_text)
     ]
     return is_text, np.column_stack(values)

@@ -1,11 +1,14 @@
 """0/1 columns weighed by how rare their ones are, and categories that were never seen."""
 
+from typing import Self
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import BoolArray, FloatArray, MatrixLike, ObjectArray, RealArray, RowMatrix
 from ...kernels.sparse import validated_rows
 
 # One over the share of ones below which a column counts less.
@@ -17,7 +20,7 @@ _STAND_OUT = 0.01
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-def rare_weight(share: NDArray[np.float64]) -> NDArray[np.float64]:
+def rare_weight(share: FloatArray) -> FloatArray:
     """Return sqrt(10 p), at most 1, of shares p of ones."""
     return np.minimum(1.0, np.sqrt(_RARE * share))
 
@@ -39,17 +42,17 @@ class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     keeps its weight. With ``either`` p is the share of zeros where these are rarer.
     """
 
-    def __init__(self, either=False):
+    def __init__(self, either: bool = False) -> None:
         self.either = either
 
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         X = validated_rows(self, X, **_ROWS)
         share = np.asarray(X.mean(axis=0), dtype=float).ravel()
         share = np.minimum(share, 1.0 - share) if self.either else share
         self.weight_ = rare_weight(share)
         return self
 
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> RowMatrix:
         check_is_fitted(self)
         X = validated_rows(self, X, reset=False, **_ROWS)
         return X.multiply(self.weight_).tocsr() if hasattr(X, "multiply") else X * self.weight_
@@ -78,11 +81,11 @@ class RareCategories(TransformerMixin, BaseEstimator):
     the names of the table's columns.
     """
 
-    def __init__(self, spare=0, columns=()):
+    def __init__(self, spare: int = 0, columns: tuple[str, ...] = ()) -> None:
         self.spare = spare
         self.columns = columns
 
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         X = validated_rows(self, X, **_ROWS)
         n, ones = X.shape[0], np.asarray(X.sum(axis=0), dtype=float).ravel()
         self.column_ = np.ceil(np.cumsum(ones) / n).astype(int) - 1
@@ -115,16 +118,17 @@ class RareCategories(TransformerMixin, BaseEstimator):
                 self.rarest_[k] = last - names[0]
         of = self.column_[is_single]
         self.weight_[is_single], self.mix_[is_single] = self.unseen_[of].T
-        self.n_learned_, self.once_ = 0, [[] for _ in range(n_columns)]
+        self.n_learned_ = 0
+        self.once_: list[list[str]] = [[] for _ in range(n_columns)]
         return self
 
     @property
-    def n_columns_out_(self):
+    def n_columns_out_(self) -> int:
         """How many columns encoded rows have."""
         return self.n_own_ + len(self.unseen_) + self.spare
 
-    def mixing(self):
-        """The matrix that 0/1 columns of known categories are multiplied by."""
+    def mixing(self) -> sp.csr_array:
+        """Return the matrix that 0/1 columns of known categories are multiplied by."""
         own = np.arange(len(self.place_))
         shape = len(own), self.n_columns_out_
         known = sp.csr_array((self.weight_, (own, self.place_)), shape=shape)
@@ -132,8 +136,8 @@ class RareCategories(TransformerMixin, BaseEstimator):
         at = moved, self.frequent_[self.column_[moved]]
         return known + sp.csr_array((self.mix_[moved], at), shape=shape)
 
-    def unseen(self):
-        """A row for each column of the table: how a category that is not known is encoded."""
+    def unseen(self) -> sp.csr_array:
+        """Return a row for each column of the table: the encoding of an unknown category."""
         k = np.arange(len(self.unseen_))
         shape = len(k), self.n_columns_out_
         own, mix = self.unseen_.T.copy()
@@ -149,13 +153,13 @@ class RareCategories(TransformerMixin, BaseEstimator):
         )
         return found + which @ self.mixing()
 
-    def members(self):
-        """The 0/1 matrix that says which column of the table each known category is of."""
+    def members(self) -> sp.csr_array:
+        """Return the 0/1 matrix that says which column of the table each known category is of."""
         own = np.arange(len(self.column_))
         shape = len(own), len(self.unseen_)
         return sp.csr_array((np.ones(len(own)), (own, self.column_)), shape=shape)
 
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> RowMatrix:
         check_is_fitted(self)
         X = validated_rows(self, X, reset=False, **_ROWS)
         if not sp.issparse(X):
@@ -163,12 +167,12 @@ class RareCategories(TransformerMixin, BaseEstimator):
         X = sp.csr_array(X)
         return sp.csr_array(X @ self.mixing() + sp.csr_array(self.find_unseen(X)) @ self.unseen())
 
-    def find_unseen(self, X):
+    def find_unseen(self, X: RowMatrix) -> RealArray:
         """Return 1 for every row and column of the table whose category isn't known, else 0."""
         known = X @ self.members()
         return 1.0 - (known.toarray() if sp.issparse(known) else known)
 
-    def has_own(self, column: int) -> NDArray[np.bool_]:
+    def has_own(self, column: int) -> BoolArray:
         """Return which categories of a column of the table have a 0/1 column of their own."""
         place = self.place_[self.column_ == column]
         return (place < self.n_own_) | (place >= self.n_own_ + len(self.unseen_))
@@ -193,7 +197,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         self.n_learned_ += 1
         return True
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> ObjectArray:
         given = np.asarray(input_features, dtype=object)
         columns = self.columns or [f"x{k}" for k in range(len(self.unseen_))]
         once = [f"{name}_once_or_never" for name in columns]

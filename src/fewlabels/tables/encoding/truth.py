@@ -1,10 +1,19 @@
 """Truth values: as people write them, and as 0/1 columns."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import FloatArray, ObjectArray, VectorLike
 from ...data.labels.blanks import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The words for no and yes, by language and custom.
 _WRITTEN = (
@@ -48,16 +57,16 @@ _WORDS = {word for pair in _PAIRS for word in pair}
 _LETTERS = (str, str.upper, str.capitalize)
 
 
-def are_truth_values(texts):
-    """Whether all texts are words for yes and no, and two of them make a pair."""
+def are_truth_values(texts: Collection[str]) -> bool:
+    """Return whether all texts are words for yes and no, and two of them make a pair."""
     if len(texts) > 2 * len(_WORDS):
         return False
     words = {text.strip().casefold() for text in texts}
     return words <= _WORDS and any(words.issuperset(pair) for pair in _PAIRS)
 
 
-def truth_of(texts):
-    """1 for yes, 0 for no, NaN for anything else."""
+def parse_truth_values(texts: VectorLike) -> FloatArray:
+    """Return 1 for yes, 0 for no, NaN for anything else."""
     import pandas as pd
 
     codes, different = pd.factorize(np.asarray(texts, dtype=object))
@@ -72,45 +81,47 @@ class TruthColumns(TransformerMixin, BaseEstimator):
     ``mark=False`` there are no columns that mark blanks.
     """
 
-    def __init__(self, mark=True):
+    def __init__(self, mark: bool = True) -> None:
         self.mark = mark
 
-    def fit(self, X, y=None):
-        values = _values(X)
+    def fit(self, X: pd.DataFrame | ObjectArray, y: object = None) -> Self:
+        values = _parse_columns(X)
         names = getattr(X, "columns", range(values.shape[1]))
         self.names_ = np.array([str(name) for name in names], dtype=object)
         self.usual_ = np.where(np.nanmean(values, axis=0) > 0.5, 1.0, 0.0)
         self.gaps_ = np.flatnonzero(np.isnan(values).any(axis=0))
         return self
 
-    def transform(self, X):
+    def transform(self, X: pd.DataFrame | ObjectArray) -> FloatArray:
         check_is_fitted(self)
-        values = _values(X)
+        values = _parse_columns(X)
         missing = np.isnan(values)
         filled = np.where(missing, self.usual_, values)
         return np.column_stack([filled, missing[:, self.gaps_]]) if self.mark else filled
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | ObjectArray | None = None
+    ) -> ObjectArray:
         names = self.names_ if input_features is None else input_features
-        flags = [f"missingindicator_{names[k]}" for k in self.gaps_ if self.mark]
+        flags = [f"missingindicator_{names[k]}" for k in self.gaps_.tolist() if self.mark]
         return np.array([*names, *flags], dtype=object)
 
     @staticmethod
-    def spellings():
-        """Texts for no, and for yes, in small and capital letters."""
+    def spellings() -> list[list[str]]:
+        """Return texts for no, and for yes, in small and capital letters."""
         return [
             list(dict.fromkeys(write(word) for word in words for write in _LETTERS))
             for words in (FALSE, TRUE)
         ]
 
-    def known(self, k):
-        """Texts that are not new to a column; blanks are where training had none."""
+    def known_texts(self, k: int) -> ObjectArray:
+        """Return texts that are not new to a column; blanks are where training had none."""
         no, yes = self.spellings()
         return np.array([*no, *yes, *(MISSING if k in self.gaps_ else ())], dtype=object)
 
 
-def _values(X):
+def _parse_columns(X: pd.DataFrame | ObjectArray) -> FloatArray:
     import pandas as pd
 
     X = pd.DataFrame(X)
-    return np.column_stack([truth_of(X.iloc[:, k]) for k in range(X.shape[1])])
+    return np.column_stack([parse_truth_values(X.iloc[:, k]) for k in range(X.shape[1])])

@@ -4,8 +4,11 @@ import codecs
 import contextlib
 import gzip
 import os
+from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 
 from ..._util.messages import UserError
+from ..steady import StrPath
 from .registry import is_compressed
 
 # Smaller files take several times as long.
@@ -16,8 +19,13 @@ BLOCK_BYTES = 1 << 24
 _LONGEST_ROW = 1 << 28
 
 
-def blocks(path, encoding, row_end, part=None):
-    """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
+def blocks(
+    path: StrPath,
+    encoding: str,
+    row_end: Callable[[bytes], int],
+    part: tuple[int, int] | None = None,
+) -> Iterator[tuple[bytes, float]]:
+    """Return the text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
 
     ``row_end`` says how many bytes of a block are whole rows; a ``part`` is from one byte of a
     file of UTF-8 to before another.
@@ -26,22 +34,27 @@ def blocks(path, encoding, row_end, part=None):
     return ((block, share) for block, _, share in found if not block.isspace())
 
 
-def located_blocks(path, encoding, row_end, part=None):
-    """The same with where each begins, also lines of nothing but blanks."""
+def located_blocks(
+    path: StrPath,
+    encoding: str,
+    row_end: Callable[[bytes], int],
+    part: tuple[int, int] | None = None,
+) -> Iterator[tuple[bytes, int, float]]:
+    """Yield the same with where each begins, also lines of nothing but blanks."""
     decode = None
     if codecs.lookup(encoding).name != "utf-8":
         decode = codecs.getincrementaldecoder(encoding)().decode
     with contextlib.ExitStack() as stack:
         stored = stack.enter_context(open(path, "rb"))
         size = os.fstat(stored.fileno()).st_size
-        file = stored
+        file: BufferedIOBase = stored
         if is_compressed(path):
             file = stack.enter_context(gzip.GzipFile(fileobj=stored))
         start, end_of_part = part or (0, size)
         if part is not None:
             file.seek(start)
         rest, at = b"", 0
-        while read := file.read(_next_bytes(file, part)):
+        while read := file.read(_count_next_bytes(file, part)):
             if decode is not None:
                 read = decode(read).encode()
             block = rest + read if rest else read
@@ -61,20 +74,20 @@ def located_blocks(path, encoding, row_end, part=None):
             yield rest, at, 1.0
 
 
-def _next_bytes(file, part):
+def _count_next_bytes(file: BufferedIOBase, part: tuple[int, int] | None) -> int:
     return BLOCK_BYTES if part is None else min(BLOCK_BYTES, part[1] - file.tell())
 
 
-def is_cut_anywhere(path, encoding):
-    """Whether places in the file are places in its text as UTF-8."""
+def is_cut_anywhere(path: StrPath, encoding: str) -> bool:
+    """Return whether places in the file are places in its text as UTF-8."""
     return codecs.lookup(encoding).name == "utf-8" and not is_compressed(path)
 
 
 @contextlib.contextmanager
-def new_file(path, compressed):
-    """A new file of text, open to be written."""
+def new_file(path: StrPath, compressed: bool) -> Iterator[BufferedIOBase]:
+    """Return a new file of text, open to be written."""
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(open(path, "wb"))
+        file: BufferedIOBase = stack.enter_context(open(path, "wb"))
         if compressed:
             # Neither the time nor the name of a temporary file belongs into the result.
             file = stack.enter_context(

@@ -1,10 +1,16 @@
 """What databases of all kinds have in common: tables with names."""
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from ..._util.messages import UserError, listing
+from ..sources import Source
+
+T = TypeVar("T")
 
 
-def table_of(source, known):
-    """What means the table that is meant, of those ``known`` by name."""
+def choose_table(source: Source, known: Mapping[str, T]) -> T:
+    """Choose the table of a source among those ``known`` by name."""
     if source.table in known:
         return known[source.table]
     if not known:
@@ -21,8 +27,8 @@ def table_of(source, known):
     return next(iter(known.values()))
 
 
-def share_read(source, done, n_rows):
-    """The share of a table that was read; more rows than the table has are refused."""
+def check_share_read(source: Source, done: int, n_rows: int) -> float:
+    """Return the share of a table that was read; more rows than the table has are refused."""
     if done > n_rows:
         raise UserError(
             f"{source} returns more rows than the {n_rows} that it counts, like a view with "
@@ -31,6 +37,6 @@ def share_read(source, done, n_rows):
     return done / max(1, n_rows)
 
 
-def quoted(name):
-    """A name as SQL takes any."""
+def quoted(name: str) -> str:
+    """Return a name as SQL takes any."""
     return '"' + name.replace('"', '""') + '"'

@@ -9,6 +9,7 @@ import contextlib
 import csv
 import io
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -17,11 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.types as pt
 
+from ..._typing import IntArray
 from ..._util.messages import UserError, quoted, ref
 from ...data.labels.blanks import MISSING
-from ..columns.column import is_text, plain
+from ..columns.column import Cells, as_single_array, is_text
+from ..sources import Source
+from ..steady import StrPath
 from .blocks import blocks, is_cut_anywhere, located_blocks, new_file
-from .dialect import separator_words, separators_in
+from .dialect import find_separators, name_separator
+from .registry import TablePiece
 
 # Bytes that a part of a file has at least and at most.
 PART = 1 << 22, 1 << 26
@@ -31,15 +36,19 @@ _COLUMNS_AT_ONCE = 5000
 _FORMULA = r"^[=@\t\r].*|^[-+].*[^-+0-9.,eE%].*"
 
 
-def names(source):
-    """Names of the columns, in the first row or by their position."""
-    block = next(_blocks(source.whole), (b"", 1.0))[0]
-    found = _header(block, source.dialect.sep)[0]
+def names(source: Source) -> list[str]:
+    """Return names of the columns, in the first row or by their position."""
+    block = next(_iterate_blocks(source.whole), (b"", 1.0))[0]
+    found = _read_header(block, source.dialect.sep)[0]
     if not source.dialect.header:
         return [f"column_{k + 1}" for k in range(len(found))]
-    if len(found) == 1 and source.reading.sep is not None and (others := separators_in(found[0])):
+    if (
+        len(found) == 1
+        and source.reading.sep is not None
+        and (others := find_separators(found[0]))
+    ):
         raise UserError(
-            f"{source} seems to be separated by {separator_words(others[0])}, not as set with "
+            f"{source} seems to be separated by {name_separator(others[0])}, not as set with "
             f"{ref('sep')}; omit the option."
         )
     if not found:
@@ -48,16 +57,18 @@ def names(source):
     return found
 
 
-def pieces(source, names, rows, types):
-    """Tables of whole rows, the rows as they are in the file, and how much of it was read.
+def pieces(
+    source: Source, names: list[str], rows: int | None, types: Mapping[str, pa.DataType] | None
+) -> Iterator[TablePiece]:
+    """Yield tables of whole rows, the rows as they are in the file, and how much of it was read.
 
     Arrow's streaming reader would read ahead, the whole file if the consumer is slow.
     """
     sep, header = source.dialect.sep, source.dialect.header
     begins = source.part is None or not source.part[0]
-    for k, (block, share) in enumerate(_blocks(source)):
+    for k, (block, share) in enumerate(_iterate_blocks(source)):
         if k == 0 and begins and header:
-            block = block[_header(block, sep)[1] :]
+            block = block[_read_header(block, sep)[1] :]
         elif k == 0 and begins:
             block = block.removeprefix(codecs.BOM_UTF8)
         if len(names) > 1:
@@ -74,8 +85,8 @@ def pieces(source, names, rows, types):
         yield table, lines, share
 
 
-def _without_blank_lines(block, sep):
-    """The block without lines of nothing but blanks, which are no rows, as empty ones are none."""
+def _without_blank_lines(block: bytes, sep: str) -> bytes:
+    """Return the block without lines of blanks, which are no rows."""
     blanks = b" \t".replace(sep.encode(), b"")
     starts = [end + blanks[k : k + 1] for end in (b"\n", b"\r") for k in range(len(blanks))]
     if block[:1] not in blanks and not any(start in block for start in starts):
@@ -84,12 +95,15 @@ def _without_blank_lines(block, sep):
     return re.sub(pattern, lambda m: m[0] if m[0][:1] == b'"' else b"", block)
 
 
-def _parse(block, names, source, types=None):
+def _parse(
+    block: bytes, names: list[str], source: Source, types: Mapping[str, pa.DataType] | None = None
+) -> pa.Table:
     """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
     read = pacsv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
     syntax = pacsv.ParseOptions(delimiter=source.dialect.sep, newlines_in_values=True)
     types = types or dict.fromkeys(names, pa.string())
-    chosen, found = list(types), {}
+    chosen = list(types)
+    found: dict[str, pa.ChunkedArray] = {}
     for start in range(0, len(chosen), _COLUMNS_AT_ONCE):
         some = chosen[start : start + _COLUMNS_AT_ONCE]
         convert = pacsv.ConvertOptions(
@@ -105,24 +119,24 @@ def _parse(block, names, source, types=None):
     return pa.table(found)
 
 
-def _blocks(source):
+def _iterate_blocks(source: Source) -> Iterator[tuple[bytes, float]]:
     return blocks(source, source.dialect.encoding, _last_row_end, source.part)
 
 
-def size(source):
-    """Bytes of the file, which ``parts`` are cut by."""
+def size(source: Source) -> int:
+    """Return bytes of the file, which ``parts`` are cut by."""
     return source.path.stat().st_size
 
 
-def parts(source, n_bytes):
-    """Where parts of about so many bytes begin and end, between rows; None for one part."""
+def parts(source: Source, n_bytes: int) -> list[tuple[int, int] | None]:
+    """Return where parts of about ``n_bytes`` begin and end, between rows; None for one part."""
     if not is_cut_anywhere(source, source.dialect.encoding) or size(source) <= n_bytes:
         return [None]
     n_parts = -(-size(source) // n_bytes)
     limits = [size(source) * k // n_parts for k in range(1, n_parts)]
     ends, has_rows = [], False
     for block, at, _ in located_blocks(source, "utf-8", _last_row_end):
-        done = 0 if at or not source.dialect.header else _header(block, source.dialect.sep)[1]
+        done = 0 if at or not source.dialect.header else _read_header(block, source.dialect.sep)[1]
         while limits and at + len(block) > limits[0]:
             end = _last_row_end(block[: limits.pop(0) - at])
             if end <= done:
@@ -136,8 +150,8 @@ def parts(source, n_bytes):
     return list(pairwise([0, *ends, size(source)]))
 
 
-def _last_row_end(block):
-    """Where the last complete row ends: its line break has an even number of quotes before it."""
+def _last_row_end(block: bytes) -> int:
+    """Return where the last complete row ends: after a line break outside of quotes."""
     for mark in (b"\n", b"\r"):
         end, n_before = len(block), block.count(b'"')
         while (found := block.rfind(mark, 0, end)) >= 0:
@@ -148,8 +162,8 @@ def _last_row_end(block):
     return 0
 
 
-def _header(block, sep):
-    """Names in the first row and where it ends."""
+def _read_header(block: bytes, sep: str) -> tuple[list[str], int]:
+    """Return names in the first row and where it ends."""
     start = len(block) - len(block.lstrip(b"\r\n"))
     end = start
     for found in re.finditer(rb"[\r\n]|\Z", block[start:]):
@@ -160,11 +174,11 @@ def _header(block, sep):
     return next(csv.reader(row, delimiter=sep), []), end
 
 
-def _cut_lines(block, separator):
-    """Rows of a block behind the line breaks before them; None for unclear ones."""
+def _cut_lines(block: bytes, separator: str) -> pa.Array | None:
+    """Return rows of a block behind the line breaks before them; None for unclear ones."""
     if b"\r" in block:
-        returns = _places(block, b"\r")
-        if b'"' in block and (np.searchsorted(_places(block, b'"'), returns) % 2).any():
+        returns = _find_bytes(block, b"\r")
+        if b'"' in block and (np.searchsorted(_find_bytes(block, b'"'), returns) % 2).any():
             return None  # a cell keeps its bytes
         block = block.replace(b"\r\n", b"\n")
         if b"\r" in block:
@@ -173,10 +187,10 @@ def _cut_lines(block, separator):
         block.decode("utf-8")
     block = block.lstrip(b"\n")
     block = b"\n" + block if block.endswith(b"\n") else b"\n" + block + b"\n"
-    breaks = _places(block, b"\n")
+    breaks = _find_bytes(block, b"\n")
     if b'"' in block:
-        quotes = _places(block, b'"')
-        if not _well_quoted(block, quotes, separator):
+        quotes = _find_bytes(block, b'"')
+        if not _is_well_quoted(block, quotes, separator):
             return None
         breaks = breaks[np.searchsorted(quotes, breaks) % 2 == 0]
     # Arrow passes over empty lines.
@@ -189,12 +203,12 @@ def _cut_lines(block, separator):
     )
 
 
-def _places(block, character):
+def _find_bytes(block: bytes, character: bytes) -> IntArray:
     return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(character))
 
 
-def _well_quoted(block, quotes, separator):
-    """Whether every quote opens or closes a cell, or is one of two within it."""
+def _is_well_quoted(block: bytes, quotes: IntArray, separator: str) -> bool:
+    """Return whether every quote opens or closes a cell, or is one of two within it."""
     if len(quotes) % 2:
         return False
     characters = np.frombuffer(block, dtype=np.uint8)
@@ -204,36 +218,42 @@ def _well_quoted(block, quotes, separator):
     return bool(allowed[characters[beside]].all())
 
 
-def remark(source):
-    """What a look at the file found that is not as usual."""
+def remark(source: Source) -> str:
+    """Return a remark on what was detected and is unusual."""
     return source.dialect.remark
 
 
 @contextlib.contextmanager
-def writer(path, separator, compressed, safe):
+def writer(
+    path: StrPath, separator: str, compressed: bool, safe: bool
+) -> Iterator[Callable[..., None]]:
     """Open a new file; gives the function that appends a table, perhaps behind lines."""
     with new_file(path, compressed) as file:
         begun = False
 
-        def append(table, lines=None, names=()):
+        def append(
+            table: pa.Table, lines: pa.Array | None = None, names: Iterable[str] = ()
+        ) -> None:
             nonlocal begun
             if not begun:
                 begun = True
-                row = _quoted(pa.array([*names, *table.column_names]), separator, safe)
+                row = _quote_cells(pa.array([*names, *table.column_names]), separator, safe)
                 file.write(separator.join(row.to_pylist()).encode())
             if table.num_rows:
-                file.write(_text(table, separator, lines, safe))
+                file.write(_format_rows(table, separator, lines, safe))
 
         yield append
         file.write(b"\n")
 
 
-def _text(table, separator, lines, safe):
-    """Bytes of the rows, each behind a line break.
+def _format_rows(table: pa.Table, separator: str, lines: pa.Array | None, safe: bool) -> pa.Buffer:
+    """Return bytes of the rows, each behind a line break.
 
     Unlike Arrow's own writer it quotes text, numbers read from a CSV included, only where it must.
     """
-    cells = [_cells(table.column(name), name, separator, safe) for name in table.column_names]
+    cells = [
+        _format_cells(table.column(name), name, separator, safe) for name in table.column_names
+    ]
     nothing, end, between = pa.array(["", "\n", separator], pa.large_string())
     if lines is None:
         lines = pc.binary_join_element_wise(nothing, cells.pop(0), end)
@@ -243,8 +263,8 @@ def _text(table, separator, lines, safe):
     return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
 
 
-def _cells(column, name, separator, safe):
-    column = plain(column)
+def _format_cells(column: Cells, name: str, separator: str, safe: bool) -> pa.Array:
+    column = as_single_array(column)
     text = is_text(column.type)
     if pt.is_boolean(column.type):
         column = pc.if_else(column, "True", "False")
@@ -255,10 +275,10 @@ def _cells(column, name, separator, safe):
             f"Column {quoted(name)} holds {column.type} values, which can't be written as text; "
             "write to a .parquet file."
         ) from error
-    return _quoted(column, separator, safe) if text else column
+    return _quote_cells(column, separator, safe) if text else column
 
 
-def _quoted(column, separator, safe):
+def _quote_cells(column: pa.Array, separator: str, safe: bool) -> pa.Array:
     column = column.cast(pa.large_string())
     if safe:
         # Numbers may begin with a sign.

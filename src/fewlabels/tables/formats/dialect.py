@@ -1,16 +1,23 @@
 """How delimited text is written: its separator and its encoding, as said or found by looking."""
 
+from __future__ import annotations
+
 import codecs
 import csv
 import gzip
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._util.messages import ref
 from .registry import is_compressed
 
-_LOOKED_AT = 1 << 24
-_SAMPLE, _ROWS = 1 << 16, 200
+if TYPE_CHECKING:
+    from ..sources import Source
+
+_MAX_SEARCHED_BYTES = 1 << 24
+# Characters and rows that separators are tried on.
+_MAX_SAMPLE_CHARACTERS = 1 << 16
+_MAX_SAMPLE_ROWS = 200
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -33,17 +40,18 @@ class Dialect(NamedTuple):
     remark: str = ""
 
 
-def find_dialect(source):
+def find_dialect(source: Source) -> Dialect:
     """Look at the beginning of a file for what its reading leaves open."""
     reading, usual = source.reading, source.format.separator
+    assert usual is not None  # only delimited text has a dialect
     opened = gzip.open if is_compressed(source) else open
     with opened(source, "rb") as file:
-        start = file.read(_LOOKED_AT)
-    encoding = reading.encoding or _encoding(start, len(start) < _LOOKED_AT)
-    sep = reading.sep or _separator(_sample(start, encoding), usual)
+        start = file.read(_MAX_SEARCHED_BYTES)
+    encoding = reading.encoding or _detect_encoding(start, len(start) < _MAX_SEARCHED_BYTES)
+    sep = reading.sep or _detect_separator(_take_whole_rows(start, encoding), usual)
     found = []
     if reading.sep is None and sep != usual:
-        found.append((ref("sep"), f"{separator_words(sep)} between its cells"))
+        found.append((ref("sep"), f"{name_separator(sep)} between its cells"))
     if reading.encoding is None and encoding != "utf-8":
         found.append((ref("encoding"), f"its text in {encoding}"))
     remark = ""
@@ -56,18 +64,18 @@ def find_dialect(source):
     return Dialect(sep, encoding, reading.header is not False, remark)
 
 
-def separator_words(sep):
-    """What a separator is called, in the plural."""
+def name_separator(sep: str) -> str:
+    """Return the name of a separator, in the plural."""
     return _WORDS.get(sep, f"'{sep}'")
 
 
-def separators_in(text):
-    """Usual separators that a text holds."""
+def find_separators(text: str) -> list[str]:
+    """Return usual separators that a text holds."""
     return [sep for sep in (";", "\t", ",", "|") if sep in text]
 
 
-def _encoding(start, whole):
-    """The encoding of a text that begins with these bytes; UTF-8 where none is found."""
+def _detect_encoding(start: bytes, whole: bool) -> str:
+    """Return the encoding of a text that begins with these bytes; UTF-8 where none is found."""
     for mark, name in _MARKS.items():
         if start.startswith(mark):
             return name
@@ -91,43 +99,45 @@ def _encoding(start, whole):
     return "cp1252"
 
 
-def _sample(start, encoding):
-    """Some whole rows of the beginning."""
+def _take_whole_rows(start: bytes, encoding: str) -> str:
+    """Return some whole rows of the beginning."""
     text = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
-    if len(text) <= _SAMPLE:
+    if len(text) <= _MAX_SAMPLE_CHARACTERS:
         return text
-    text = text[:_SAMPLE]
+    text = text[:_MAX_SAMPLE_CHARACTERS]
     for found in reversed(list(re.finditer(r"[\r\n]", text))):
         if text.count('"', 0, found.start()) % 2 == 0:
             return text[: found.start()]
     return text
 
 
-def _separator(text, usual):
-    """The separator that cuts all rows into as many cells as there are names.
+def _detect_separator(text: str, usual: str) -> str:
+    """Return the separator that cuts all rows into as many cells as there are names.
 
     The usual one unless it does not, or another cuts cells out that are numbers.
     """
     header = text.lstrip("\r\n").split("\n", 1)[0]
-    rows = {sep: _cut(text, sep) for sep in (usual, *separators_in(header))}
+    rows = {sep: _split_rows(text, sep) for sep in (usual, *find_separators(header))}
     even = [sep for sep, cut in rows.items() if cut and len({len(row) for row in cut}) == 1]
     even = [sep for sep in even if len(rows[sep][0]) > 1]
     if even:
-        return max(even, key=lambda sep: (_numbers(rows[sep]), sep == usual, len(rows[sep][0])))
+        return max(
+            even, key=lambda sep: (_count_numbers(rows[sep]), sep == usual, len(rows[sep][0]))
+        )
     # Rows of different lengths are told apart when they are read.
     names = {sep: len(cut[0]) if cut else 1 for sep, cut in rows.items()}
     return usual if names[usual] > 1 else max(names, key=lambda sep: (names[sep], sep == usual))
 
 
-def _cut(text, sep):
+def _split_rows(text: str, sep: str) -> list[list[str]]:
     try:
-        rows = csv.reader(text.splitlines(keepends=True), delimiter=sep)
-        rows = (row for row in rows if len(row) > 1 or "".join(row).strip())
-        return [row for row, _ in zip(rows, range(_ROWS), strict=False)]
+        cut = csv.reader(text.splitlines(keepends=True), delimiter=sep)
+        rows = (row for row in cut if len(row) > 1 or "".join(row).strip())
+        return [row for row, _ in zip(rows, range(_MAX_SAMPLE_ROWS), strict=False)]
     except csv.Error:
         return []
 
 
-def _numbers(rows):
+def _count_numbers(rows: list[list[str]]) -> int:
     cells = [cell for row in rows[1:] for cell in row]
     return sum(_NUMBER.fullmatch(cell) is not None for cell in cells)

@@ -18,11 +18,20 @@ A module of a matrix has ``read(source, place)``, ``memory(source)`` and
 ``pieces(source, rows, schema)``; see ``arrays.py``.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..steady import StrPath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A table, its lines as they are in the file (None: it isn't text), and the share read so far.
+TablePiece: TypeAlias = "tuple[pa.Table, pa.Array | None, float]"
 _TABLE = frozenset({"decimal", "features", "labels"})
 _TEXT = _TABLE | {"encoding"}
 _DELIMITED = _TEXT | {"sep", "header"}
@@ -30,7 +39,7 @@ _DELIMITED = _TEXT | {"sep", "header"}
 
 @dataclass(frozen=True)
 class Format:
-    """What a format can do.
+    """A format of files, and its abilities.
 
     Parameters
     ----------
@@ -73,19 +82,19 @@ class Format:
     signature: tuple[int, bytes] | None = None
 
     @property
-    def all_extensions(self):
+    def all_extensions(self) -> tuple[str, ...]:
         """The extensions, also of compressed files."""
         packed = [f"{each}.gz" for each in self.extensions] if self.compressed else []
         return (*self.extensions, *packed)
 
-    def load(self):
-        """The module of the format."""
+    def load(self) -> ModuleType:
+        """Return the module of the format."""
         if isinstance(self.module, str):
             return import_module(f".{self.module}", __package__)
         return self.module
 
-    def is_signed(self, path):
-        """Whether a file has the signature of the format."""
+    def is_signed(self, path: StrPath) -> bool:
+        """Return whether a file has the signature of the format."""
         if self.signature is None:
             return False
         start, mark = self.signature
@@ -94,7 +103,7 @@ class Format:
             return file.read(len(mark)) == mark
 
 
-def _delimited(name, extension, separator):
+def _delimited_format(name: str, extension: str, separator: str) -> Format:
     return Format(
         name,
         (extension,),
@@ -107,13 +116,13 @@ def _delimited(name, extension, separator):
     )
 
 
-def _matrix(name, extensions, module):
+def _matrix_format(name: str, extensions: tuple[str, ...], module: str) -> Format:
     return Format(name, extensions, module, frozenset(), is_table=False)
 
 
 _FORMATS = (
-    _delimited("csv", ".csv", ","),
-    _delimited("tsv", ".tsv", "\t"),
+    _delimited_format("csv", ".csv", ","),
+    _delimited_format("tsv", ".tsv", "\t"),
     Format("parquet", (".parquet", ".pq"), "parquet", writable=True, memory_factor=1000),
     Format("folder", (), "folder", memory_factor=1000),
     Format("xlsx", (".xlsx", ".xlsm"), "excel", _TABLE | {"header", "table"}, needs=("openpyxl",)),
@@ -135,60 +144,60 @@ _FORMATS = (
         needs=("duckdb",),
         signature=(8, b"DUCK"),
     ),
-    _matrix("npy", (".npy",), "matrices.numpy_files"),
-    _matrix("npz", (".npz",), "matrices.numpy_files"),
-    _matrix("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "matrices.svmlight"),
+    _matrix_format("npy", (".npy",), "matrices.numpy_files"),
+    _matrix_format("npz", (".npz",), "matrices.numpy_files"),
+    _matrix_format("svmlight", (".svmlight", ".libsvm", ".svm", ".txt"), "matrices.svmlight"),
     # Rows in memory.
     Format("frame", (), "frame"),
-    _matrix("matrix", (), "matrices.memory"),
+    _matrix_format("matrix", (), "matrices.memory"),
 )
 FORMATS = {each.name: each for each in _FORMATS}
 
 
-def tables():
-    """The formats of files with named columns."""
+def tables() -> list[Format]:
+    """Return the formats of files with named columns."""
     return [each for each in FORMATS.values() if each.extensions and each.is_table]
 
 
-def matrices():
-    """The formats of files without."""
+def matrices() -> list[Format]:
+    """Return the formats of files without named columns."""
     return [each for each in FORMATS.values() if each.extensions and not each.is_table]
 
 
-def writable():
-    """The formats that scores can be written in."""
+def writable() -> list[Format]:
+    """Return the formats that scores can be written in."""
     return [each for each in FORMATS.values() if each.writable]
 
 
-def extension_of(path):
-    """The extension of a path, with what comes before ``.gz``."""
+def extension_of(path: StrPath) -> str:
+    """Return the extension of a path, with what comes before ``.gz``."""
     path = Path(path)
     return "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
 
 
-def is_compressed(path):
-    """Whether a file is compressed, by its extension."""
+def is_compressed(path: StrPath) -> bool:
+    """Return whether a file is compressed, by its extension."""
     return Path(path).suffix.lower() == ".gz"
 
 
-def formats_of(path):
-    """The formats that a path may have, by its extension."""
+def formats_of(path: StrPath) -> list[Format]:
+    """Return the formats that a path may have, by its extension."""
     extension = extension_of(path).lower()
     return [each for each in FORMATS.values() if extension in each.all_extensions]
 
 
-def every_extension(formats):
-    """All extensions of formats in words; compressed files come last."""
+def every_extension(formats: Sequence[Format]) -> str:
+    """Return all extensions of formats in words; compressed files come last."""
     plain = dict.fromkeys(name for each in formats for name in each.extensions)
     packed = dict.fromkeys(name for each in formats for name in each.all_extensions)
     return _in_words([*(plain | packed)])
 
 
-def usual_extensions(formats):
-    """The usual extension of each format in words."""
+def usual_extensions(formats: Iterable[Format]) -> str:
+    """Return the usual extension of each format in words."""
     return _in_words([each.extensions[0] for each in formats])
 
 
-def _in_words(extensions):
+def _in_words(extensions: Iterable[str]) -> str:
     *names, last = extensions
     return ", ".join(names) + f" or {last}"

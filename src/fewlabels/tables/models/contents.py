@@ -1,5 +1,6 @@
 """What a model file says first of all: what speaks against the model, and what it assumes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 # What an estimated prior, and precision and recall in any case, rest on.
@@ -15,13 +16,13 @@ RANDOM_OF_ALL = "the labelled rows are a random sample of all rows"
 RANDOM_PER_CLASS = "the labelled rows of each class are a random sample of it"
 
 
-def no_signal(training):
-    """The headline of a training whose columns do not tell its labels; None for any other."""
+def no_signal(training: Mapping[str, Any]) -> str | None:
+    """Return the headline of a training whose features don't predict its labels, or None."""
     return (training.get("signal") or {}).get("headline")
 
 
-def cautions(training):
-    """What to say of a training before anything else: sentences without their full stops."""
+def cautions(training: Mapping[str, Any]) -> list[str]:
+    """Return the cautions about a training, which come first: sentences without full stops."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
     sentences = (
@@ -31,18 +32,18 @@ def cautions(training):
         labels.get("caution"),
         signal.get("caution"),
         (training.get("labelled_rows") or {}).get("caution"),
-        _never_predicted(training),
+        _describe_never_predicted(training),
     )
     return [sentence for sentence in sentences if sentence]
 
 
-def are_unlike(training) -> bool:
-    """Whether the labelled rows are unlike all others: error rates hold for rows like these."""
+def are_unlike(training: Mapping[str, Any]) -> bool:
+    """Return whether labelled rows are unlike all others: error rates hold for rows like these."""
     return bool((training.get("labelled_rows") or {}).get("unlike"))
 
 
-def _never_predicted(training) -> str | None:
-    """The sentence on classes that no unlabelled row is given although some should be."""
+def _describe_never_predicted(training: Mapping[str, Any]) -> str | None:
+    """Describe classes that are predicted for no unlabelled row although some are expected."""
     shares = (training.get("class_shares") or {}).get("classes") or {}
     counts, n = training.get("unlabeled_predicted") or {}, training.get("rows_unlabeled")
     missing = []
@@ -59,8 +60,8 @@ def _never_predicted(training) -> str | None:
     return f"No row is predicted {', or '.join(missing)}" if missing else None
 
 
-def reminders(training):
-    """What a later reader of a model should remember of its cautions, briefly."""
+def reminders(training: Mapping[str, Any]) -> list[str]:
+    """Return brief reminders of a model's cautions for a later reader."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
     found = []
@@ -75,7 +76,7 @@ def reminders(training):
     return found
 
 
-def labels_words(training: dict[str, Any]) -> str | None:
+def labels_words(training: Mapping[str, Any]) -> str | None:
     """Return a sentence on whether labels were found to be random; None if they were rejected."""
     labels = training.get("labels_at_random") or {}
     return {
@@ -90,7 +91,7 @@ def labels_words(training: dict[str, Any]) -> str | None:
     }.get(labels.get("outcome", ""))
 
 
-def assumption(training):
+def assumption(training: Mapping[str, Any]) -> str | None:
     """Name what the figures of a model assume; None for no figures, or for nothing.
 
     With a given prior, or with propensities, only error rates need random labels: these are

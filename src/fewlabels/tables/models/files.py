@@ -21,6 +21,8 @@ refused before anything else in it is interpreted. Keys that aren't known are pa
 new one needs no new format.
 """
 
+from __future__ import annotations
+
 import copy
 import hashlib
 import io
@@ -34,26 +36,33 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing
 from ...tasks import MACHINES, machine_class
 from ..atomic import replacing
 from ..columns.schema import Schema
-from ..limits import check_room
+from ..limits import check_memory
 from ..sources import existing_file
-from ..steady import Identity, changed, identity_of, read_whole
+from ..steady import Identity, StrPath, changed_error, identity_of, read_whole
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 1
 MEMBER = "fewlabels.json"
-# A file may fill so many bytes, or be packed by so much; others are made to fill memory.
-_ANY_MODEL, _MOST_PACKED = 1e9, 100
-_TRIED = 7  # rows that a model must score before it is taken
+# Bytes that any model file may fill; larger ones must not be packed more than so many times, as
+# files made to fill memory are.
+_MAX_UNCHECKED_BYTES = 1e9
+_MAX_COMPRESSION = 100
+# Rows that a model must score before it is accepted.
+_TRIAL_ROWS = 7
 # Plain data that skops can hold but does not know to be harmless.
-_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
-# Parts of this package whose classes are what machines and their values are made of.
-_PARTS = (
+_PLAIN_TYPES = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
+# Parts of this package whose classes models and their values are made of.
+_MODEL_MODULES = (
     "base",
     "baselines",
     "calibration",
@@ -68,8 +77,10 @@ _PARTS = (
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
-def describe(machine, parameters, schema, training):
-    """Metadata of a model about to be saved, plain values only."""
+def describe(
+    method: str, parameters: dict[str, Any], schema: Schema, training: dict[str, Any]
+) -> dict[str, Any]:
+    """Describe a model about to be saved, in plain values only."""
     # skops comes with an extra, which saving asks for.
     there = [name for name in (*_LIBRARIES, "numpy") if name != "skops" or find_spec(name)]
     versions = {name: version(name) for name in there}
@@ -78,19 +89,24 @@ def describe(machine, parameters, schema, training):
         "format_version": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {**versions, "python": platform.python_version()},
-        "machine": machine,
+        "machine": method,
         "parameters": parameters,
         "schema": schema.to_dict(),
         "training": training,
     }
 
 
-def save_model(path, pipeline, metadata, in_place_of=None):
+def save_model(
+    path: StrPath,
+    pipeline: BaseEstimator,
+    metadata: dict[str, Any],
+    in_place_of: Identity | None = None,
+) -> int:
     """Write a fitted encoder and model; the file appears whole or not at all.
 
-    The model's rows are held where ``metadata``, from :func:`describe`, says so. If the file has
-    been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and it is refused to
-    replace another one. Returns the bytes written.
+    The rows of the model are held if ``metadata`` from :func:`describe` says so. If the file
+    has been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and no other file
+    is replaced. Returns the bytes written.
     """
     content = model_bytes(pipeline, metadata)
     with replacing(path, in_place_of) as temporary:
@@ -98,16 +114,16 @@ def save_model(path, pipeline, metadata, in_place_of=None):
     return len(content)
 
 
-def model_bytes(pipeline, metadata):
-    """The content of a model file."""
+def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
+    """Return the content of a model file."""
     require("saving a model file", "skops")
     import skops.io
     from sklearn.pipeline import Pipeline
 
     if isinstance(pipeline, Pipeline):
-        *before, (name, machine) = pipeline.steps
+        *before, (name, model) = pipeline.steps
         keep_rows = bool(metadata["training"].get("rows_held"))
-        pipeline = Pipeline([*before, (name, _to_save(machine, keep_rows))])
+        pipeline = Pipeline([*before, (name, _prepare_to_save(model, keep_rows))])
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         metadata = {**metadata, "digest": _digest(archive)}
@@ -115,101 +131,102 @@ def model_bytes(pipeline, metadata):
     return buffer.getvalue()
 
 
-def _digest(archive):
-    """What the members of a model are, by name: parts of two models are not one."""
+def _digest(archive: zipfile.ZipFile) -> str:
+    """Return a digest of a model's members, so that parts of two models don't pass for one."""
     found = sorted((i.filename, i.file_size, i.CRC) for i in archive.infolist())
     found = [member for member in found if member[0] != MEMBER]
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
 
-def _to_save(machine, keep_rows):
-    machine = copy.copy(machine)  # which no other thread updates
-    if not getattr(machine, "is_caught_up_", True):
+def _prepare_to_save(model: BaseEstimator, keep_rows: bool) -> BaseEstimator:
+    model = copy.copy(model)  # which no other thread updates
+    if not getattr(model, "is_caught_up_", True):
         raise ValueError("a model with an unfinished update can't be saved; call resume() first.")
-    if not keep_rows and getattr(machine, "holds_rows_", False):
-        machine.release_rows()
-    if hasattr(machine, "tuning_"):  # files hold what their metadata says of a search
-        del machine.tuning_
-    return machine
+    if not keep_rows and getattr(model, "holds_rows_", False):
+        model.release_rows()
+    if hasattr(model, "tuning_"):  # files hold what their metadata says of a search
+        del model.tuning_
+    return model
 
 
 class ModelFile(NamedTuple):
     """A model file, read once: its bytes, what it says of itself, and which file it was."""
 
-    path: Any
+    path: StrPath
     content: bytes
     metadata: dict[str, Any]
     identity: Identity
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         """Digest of its bytes, 16 letters."""
         return hashlib.sha256(self.content).hexdigest()[:16]
 
-    def load(self):
-        """The ``LoadedModel`` of the file."""
-        return _loaded(self.path, self.content, self.metadata)
+    def load(self) -> LoadedModel:
+        """Load the model of the file."""
+        return _load(self.path, self.content, self.metadata)
 
 
-def read_model(path):
-    """The ``ModelFile`` of a path, which nobody changes who replaces the file later."""
+def read_model(path: StrPath) -> ModelFile:
+    """Read a model file, so that replacing it later changes nothing."""
     existing_file(path, "model")
     try:
         with open(path, "rb") as file:
-            _metadata(path, file, whole=False)  # whether it is a model, before memory is filled
+            # Refuse other files before their content fills memory.
+            _read_metadata(path, file, whole=False)
         content, identity = read_whole(path)
     except OSError as error:
         raise damaged_model(path) from error
-    return ModelFile(path, content, _metadata(path, io.BytesIO(content)), identity)
+    return ModelFile(path, content, _read_metadata(path, io.BytesIO(content)), identity)
 
 
-def read_metadata(path):
+def read_metadata(path: StrPath) -> dict[str, Any]:
     """Read what a model file says about itself, without loading the model."""
     return read_header(path)[0]
 
 
-def read_header(path):
+def read_header(path: StrPath) -> tuple[dict[str, Any], int]:
     """Return the description in a model file, and the size of the file."""
     existing_file(path, "model")
     try:
         with open(path, "rb") as file:
             before = identity_of(file.fileno())
             try:
-                metadata = _metadata(path, file)
+                metadata = _read_metadata(path, file)
             finally:
                 if identity_of(file.fileno()) != before:
-                    raise changed(path)
+                    raise changed_error(path)
     except OSError as error:
         raise damaged_model(path) from error
     return metadata, before.size
 
 
-def _metadata(path, file, whole=True):
+def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[str, Any]:
     """Return the description in an open model file; if ``whole``, check its parts too."""
     damaged = damaged_model(path)
     if not zipfile.is_zipfile(file):
         # Every zip archive starts with these letters; what identifies it stands at its end.
         file.seek(0)
-        raise damaged if file.read(2) == b"PK" else _no_model(path)
+        raise damaged if file.read(2) == b"PK" else _not_a_model(path)
     try:
         with zipfile.ZipFile(file) as archive:
             if MEMBER not in archive.namelist():
-                raise _no_model(path)
+                raise _not_a_model(path)
             # Values of JSON are larger than their text.
             members = [(i.filename, i.file_size) for i in archive.infolist()]
             unpacked = sum(n * (20 if name.endswith(".json") else 1) for name, n in members)
-            most = max(_ANY_MODEL, _MOST_PACKED * file.seek(0, io.SEEK_END))
-            check_room(f"The model file {path}", unpacked, "unpacked", most)
+            most = max(_MAX_UNCHECKED_BYTES, _MAX_COMPRESSION * file.seek(0, io.SEEK_END))
+            check_memory(f"The model file {path}", unpacked, "unpacked", most)
             metadata = json.loads(archive.read(MEMBER))
             if metadata["format"] != FORMAT:
-                raise _no_model(path)
+                raise _not_a_model(path)
             _check_version(path, metadata)
             if not whole:
                 return metadata
             if archive.testzip() or metadata["digest"] != _digest(archive):
                 raise damaged
             if metadata["machine"] not in MACHINES:
-                raise _no_model(path)
+                raise _not_a_model(path)
             _check_description(metadata)
     except (
         zipfile.BadZipFile,
@@ -225,7 +242,7 @@ def _metadata(path, file, whole=True):
     return metadata
 
 
-def _check_version(path, metadata):
+def _check_version(path: StrPath, metadata: dict[str, Any]) -> None:
     """Refuse a file of another format than the one that is read."""
     number = metadata["format_version"]
     if type(number) is int and number == FORMAT_VERSION:  # True equals 1
@@ -233,13 +250,13 @@ def _check_version(path, metadata):
     is_newer = type(number) is int and number > FORMAT_VERSION
     advice = "update fewlabels" if is_newer else "fit the model again"
     raise UserError(
-        f"{path} was written by fewlabels {_writer(metadata)} in model format "
+        f"{path} was written by fewlabels {_writing_version(metadata)} in model format "
         f"{number!s:.20}, but this is fewlabels {version('fewlabels')}, which reads "
         f"format {FORMAT_VERSION} only; {advice}."
     )
 
 
-def _check_description(metadata):
+def _check_description(metadata: dict[str, Any]) -> None:
     """Raise where what a model says of itself is not what models say."""
     metadata["created"]
     for part in ("versions", "parameters", "schema", "training"):
@@ -256,24 +273,24 @@ def _check_description(metadata):
 
 
 class LoadedModel(NamedTuple):
-    """What a model file holds: the fitted pipeline, what it takes, and what it says of itself."""
+    """The content of a model file: the fitted pipeline, its schema and its description."""
 
-    pipeline: Any
+    pipeline: Pipeline
     schema: Schema
     metadata: dict[str, Any]
 
 
-def load_model(path):
-    """The ``LoadedModel`` of a file."""
+def load_model(path: StrPath) -> LoadedModel:
+    """Load the model of a file."""
     return read_model(path).load()
 
 
-def model_of(content, name="the model"):
-    """The ``LoadedModel`` of the bytes of a file."""
-    return _loaded(name, content, _metadata(name, io.BytesIO(content)))
+def model_of(content: bytes, name: str = "the model") -> LoadedModel:
+    """Load the model of the bytes of a file."""
+    return _load(name, content, _read_metadata(name, io.BytesIO(content)))
 
 
-def _loaded(path, data, metadata):
+def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
     require("loading a model file", "skops")
     import skops.io
     from numpy.exceptions import ComplexWarning
@@ -293,13 +310,13 @@ def _loaded(path, data, metadata):
         schema = Schema.from_dict(metadata["schema"])
         kind = machine_class(metadata["machine"])
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
-            raise _no_model(path)
+            raise _not_a_model(path)
         # What another version left out or named otherwise shows here and not midway.
         _check_scoring(pipeline, schema)
     except UserError:
         raise
     except Exception as error:
-        written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
+        written = ", ".join(f"{name} {_writing_version(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
         if written == here:
             raise damaged_model(path) from error
@@ -310,8 +327,8 @@ def _loaded(path, data, metadata):
     return LoadedModel(pipeline, schema, metadata)
 
 
-def trusted_types():
-    """Types that a model file may hold besides those skops trusts; made without being called."""
+def trusted_types() -> list[str]:
+    """Return types that model files may hold besides those skops trusts; made without calls."""
     from .. import encoding
 
     for part in (".blanks", ".rare", ".texts", ".truth"):
@@ -319,9 +336,9 @@ def trusted_types():
     package = __name__.partition(".")[0]
     for name in MACHINES:
         machine_class(name)  # and with it what it is made of
-    parts = tuple(f"{package}.{part}." for part in _PARTS)
+    parts = tuple(f"{package}.{part}." for part in _MODEL_MODULES)
     operators = f"{package}.kernels.operators."
-    return _DATA + [
+    return _PLAIN_TYPES + [
         f"{name}.{value.__qualname__}"
         for name, module in list(sys.modules.items())
         if f"{name}.".startswith(parts) and not f"{name}.".startswith(operators)
@@ -330,33 +347,33 @@ def trusted_types():
     ]
 
 
-def _check_scoring(pipeline, schema):
+def _check_scoring(pipeline: Pipeline, schema: Schema) -> None:
     """Raise where parts of a model do not fit together, by scoring rows and one of its own."""
     import numpy as np
 
     from ..encoding.fit import known_categories, text_encoders  # slow to import
 
-    machine = pipeline[-1]
+    model = pipeline[-1]
     known_categories(pipeline[0], schema)
     text_encoders(pipeline[0], schema)
-    rows = np.zeros((_TRIED, machine.n_features_in_))
+    rows = np.zeros((_TRIAL_ROWS, model.n_features_in_))
     if len(pipeline) > 1:
-        rows = pipeline[:-1].transform(schema.blank_rows(_TRIED))
-    if rows.shape != (_TRIED, machine.n_features_in_):
+        rows = pipeline[:-1].transform(schema.blank_rows(_TRIAL_ROWS))
+    if rows.shape != (_TRIAL_ROWS, model.n_features_in_):
         raise ValueError("columns")
-    own = getattr(machine, "support_vectors_", rows[:0])[:1]
+    own = getattr(model, "support_vectors_", rows[:0])[:1]
     for X in (rows, own) if own.shape[0] else (rows,):
-        scores = machine.decision_function(X)
-        if getattr(machine, "has_curve_", False):
-            machine.curve_(scores)
-        if getattr(machine, "target_fpr", None) is not None:
-            machine.p_values(X)
+        scores = model.decision_function(X)
+        if getattr(model, "has_curve_", False):
+            model.curve_(scores)
+        if getattr(model, "target_fpr", None) is not None:
+            model.p_values(X)
         if X is own and np.isnan(scores).any():
             raise ValueError("scores")
 
 
-def is_model(path):
-    """Whether a file is a model, of whatever format."""
+def is_model(path: StrPath) -> bool:
+    """Return whether a file is a model, of whatever format."""
     try:
         with zipfile.ZipFile(path) as archive:
             return MEMBER in archive.namelist()
@@ -364,18 +381,18 @@ def is_model(path):
         return False
 
 
-def damaged_model(path):
-    """What to raise where a model file does not hold what it should."""
+def damaged_model(path: StrPath) -> UserError:
+    """Return the error for a model file that is damaged."""
     return UserError(
         f"The model file {path} is damaged or truncated; fit the model again, or copy the file "
         "again."
     )
 
 
-def _no_model(path):
+def _not_a_model(path: StrPath) -> UserError:
     return UserError(f"{path} is not a fewlabels model; pass a file that 'fewlabels fit' wrote.")
 
 
-def _writer(metadata, name="fewlabels"):
+def _writing_version(metadata: dict[str, Any], name: str = "fewlabels") -> str:
     versions = metadata.get("versions")
     return versions.get(name, "?") if isinstance(versions, dict) else "?"

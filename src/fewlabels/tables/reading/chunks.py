@@ -1,23 +1,32 @@
 """From a file to pieces of rows that a model can score."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Collection, Generator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ..._typing import BoolArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted
-from ..arrays import array_pieces, as_sparse
-from ..columns.column import text, with_dates, without
-from ..columns.features import array_features, check_columns, table_features
-from ..columns.notation import Notation, check_unit, notation_words
-from ..columns.schema import is_beside
+from ..arrays import as_sparse, iterate_arrays
+from ..columns.column import expand_dates, text, without
+from ..columns.features import check_columns, select_array_features, select_table_features
+from ..columns.notation import Notation, check_unit, describe_notations
+from ..columns.schema import Schema, is_beside
+from ..columns.tally import Tally
 from ..columns.target import target_text
 from ..formats.registry import matrices, tables, usual_extensions
-from ..sources import as_source
-from .read import column_names, iterate_tables, remark_on
+from ..sources import DataSource, Source, as_source
+from ..steady import StrPath
+from .read import column_names, describe_reading, iterate_tables
 from .training import table_notations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Encoded values per piece: 32 MiB of float64. A text has so many that are not 0, if it is long.
 _VALUES = 1 << 22
@@ -34,24 +43,32 @@ class Chunk(NamedTuple):
     Numbers in ``odd`` columns are not written plainly. ``empty`` rows have no value in any column.
     """
 
-    rows: Any
-    complete: np.ndarray
-    empty: np.ndarray
+    rows: pd.DataFrame | RowMatrix
+    complete: BoolArray
+    empty: BoolArray
     table: pa.Table
-    target: np.ndarray | None = None
+    target: ObjectArray | None = None
     share: float = 1.0
     lines: pa.Array | None = None
     odd: frozenset[str] = frozenset()
 
 
-def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
+def iterate_chunks(
+    path: StrPath | DataSource,
+    schema: Schema,
+    tally: Tally,
+    rows: int | None = None,
+    target: str | None = None,
+    target_needed: bool = False,
+    lines: bool = False,
+) -> Generator[Chunk, None, None]:
     """Read rows piece by piece as the model with ``schema`` takes them; gives :class:`Chunk`.
 
     ``target`` is the column with labels (an array
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they are in the file.
     """
-    path = _as_fitted(path, schema)
+    path = _read_as_in_training(path, schema)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         width += _OF_TEXT * len(schema.names("text"))
@@ -62,23 +79,35 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     return _table_chunks(path, schema, tally, rows, (target, target_needed), lines)
 
 
-def input_columns(path, schema):
-    """Names of the columns of a table, none for a matrix."""
-    path = _as_fitted(path, schema)
+def input_columns(path: StrPath | DataSource, schema: Schema) -> list[str]:
+    """Return names of the columns of a table, none for a matrix."""
+    path = _read_as_in_training(path, schema)
     names = column_names(path) if path.format.is_table else []
     return [name for name in names if not is_beside(name)]
 
 
-def _as_fitted(path, schema):
-    """A file that is read with names or without, as the training file was."""
+def _read_as_in_training(path: StrPath | DataSource, schema: Schema) -> DataSource:
+    """Return a file that is read with names or without, as the training file was."""
     source = as_source(path)
     optional = "header" in source.format.options
-    if schema.header or not optional or source.reading.header is not None:
+    if (
+        not isinstance(source, Source)
+        or schema.header
+        or not optional
+        or source.reading.header is not None
+    ):
         return source
     return replace(source, reading=replace(source.reading, header=False))
 
 
-def _table_chunks(path, schema, tally, rows, target, lines=False):
+def _table_chunks(
+    path: DataSource,
+    schema: Schema,
+    tally: Tally,
+    rows: int,
+    target: tuple[str | None, bool],
+    with_lines: bool = False,
+) -> Generator[Chunk, None, None]:
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
@@ -86,34 +115,34 @@ def _table_chunks(path, schema, tally, rows, target, lines=False):
         )
     names = column_names(path)
     check_columns(names, schema, path)
-    target = _found(*target, names, path)
-    notations = _look(path, schema, tally)
+    label_column = _find_target(*target, names, path)
+    notations = _read_notations(path, schema, tally)
     types = None
-    if lines:
+    if with_lines:
         plain = {name for name in schema.names("number") if name not in notations}
         types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
-        types |= {} if target is None else {target: pa.string()}
+        types |= {} if label_column is None else {label_column: pa.string()}
     # Where a part of delimited text begins is known in bytes: its rows are counted from there.
     done = path.part[0] if path.part and path.format.separator is None else 0
     for table, lines, share in iterate_tables(path, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
-        parts = with_dates(table, schema.dates, path)
-        features, complete, empty = table_features(
+        parts = expand_dates(table, schema.dates, path)
+        features, complete, empty = select_table_features(
             parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
-        labels = None if target is None else text(table.column(target))
+        labels = None if label_column is None else text(table.column(label_column))
         table = without(table, filter(is_beside, table.column_names))
         yield Chunk(features, complete, empty, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
 
 
-def _look(path, schema, tally):
-    """How the numbers of a file are written that are not plain, by column, from its first rows.
+def _read_notations(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]:
+    """Return the notations of columns that aren't plain numbers, judging by a file's first rows.
 
     What there is to say of it is left in the tally.
     """
-    with contextlib.closing(iterate_tables(path.whole, _ROWS)) as tables:
-        start = next(tables, (pa.table({}),))[0]
+    with contextlib.closing(iterate_tables(path.whole, _ROWS)) as pieces:
+        start = next(pieces, (pa.table({}),))[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
     notations = table_notations(path, start, known.keys() & set(start.column_names), known)
     bare = [
@@ -121,7 +150,7 @@ def _look(path, schema, tally):
         for name, fitted in known.items()
         if check_unit(name, fitted.unit, notations.get(name, Notation()), path)
     ]
-    remarks = [remark_on(path), notation_words(notations)]
+    remarks = [describe_reading(path), describe_notations(notations)]
     if bare:
         verb = "has" if len(bare) == 1 else "have"
         remarks.append(f"{listing(bare)} of {path} {verb} no unit; assuming the model's unit")
@@ -129,14 +158,16 @@ def _look(path, schema, tally):
     return notations
 
 
-def _array_chunks(path, schema, tally, rows, target):
+def _array_chunks(
+    path: DataSource, schema: Schema, tally: Tally, rows: int, target: tuple[str | None, bool]
+) -> Generator[Chunk, None, None]:
     if schema.layout == "table":
         raise UserError(
             f"The model was fitted to a table with named columns, but {path} has no column "
             f"names; pass a {usual_extensions(tables())} file."
         )
     done = 0
-    with contextlib.closing(array_pieces(path, rows, schema)) as pieces:
+    with contextlib.closing(iterate_arrays(path, rows, schema)) as pieces:
         for data, share in pieces:
             X = data.X
             if X.shape[1] != schema.n_columns:
@@ -144,18 +175,20 @@ def _array_chunks(path, schema, tally, rows, target):
                     f"{path} has {plural(X.shape[1], 'column')} but the model was fitted to "
                     f"{schema.n_columns}; pass the same columns in the same order."
                 )
-            name = _found(*target, data.labels, path)
+            name = _find_target(*target, data.labels, path)
             if data.is_sparse != (schema.layout == "sparse"):
-                X = X.toarray() if data.is_sparse else as_sparse(X)
+                X = as_sparse(X) if isinstance(X, np.ndarray) else X.toarray()
             numbers = np.arange(done + 1, done + 1 + X.shape[0])
-            found = array_features(X, schema, tally=tally, row_numbers=numbers)
+            found = select_array_features(X, schema, tally=tally, row_numbers=numbers)
             labels = None if name is None else target_text(data.labels[name])
             yield Chunk(*found, pa.table({}), labels, share)
             done += len(numbers)
 
 
-def _found(target, needed, names, path):
-    """The name of the target if the file has it."""
+def _find_target(
+    target: str | None, needed: bool, names: Collection[str], path: object
+) -> str | None:
+    """Return the name of the target if the file has it, else None or an error."""
     if target in names:
         return target
     if needed:

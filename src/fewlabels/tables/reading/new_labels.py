@@ -1,9 +1,12 @@
 """Labels of rows that are added to a model, in the coding of the rows it was fitted to."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..._typing import BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, quoted, ref
 from ...tasks import task_of
 from ..columns.column import blank
@@ -18,7 +21,13 @@ class NewLabels:
     unknown class, and rows of classes not learned from.
     """
 
-    def __init__(self, metadata, source, column, more=()):
+    def __init__(
+        self,
+        metadata: Mapping[str, Any],
+        source: object,
+        column: str | None,
+        more: Iterable[str] = (),
+    ) -> None:
         self.source, self.column = source, column
         training = metadata["training"]
         task = task_of(metadata["machine"])
@@ -31,27 +40,30 @@ class NewLabels:
         self._label_of = {self._key(name): label for label, name in named.items()}
         if training.get("unlabeled"):
             self._label_of.setdefault(self._key(training["unlabeled"]), self._unlabeled)
-        self.n_labeled = Counter()
+        self.n_labeled: Counter[str | None] = Counter()
         self.n_unlabeled = self.n_left_out = 0
 
-    def read(self, values, complete, first_row):
-        """Which of the ``complete`` rows are learned from, and their labels (None for one class).
+    def read(
+        self, values: ObjectArray | None, complete: BoolArray, first_row: int
+    ) -> tuple[BoolArray, IntArray | None]:
+        """Return which ``complete`` rows are learned from, and their labels (None for one class).
 
         Without ``values`` rows are of unknown class, for models of one class of that class.
         """
         if values is not None:
-            label = self._coded(values, first_row)
+            label = self._encode(values, first_row)
         else:
             label = np.full(len(complete), self._unlabeled if self._takes_labels else 0)
         keep = complete if self._takes_labels else complete & (label >= 0)
-        y = label[keep].astype(np.int8 if len(self._names) < 100 else np.int64)
+        kind: type[np.signedinteger[Any]] = np.int8 if len(self._names) < 100 else np.int64
+        y = label[keep].astype(kind)
         for one, name in self._names.items():
             self.n_labeled[name] += int(np.count_nonzero(y == one))
         self.n_unlabeled += int(np.count_nonzero(~np.isin(y, list(self._names))))
         self.n_left_out += int(np.count_nonzero(complete & ~keep))
         return keep, y if self._takes_labels else None
 
-    def _coded(self, values, first_row):
+    def _encode(self, values: ObjectArray, first_row: int) -> IntArray:
         import pandas as pd
 
         codes, texts = pd.factorize(np.asarray(values, dtype=object))
@@ -63,7 +75,7 @@ class NewLabels:
             labels.append(self._unlabeled if label is None else label)
         return np.array(labels)[codes]
 
-    def _refuse(self, text, row):
+    def _refuse(self, text: str, row: int) -> NoReturn:
         names = " and ".join(quoted(name) for name in self._names.values())
         if len(self._names) > 2:
             names = listing(self._names.values())

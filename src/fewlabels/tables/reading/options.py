@@ -8,7 +8,7 @@ from ..._util.option import CLUSTER, READING, ROWS, Range, option
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How a file is read, as far as somebody says so; the rest is found by looking."""
+    """Options of reading a file; whatever isn't given is detected."""
 
     sep: str | None = option(
         None,
@@ -70,6 +70,6 @@ class ClusterOptions:
     )
 
     @property
-    def on_cluster(self):
-        """Whether a cluster reads the files."""
+    def on_cluster(self) -> bool:
+        """Return whether a cluster reads the files."""
         return self.scheduler is not None or self.workers is not None

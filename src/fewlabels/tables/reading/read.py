@@ -4,19 +4,22 @@ import contextlib
 import csv
 import zlib
 from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
-from ..answers.file import read_answers
+from ..answers.file import AnswerFile, read_answers
 from ..answers.row_keys import LabelColumn
-from ..formats.registry import matrices, usual_extensions
-from ..limits import check_room
-from ..sources import InMemory, Source, as_source
-from .beside import Beside
+from ..formats.registry import TablePiece, matrices, usual_extensions
+from ..limits import check_memory
+from ..sources import DataSource, InMemory, Source, as_source
+from ..steady import StrPath
+from .beside import AddedColumns, SidecarColumns
 
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000
@@ -26,32 +29,32 @@ _COPIES = 4
 _TELLING = 1 << 24
 
 
-def _reader(path):
+def _load_reader(path: StrPath | DataSource) -> tuple[ModuleType, DataSource]:
     source = as_source(path)
-    if source.format.needs:
+    if isinstance(source, Source) and source.format.needs:
         require(f"reading {source.path}", *source.format.needs)
     return source.format.load(), source
 
 
-def column_names(path):
-    """Names of the columns; duplicates are refused."""
-    reader, source = _reader(path)
-    return _checked_names(source, _own_names(reader, source), _beside(source))
+def column_names(path: StrPath | DataSource) -> list[str]:
+    """Return the names of the columns; duplicates are refused."""
+    reader, source = _load_reader(path)
+    return _check_names(source, _read_names(reader, source), _open_sidecars(source))
 
 
-def _own_names(reader, source):
-    with readable(source):
+def _read_names(reader: ModuleType, source: DataSource) -> list[str]:
+    with translate_errors(source):
         found = reader.names(source)
     source.check_unchanged()
     return found
 
 
-def _checked_names(path, names, besides):
-    """Names of the columns of a table, and of what stands next to it."""
-    for beside in besides:
-        names = beside.names_after(names)
+def _check_names(path: DataSource, names: list[str], added: Iterable[AddedColumns]) -> list[str]:
+    """Return the names of a table's columns and of the columns next to it."""
+    for beside in added:
+        names = beside.extend_names(names)
     what = f"{len(names)} columns; a {usual_extensions(matrices())} matrix needs less"
-    check_room(path, _PER_COLUMN * len(names), what)
+    check_memory(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
@@ -61,33 +64,33 @@ def _checked_names(path, names, besides):
     return names
 
 
-def remark_on(path):
-    """What to say of how a file was read, "" for nothing."""
-    reader, source = _reader(path)
-    with readable(path):
+def describe_reading(path: StrPath | DataSource) -> str:
+    """Return a remark on how a file was read, "" for none."""
+    reader, source = _load_reader(path)
+    with translate_errors(path):
         found = reader.remark(source) if hasattr(reader, "remark") else ""
     source.check_unchanged()
     return found
 
 
-def cut_into_parts(files, n_parts):
-    """Files of one format as parts of them, about so many in all, where it has parts."""
-    reader = _reader(files[0])[0]
+def cut_into_parts(files: list[Source], n_parts: int) -> list[Source]:
+    """Cut files of one format into about ``n_parts`` parts in total, if the format has parts."""
+    reader = _load_reader(files[0])[0]
     if not hasattr(reader, "parts"):
         return files
     least, most = reader.PART
     sizes, found = 0, []
     for file in files:
-        with readable(file):
+        with translate_errors(file):
             sizes += reader.size(file)
     size = min(max(-(-sizes // n_parts), least), most)
     for file in files:
-        with readable(file):
+        with translate_errors(file):
             found += [replace(file, part=part) for part in reader.parts(file, size)]
     return found
 
 
-def read_table(path):
+def read_table(path: StrPath | DataSource) -> pa.Table:
     """Read the whole table; cells of delimited text stay text."""
     path = as_source(path)
     tables, total = [], 0
@@ -95,33 +98,40 @@ def read_table(path):
         total += table.nbytes
         # What is to come is guessed from what was read, once that is enough to tell.
         expected = total / max(share, 1e-3) if total > _TELLING else total
-        check_room(path, _COPIES * expected, "the whole table and the memory for training")
+        check_memory(path, _COPIES * expected, "the whole table and the memory for training")
         tables.append(table)
     return pa.concat_tables(tables)
 
 
-def iterate_tables(path, rows=None, types=None):
-    """Pieces of at most ``rows`` rows, their lines, and how much of the file was read (0 to 1).
+def iterate_tables(
+    path: StrPath | DataSource,
+    rows: int | None = None,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> Generator[TablePiece, None, None]:
+    """Yield pieces of at most ``rows`` rows, their lines, and the share of the file read so far.
 
     Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
     requested, lines are the rows as they are in the file, each behind the line break before it;
     None (and all columns text) where it takes a parser to say where a row ends. All columns are
     text, too, where a cell does not fit its type.
     """
-    reader, path = _reader(path)
-    names, besides = _own_names(reader, path), _beside(path)
-    _checked_names(path, names, besides)
-    if besides:
+    reader, path = _load_reader(path)
+    names, added = _read_names(reader, path), _open_sidecars(path)
+    _check_names(path, names, added)
+    if added:
         own = set(names)
         types = types and {name: kind for name, kind in types.items() if name in own}
-    if _labels(path) is not None:
+    if _label_file(path) is not None:
         types = None  # rows are known by their cells as they are written
     empty = True
-    with readable(path), contextlib.closing(reader.pieces(path, names, rows, types)) as found:
+    with (
+        translate_errors(path),
+        contextlib.closing(reader.pieces(path, names, rows, types)) as found,
+    ):
         for table, lines, share in found:
             path.check_unchanged()
             empty &= not table.num_rows
-            for beside in besides:
+            for beside in added:
                 table = beside.add(table)
             n_pieces = -(-table.num_rows // rows) if rows else 1
             size = -(-table.num_rows // max(1, n_pieces))
@@ -131,33 +141,33 @@ def iterate_tables(path, rows=None, types=None):
     path.check_unchanged()
     if empty:
         raise UserError(f"{path} has column names but no rows; add rows of data.")
-    for beside in besides:
+    for beside in added:
         beside.check()
 
 
-def _beside(source):
-    """What stands next to the rows of a file: labels first, as they know rows by their cells."""
+def _open_sidecars(source: DataSource) -> list[AddedColumns]:
+    """Return the columns next to a file's rows: labels first, which identify rows by cells."""
     if not isinstance(source, Source):
         return []
-    labels, features = _labels(source), source.reading.features
-    found = []
+    labels, features = _label_file(source), source.reading.features
+    found: list[AddedColumns] = []
     if labels is not None:  # all steps get the labels that the first one read
-        answers = source.look.kept("labels", lambda: read_answers(labels))
+        answers = source.look.get_or_make("labels", lambda: read_answers(labels))
         found.append(LabelColumn(answers, source))
     if features is not None:
         if not isinstance(features, np.ndarray):
-            features = source.look.kept("features", lambda: as_source(features))
-        found.append(Beside(features, source))
+            features = source.look.get_or_make("features", lambda: as_source(features))
+        found.append(SidecarColumns(features, source))
     return found
 
 
-def _labels(source):
-    """The file of labels that people gave to the rows of a file; None without any."""
+def _label_file(source: DataSource) -> StrPath | AnswerFile | None:
+    """Return the file of labels that people gave to the rows of a file, or None."""
     return source.reading.labels if isinstance(source, Source) else None
 
 
 @contextlib.contextmanager
-def readable(path):
+def translate_errors(path: object) -> Iterator[None]:
     """Turn what the readers say into one sentence."""
     try:
         yield

@@ -1,38 +1,57 @@
 """From a file to the rows a model is fitted to."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, meant, plural, quoted, ref
 from ..arrays import ArrayData, read_arrays
-from ..columns.column import blank, days_of, text, with_dates, without
-from ..columns.features import array_features, spelling_notes, table_features, table_schema
-from ..columns.leaks import LabelledRows, leaks_of_matrix
-from ..columns.notation import Notation, as_numbers, count_written, find_notations, notation_words
+from ..columns.column import blank, days_column_name, expand_dates, text, without
+from ..columns.features import (
+    describe_spellings,
+    infer_schema,
+    select_array_features,
+    select_table_features,
+)
+from ..columns.leaks import LabelledRows, find_matrix_leaks
+from ..columns.notation import (
+    Notation,
+    convert_columns,
+    count_formatted_numbers,
+    describe_notations,
+    find_notations,
+)
 from ..columns.profile import (
-    OF_GROUPS,
-    UNHELPFUL,
+    DROPPED,
+    GROUP_COLUMN,
     ColumnProfile,
+    collect_values,
+    decide_columns,
     describe_columns,
-    judge_columns,
-    notes_on,
-    see,
+    describe_decisions,
 )
 from ..columns.schema import IMPUTE, REFUSE, Schema, is_beside
 from ..columns.tally import Tally, filled_words
-from ..columns.target import count_labels, target_text
+from ..columns.target import Labels, Roles, count_labels, target_text
 from ..formats.registry import tables, usual_extensions
-from ..limits import check_room
+from ..limits import check_memory
 from ..names import value_key
-from ..sources import InMemory, Source, as_source
-from .read import read_table, remark_on
+from ..sources import DataSource, InMemory, Source, as_source
+from ..steady import StrPath
+from .read import describe_reading, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SKIP = "skip"
 # Cells that columns are compared by before all of them are.
@@ -40,20 +59,20 @@ _COMPARED = 20
 
 
 class TableRows(NamedTuple):
-    """What the encoder gets and its columns, and labels for models that take any.
+    """Rows for the encoder and their columns, and labels for models that take any.
 
     ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
     file hold and how they were taken (empty for matrices); ``aside`` are numbers of a column that
     is no feature.
     """
 
-    rows: Any
-    y: np.ndarray | None
+    rows: pd.DataFrame | RowMatrix
+    y: IntArray | None
     schema: Schema
     notes: list[str]
-    numbers: np.ndarray
+    numbers: IntArray
     profile: list[ColumnProfile]
-    aside: np.ndarray | None = None
+    aside: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +88,7 @@ class TrainingFile:
 
     path: Source | InMemory
     content: pa.Table | ArrayData
-    values: np.ndarray | None
+    values: ObjectArray | None
     target: str | None
     categorical: tuple[str, ...] = ()
     unlabeled: str | None = None
@@ -79,52 +98,67 @@ class TrainingFile:
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     unhelpful: tuple[str, ...] = ()
-    sample: np.ndarray | None = None
-    aside: np.ndarray | None = None
+    sample: BoolArray | None = None
+    aside: FloatArray | None = None
     groups: str | None = None
 
     @property
-    def name(self):
+    def name(self) -> str:
         return Path(str(self.path)).name
 
     @property
-    def n_rows(self):
-        table = isinstance(self.content, pa.Table)
-        return self.content.num_rows if table else self.content.X.shape[0]
+    def n_rows(self) -> int:
+        if isinstance(self.content, ArrayData):
+            return self.content.X.shape[0]
+        return self.content.num_rows
 
     @property
-    def asked(self):
+    def table(self) -> pa.Table:
+        """Return the content, which has to be a table."""
+        assert not isinstance(self.content, ArrayData)
+        return self.content
+
+    @property
+    def asked(self) -> set[str]:
         """Columns that the user wants."""
-        beside = [name for name in self.content.column_names if is_beside(name)]
-        return {*self.keep, *self.categorical, *self.texts, *beside}
+        sidecars = [name for name in self.table.column_names if is_beside(name)]
+        return {*self.keep, *self.categorical, *self.texts, *sidecars}
 
     @property
-    def trusted(self):
+    def trusted_columns(self) -> set[str]:
         """Columns that the user wants even if they came with the labels."""
-        of_dates = {days_of(name) for name in self.dates}
-        wanted = {name for name in self.keep if name not in of_dates}
-        names = self.content.column_names
-        parts = (n for date in wanted & {*self.dates} for n in names if n.startswith(f"{date}: "))
-        return {*wanted, *parts, *filter(is_beside, names)}
+        of_dates = {days_column_name(name) for name in self.dates}
+        requested = {name for name in self.keep if name not in of_dates}
+        names = self.table.column_names
+        parts = (
+            n for date in requested & {*self.dates} for n in names if n.startswith(f"{date}: ")
+        )
+        return {*requested, *parts, *filter(is_beside, names)}
 
     @property
-    def remarks(self):
-        """What a look at the file found of how it is written."""
-        read = remark_on(self.path) if self.path.format.is_table else ""
-        return [text for text in (read, notation_words(self.notations)) if text]
+    def remarks(self) -> list[str]:
+        """Remarks on how the file is written, as far as it was detected."""
+        read = describe_reading(self.path) if self.path.format.is_table else ""
+        return [text for text in (read, describe_notations(self.notations)) if text]
 
     @cached_property
-    def labels(self):
+    def labels(self) -> Labels | None:
         """The target, counted; None without one."""
-        if self.values is None:
+        if self.values is None or self.target is None:
             return None
         labels = count_labels(
             self.values, column=self.target, source=self.path, merge_case=self.merge_case
         )
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
-    def choose(self, roles, missing=IMPUTE, empty_rows="blank", known=None):
-        """Rows to learn from, given their roles; ``known`` are codes of labels that they lack.
+    def choose(
+        self,
+        roles: Roles,
+        missing: str = IMPUTE,
+        empty_rows: str = "blank",
+        known: IntArray | None = None,
+    ) -> TableRows:
+        """Choose the rows to learn from; ``known`` are codes of labels that ``roles`` lack.
 
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
         out ("skip"), or refused. Without labels rows without any value are left out, and
@@ -150,7 +184,7 @@ class TrainingFile:
         notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
         headless = isinstance(self.path, Source) and self.path.reading.header is False
-        if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
+        if not isinstance(self.path, InMemory) and not headless and _are_data(names):
             what = (
                 "is used as column names but looks like data; if it is data, pass "
                 f"{ref('header', False)}"
@@ -164,19 +198,19 @@ class TrainingFile:
 
 
 def read_training(
-    path,
+    path: StrPath | DataSource,
     *,
-    target=None,
-    drop=(),
-    categorical=(),
-    keep=(),
-    text=(),
-    unlabeled=None,
-    merge_case=None,
-    dates=(),
-    aside=None,
-    groups=None,
-):
+    target: str | None = None,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    text: Sequence[str] = (),
+    unlabeled: str | None = None,
+    merge_case: bool | None = None,
+    dates: Sequence[str] = (),
+    aside: str | None = None,
+    groups: str | None = None,
+) -> TrainingFile:
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
@@ -192,11 +226,11 @@ def read_training(
             _check_groups(groups, {"target": [target], "keep": keep, "dates": dates, **asked})
             others.append(groups)
         content, values, numbers = _read_table(path, target, drop, others, aside)
-        content = with_dates(content, dates, path)
-        keep = [*keep, *map(days_of, dates)]
+        content = expand_dates(content, dates, path)
+        keep = [*keep, *map(days_column_name, dates)]
         names = set(content.column_names) - {*categorical, *text}
         notations = table_notations(path, content, names)
-        content = as_numbers(content, notations)
+        content = convert_columns(content, notations)
     elif drop or categorical or keep or text or dates or aside or groups:
         raise UserError(
             f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
@@ -222,8 +256,13 @@ def read_training(
     )
 
 
-def table_notations(path, table, names, known=None):
-    """How the numbers of some columns of a table are written, where not plainly, by name."""
+def table_notations(
+    path: DataSource,
+    table: pa.Table,
+    names: Collection[str],
+    known: Mapping[str, Notation] | None = None,
+) -> dict[str, Notation]:
+    """Return the notations of some columns of a table, by name, if they aren't plain numbers."""
     decimal, likely = None, "."
     if isinstance(path, Source):
         decimal = path.reading.decimal
@@ -233,21 +272,23 @@ def table_notations(path, table, names, known=None):
     )
 
 
-def rows_for(file, schema, rows):
-    """Rows of a file (positions from 0) that a model's encoder takes, and their numbers."""
+def rows_for(
+    file: TrainingFile, schema: Schema, rows: IntArray
+) -> tuple[pd.DataFrame | RowMatrix, IntArray]:
+    """Return rows of a file (positions from 0) for a model's encoder, and their numbers."""
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
     numbers = rows + 1
     if isinstance(file.content, pa.Table):
         table = file.content.take(rows)
-        found, complete, _ = table_features(table, schema, tally=tally, row_numbers=numbers)
+        found, complete, _ = select_table_features(table, schema, tally=tally, row_numbers=numbers)
     else:
         X = file.content.X[rows]
-        found, complete, _ = array_features(X, schema, tally=tally, row_numbers=numbers)
+        found, complete, _ = select_array_features(X, schema, tally=tally, row_numbers=numbers)
     tally.check()
     return found, numbers[complete]
 
 
-def _check_asked(asked, target):
+def _check_asked(asked: Mapping[str, Sequence[str]], target: str | None) -> None:
     """Refuse what is asked of one column in two ways."""
     asked = {**asked, "target": () if target is None else (target,)}
     for one, other in combinations(asked, 2):
@@ -259,7 +300,7 @@ def _check_asked(asked, target):
             )
 
 
-def _check_groups(groups, asked) -> None:
+def _check_groups(groups: str, asked: Mapping[str, Sequence[str | None]]) -> None:
     """Refuse a column of groups that is to be something else too."""
     for name, columns in asked.items():
         if groups in columns:
@@ -269,7 +310,13 @@ def _check_groups(groups, asked) -> None:
             )
 
 
-def _read_table(path, target, drop, others, aside=None):
+def _read_table(
+    path: DataSource,
+    target: str | None,
+    drop: Sequence[str],
+    others: Iterable[str],
+    aside: str | None = None,
+) -> tuple[pa.Table, ObjectArray | None, FloatArray | None]:
     table = read_table(path)
     asked = [*drop, *others, *(name for name in (target, aside) if name is not None)]
     known = set(table.column_names)
@@ -283,12 +330,12 @@ def _read_table(path, target, drop, others, aside=None):
     left = [name for name in table.column_names if name not in left_out]
     if not left:
         raise UserError(f"{path} has no columns left to learn from.")
-    numbers = None if aside is None else _numbers(table, aside, path)
+    numbers = None if aside is None else _read_numbers(table, aside, path)
     return table.select(left), None if target is None else text(table.column(target)), numbers
 
 
-def _numbers(table, name, path):
-    """The numbers of a column that is no feature, NaN where there is none."""
+def _read_numbers(table: pa.Table, name: str, path: object) -> FloatArray:
+    """Return the numbers of a column that is no feature, NaN where there is none."""
     cells = text(table.column(name))
     cells[blank(cells)] = "nan"
     try:
@@ -299,7 +346,7 @@ def _numbers(table, name, path):
         ) from None
 
 
-def _read_arrays(path, target):
+def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, ObjectArray | None]:
     from ...rows.mapped import held  # slow to import
 
     # Steps of a fit read the rows again and again, so mapped ones are taken into memory.
@@ -317,37 +364,48 @@ def _read_arrays(path, target):
     return data, target_text(data.labels[target])
 
 
-def _look_like_data(names):
-    """Whether most names are numbers, and these are none that count or name years."""
+def _are_data(names: Sequence[str]) -> bool:
+    """Return whether most names are numbers, and these are none that count or name years."""
     values = [key for name in names if isinstance(key := value_key(name), float)]
     counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
-    written = count_written(names)
+    written = count_formatted_numbers(names)
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
-def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
+def _choose_table(
+    file: TrainingFile,
+    keep: BoolArray,
+    known: IntArray | None,
+    row_numbers: IntArray,
+    tally: Tally,
+    missing: str,
+    empty_rows: str,
+) -> tuple[pd.DataFrame, BoolArray, Schema, list[str], list[ColumnProfile]]:
     _check_enough(file.path, int(keep.sum()), None, {})
-    table = file.content
-    beside = [name for name in table.column_names if is_beside(name)]
-    wanted = file.asked
+    table = file.table
+    sidecars = [name for name in table.column_names if is_beside(name)]
+    requested = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
     training = keep
     if file.sample is not None:
-        training, known = (rows if rows is None else rows[file.sample] for rows in (keep, known))
+        training = keep[file.sample]
+        known = None if known is None else known[file.sample]
     labelled = None if known is None else LabelledRows(known)
-    verdicts, summaries = judge_columns(seen, training, wanted, labelled, file.trusted)
-    verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
+    decisions, summaries = decide_columns(
+        seen, training, requested, labelled, file.trusted_columns
+    )
+    decisions |= dict.fromkeys(file.unhelpful, DROPPED)
     for name in (*file.categorical, *file.texts):
-        if name in verdicts and not verdicts[name].leaks:
-            del verdicts[name]
+        if name in decisions and not decisions[name].leaks:
+            del decisions[name]
     if file.groups is not None:
-        verdicts[file.groups] = OF_GROUPS
+        decisions[file.groups] = GROUP_COLUMN
     out, as_category, as_text = (
-        [name for name, verdict in verdicts.items() if verdict.kind == kind]
+        [name for name, decision in decisions.items() if decision.kind == kind]
         for kind in ("left out", "category", "text")
     )
     if len(out) == table.num_columns:
-        words = ", ".join(f"{quoted(name)} ({verdicts[name].why})" for name in out[:8])
+        words = ", ".join(f"{quoted(name)} ({decisions[name].why})" for name in out[:8])
         raise UserError(
             f"{file.path} has no column to learn from: {words}; keep one with "
             f"{ref('keep', some=['COLUMN'])}, or add columns of measurements."
@@ -359,9 +417,9 @@ def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
     asked |= dict.fromkeys([*file.texts, *as_text], "text")
     asked = {name: kind for name, kind in asked.items() if name not in out}
     merge = file.merge_case is not False
-    schema = table_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
+    schema = infer_schema(used, file.path, row_numbers, asked, requested, missing, merge)
     schema = replace(schema, empty_rows=empty_rows)
-    rows, complete, _ = table_features(used, schema, tally=tally, row_numbers=row_numbers)
+    rows, complete, _ = select_table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = replace(schema.written(file.notations), dates=file.dates)
     if isinstance(file.path, Source):
         reading = file.path.reading
@@ -369,15 +427,17 @@ def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
         if isinstance(reading.features, str | PathLike):
             schema = replace(schema, features=Path(reading.features).name)
     profile = describe_columns(
-        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, verdicts
+        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, decisions
     )
-    if beside:
-        shown = f"{len(beside)} columns of numbers"
+    if sidecars:
+        shown = f"{len(sidecars)} columns of numbers"
         note = "in addition to the table"
-        profile.append(ColumnProfile("features", "number", 0, len(beside), shown, note))
-    values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
-    notes = notes_on(verdicts) + spelling_notes(values, schema)
-    repeated = _repeated(without(used, beside))
+        profile.append(ColumnProfile("features", "number", 0, len(sidecars), shown, note))
+    values = {
+        c.name: collect_values(used.column(c.name)).values for c in schema.columns if c.spellings
+    }
+    notes = describe_decisions(decisions) + describe_spellings(values, schema)
+    repeated = _find_repeated(without(used, sidecars))
     if repeated:
         pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
         more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
@@ -385,9 +445,10 @@ def _choose_table(file, keep, known, row_numbers, tally, missing, empty_rows):
     return rows, complete, schema, notes, profile
 
 
-def _repeated(table):
-    """Columns that equal an earlier one in every row, with that one."""
-    alike, found = {}, []
+def _find_repeated(table: pa.Table) -> list[tuple[str, str]]:
+    """Return columns that equal an earlier one in every row, with that one."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    found = []
     for name, cells in zip(table.column_names, table.columns, strict=True):
         start = (str(cells.type), *map(str, cells.slice(0, _COMPARED).to_pylist()))
         earlier = alike.setdefault(start, [])
@@ -399,31 +460,41 @@ def _repeated(table):
     return found
 
 
-def _choose_array(file, keep, known, row_numbers, tally, missing, empty_rows):
+def _choose_array(
+    file: TrainingFile,
+    keep: BoolArray,
+    known: IntArray | None,
+    row_numbers: IntArray,
+    tally: Tally,
+    missing: str,
+    empty_rows: str,
+) -> tuple[RowMatrix, BoolArray, Schema, list[str], list[ColumnProfile]]:
     data = file.content
     if not data.is_sparse:
-        check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
+        check_memory(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
     X = data.X if keep.all() else data.X[keep]
     layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
     schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
     schema = replace(schema, empty_rows=empty_rows)
-    rows, complete, _ = array_features(X, schema, tally=tally, row_numbers=row_numbers)
+    rows, complete, _ = select_array_features(X, schema, tally=tally, row_numbers=row_numbers)
     notes = []
     if file.target is None and data.labels:
         notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
     notes += [
         f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
-        for k, why in _leaks(data, known).items()
+        for k, why in _find_leaks(data, known).items()
     ]
     return rows, complete, schema, notes, []
 
 
-def _leaks(data, known):
+def _find_leaks(data: ArrayData, known: IntArray | None) -> dict[int, str]:
     """Find columns of a dense matrix that came with the labels."""
-    return {} if known is None or data.is_sparse else leaks_of_matrix(data.X, known)
+    return {} if known is None or data.is_sparse else find_matrix_leaks(data.X, known)
 
 
-def _check_enough(path, n_rows, y, needed):
+def _check_enough(
+    path: object, n_rows: int, y: IntArray | None, needed: Mapping[int, str]
+) -> None:
     if n_rows < 2:
         raise UserError(
             f"{path} gives {plural(n_rows, 'training row')} after filtering; at least 2 are "

@@ -1,17 +1,29 @@
 """NumPy files of an array (npy) and of several, or of a sparse matrix (npz)."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import os
 import shutil
 import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...._typing import AnyArray, RowMatrix
 from ...._util.messages import UserError, listing, plural
-from ...arrays import PER_CELL, ArrayData, mapped, pieces_of, read_arrays, rows_of
-from ...limits import check_room, writing
+from ...arrays import PER_CELL, ArrayData, check_matrix, iterate_rows, map_array, read_arrays
+from ...columns.schema import Schema
+from ...limits import check_memory, writing
 from ...scratch import temporary_folder
+from ...sources import Source
+from ...steady import StrPath
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # Bytes from which on npz files are unpacked to be mapped.
 _LARGE = 256_000_000
@@ -20,42 +32,44 @@ _BROKEN = (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError, MemoryEr
 _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
-def read(source, place=None):
-    """The rows as ``ArrayData``; arrays of an npz file are unpacked into the folder ``place``."""
+def read(source: Source, place: Path | None = None) -> ArrayData:
+    """Read the rows; arrays of an npz file are unpacked into the folder ``place``."""
     X, labels = _read(source, place)
-    return ArrayData(rows_of(X, source), labels)
+    return ArrayData(check_matrix(X, source), labels)
 
 
-def memory(source):
-    """Bytes that learning takes."""
+def memory(source: Source) -> int:
+    """Estimate the bytes that learning takes."""
     if source.form == "npy":
         return PER_CELL * read_arrays(source).X.size
     with contextlib.suppress(*_BROKEN):  # reading it says what is wrong
-        return PER_CELL * _unpacked(source)[1]
+        return PER_CELL * _measure_unpacked(source)[1]
     return 0
 
 
-def pieces(source, rows, schema):
-    """Pieces of at most so many rows, and the share of them so far."""
+def pieces(source: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
+    """Yield pieces of at most so many rows, and the share of them so far."""
     with contextlib.ExitStack() as stack:
         place = None
         if source.form == "npz" and os.path.getsize(source) > _LARGE:
             place = stack.enter_context(temporary_folder())
-        yield from pieces_of(read_arrays(source, place=place), rows)
+        yield from iterate_rows(read_arrays(source, place=place), rows)
 
 
-def _read(source, place):
+def _read(source: Source, place: Path | None) -> tuple[RowMatrix, dict[str, AnyArray]]:
     path, form = os.fspath(source), source.form
     try:
         if form == "npy":
-            return mapped(path), {}
+            return map_array(path), {}
         if place is None:
-            check_room(path, _unpacked(path)[0], "unpacked")
+            check_memory(path, _measure_unpacked(path)[0], "unpacked")
         with np.load(path, allow_pickle=False) as file:
             names = file.files
             if place is not None:
-                with writing(place, _unpacked(path)[0]):
-                    file = {name: _mapped(path, name, place, k) for k, name in enumerate(names)}
+                with writing(place, _measure_unpacked(path)[0]):
+                    file = {
+                        name: _map_member(path, name, place, k) for k, name in enumerate(names)
+                    }
             if _SPARSE_KEYS.issubset(names):
                 return _read_sparse(path, file, place), {}
             rows = "X" if "X" in names or len(names) != 1 else names[0]
@@ -82,15 +96,17 @@ def _read(source, place):
         ) from error
 
 
-def _mapped(path, name, place, k):
-    """An array of an npz file, unpacked into a folder."""
+def _map_member(path: str, name: str, place: Path, k: int) -> AnyArray:
+    """Return an array of an npz file, unpacked into a folder."""
     with zipfile.ZipFile(path) as archive, open(place / f"{k}.npy", "wb") as file:
         with archive.open(f"{name}.npy") as member:
             shutil.copyfileobj(member, file, 1 << 20)
     return np.load(file.name, mmap_mode="r", allow_pickle=False)
 
 
-def _read_sparse(path, arrays, place):
+def _read_sparse(
+    path: str, arrays: Mapping[str, AnyArray], place: Path | None
+) -> sparse.csr_array:
     import scipy.sparse as sp
 
     if place is None:
@@ -107,8 +123,8 @@ def _read_sparse(path, arrays, place):
     return X
 
 
-def _unpacked(path):
-    """Bytes and numbers of the arrays in an npz file that has what its headers promise."""
+def _measure_unpacked(path: StrPath) -> tuple[int, int]:
+    """Return bytes and numbers of the arrays in an npz file that has what its headers promise."""
     n_bytes, n_cells = 0, 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():

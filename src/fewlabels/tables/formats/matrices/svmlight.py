@@ -2,64 +2,71 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from ...._typing import FloatArray
 from ...._util.messages import UserError
-from ...arrays import ArrayData, as_sparse, parts_of
-from ...limits import check_room, writing
+from ...arrays import ArrayData, as_sparse, slice_rows
+from ...columns.schema import Schema
+from ...limits import check_memory, writing
+from ...sources import Source
+from ...steady import StrPath
 from ...stored import SparseWriter
 
 # Bytes of text that are read at a time.
-_BYTES = 32_000_000
-# What learning takes for a byte of a file, an entry of which has four at least; and what it comes
-# to at most in a file of numbers.
-_PER_BYTE, _MOST_OF_A_BYTE = 8, 3
+_BLOCK_BYTES = 32_000_000
+# Bytes that learning takes for a byte of a file, an entry of which has at least four.
+_MEMORY_PER_BYTE = 8
+# Bytes on disk that a byte of text becomes at most.
+_MAX_STORED_PER_BYTE = 3
 
 
-def read(path, place=None):
-    """The rows as ``ArrayData``, mapped from files in the folder ``place`` if one is given.
+def read(path: Source, place: Path | None = None) -> ArrayData:
+    """Read the rows, mapped from files in the folder ``place`` if one is given.
 
     How the file counts its columns is found out.
     """
     from sklearn.datasets import load_svmlight_file
 
     if place is not None:
-        return mapped(path, place)
-    check_room(path, _PER_BYTE * os.path.getsize(path), "its entries")
-    with _readable(path):
+        return map_rows(path, place)
+    check_memory(path, _MEMORY_PER_BYTE * os.path.getsize(path), "its entries")
+    with _translate_errors(path):
         # Read as if counted from 0, so that column 0 tells how the file counts; a
         # guess per file could shift the columns between training and prediction.
         X, y = load_svmlight_file(str(path), zero_based=True)
     zero_based = bool((X.indices == 0).any())
-    X = _shifted(sp.csr_array(X), X.shape[1] - int(not zero_based), zero_based, path)
+    X = _shift_columns(sp.csr_array(X), X.shape[1] - int(not zero_based), zero_based, path)
     return ArrayData(as_sparse(X), {"y": y}, zero_based)
 
 
-def memory(path):
-    """Bytes that learning takes."""
-    return _PER_BYTE * os.path.getsize(path)
+def memory(path: Source) -> int:
+    """Estimate the bytes that learning takes."""
+    return _MEMORY_PER_BYTE * os.path.getsize(path)
 
 
-def pieces(path, rows, schema):
-    """Pieces of at most so many rows, columns counted as a schema says, and the share read."""
+def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
+    """Yield pieces of at most ``rows`` rows, with the schema's columns, and the share read."""
     done = 0
-    for X, y, share in _pieces(path):
-        X = _shifted(X, schema.n_columns, schema.zero_based, path)
+    for X, y, share in _iterate_file(path):
+        X = _shift_columns(X, schema.n_columns, schema.zero_based, path)
         done += X.shape[0]
-        for part in parts_of(X.shape[0], rows):
+        for part in slice_rows(X.shape[0], rows):
             yield ArrayData(as_sparse(X[part]), {"y": y[part]}, schema.zero_based), share
     if not done:
         raise UserError(f"{path} holds no rows; add rows of data.")
 
 
-def mapped(path, place):
-    """Sparse rows of a text as mapped ``ArrayData``; y are its labels."""
+def map_rows(path: StrPath, place: Path) -> ArrayData:
+    """Return sparse rows of a text as mapped ``ArrayData``; y are its labels."""
     labels, least, most = [], np.inf, -1
-    size = _MOST_OF_A_BYTE * os.path.getsize(path)
+    size = _MAX_STORED_PER_BYTE * os.path.getsize(path)
     with writing(place, size), SparseWriter(place, 0, np.float64) as rows:
-        for X, y, _ in _pieces(path):
+        for X, y, _ in _iterate_file(path):
             rows.write(X)
             labels.append(y)
             if X.nnz:
@@ -77,7 +84,7 @@ def mapped(path, place):
 
 
 @contextlib.contextmanager
-def _readable(path):
+def _translate_errors(path: StrPath) -> Iterator[None]:
     """Turn what the reader says into one sentence."""
     try:
         yield
@@ -89,17 +96,17 @@ def _readable(path):
         ) from error
 
 
-def _pieces(path):
-    """Sparse rows with their columns as the file counts them, labels, and the share read so far.
+def _iterate_file(path: StrPath) -> Iterator[tuple[sp.csr_array, FloatArray, float]]:
+    """Yield sparse rows with columns as the file counts them, labels, and the share read so far.
 
     There may be no piece, and no row in one.
     """
     from sklearn.datasets import load_svmlight_file
 
     size = os.path.getsize(path)
-    for start in range(0, size, _BYTES):
-        stop = min(size, start + _BYTES)
-        with _readable(path):
+    for start in range(0, size, _BLOCK_BYTES):
+        stop = min(size, start + _BLOCK_BYTES)
+        with _translate_errors(path):
             X, y = load_svmlight_file(
                 str(path),
                 offset=start,
@@ -110,8 +117,10 @@ def _pieces(path):
         yield X, y, stop / size
 
 
-def _shifted(X, n_columns, zero_based, path):
-    """Rows with columns counted from 0, of a file of which it is known how it counts them."""
+def _shift_columns(
+    X: sp.csr_array, n_columns: int, zero_based: bool, path: object
+) -> sp.csr_array:
+    """Return rows with columns counted from 0, given how the file counts them."""
     if not zero_based and (X.indices == 0).any():
         raise UserError(
             f"{path} counts its columns from 0 but the model was fitted to a file that counts "
