@@ -1,11 +1,20 @@
 """From a fit to what its report says."""
 
 import shlex
+from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from sklearn.base import BaseEstimator
+
+from .._typing import RowMatrix
 from .._util.messages import as_arguments, ref, rendered
+from ..base.task import Task
+from ..model_selection.comparison.result import BaselineComparison
 from ..tables.formats.registry import extension_of
 from ..tables.models.contents import cautions, no_signal
+from ..tables.reading.training import TrainingFile
 from ..tasks import MACHINES, task_of
 from .contents import Contents, Findings
 from .fit import Fit
@@ -20,7 +29,13 @@ _IN_MEMORY = [
 ]
 
 
-def collect(*, model_path=None, command="", words=as_arguments, **parts):
+def collect(
+    *,
+    model_path: str | PathLike[str] | None = None,
+    command: str = "",
+    words: Callable[[str], str] = as_arguments,
+    **parts: Any,
+) -> Contents:
     """Collect the contents of a report on a fit.
 
     Parameters
@@ -47,7 +62,7 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
     task = task_of(metadata["machine"])
-    findings = _with_cautions(_without_signal(fit) or _finder(task).find(fit), training)
+    findings = _with_cautions(_without_signal(fit) or _find(fit, task), training)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
         notes.append(_without(write.listing(fit.deadline.cut), training))
@@ -84,7 +99,7 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     return rendered(contents, words)
 
 
-def _without_signal(fit):
+def _without_signal(fit: Fit) -> Findings | None:
     """Findings of a model that doesn't beat chance, without figures of rows; None for others."""
     if no_signal(fit.training) is None:
         return None
@@ -105,7 +120,7 @@ def _without_signal(fit):
     return Findings("", answer, ("", ""), groups=[], rankings=[], rates=[])
 
 
-def _without(cut, training):
+def _without(cut: str, training: dict[str, Any]) -> str:
     """What a report lacks, and why."""
     if (training.get("budget") or {}).get("seconds") == 0:
         return f"With {ref('time_budget', 0)}, the report has {cut}."
@@ -115,13 +130,13 @@ def _without(cut, training):
     )
 
 
-def _with_cautions(findings, training):
+def _with_cautions(findings: Findings, training: dict[str, Any]) -> Findings:
     """Findings whose headline begins with what speaks against the model."""
     first = " ".join(f"{sentence}." for sentence in cautions(training))
     return findings._replace(headline=f"{first} {findings.headline}".strip())
 
 
-def _comparison(compared, facts):
+def _comparison(compared: BaselineComparison, facts: dict[str, Any] | None) -> dict[str, Any]:
     """What a report says of a comparison with other methods."""
     names = ("measure", "verdict", "outcome", "protocol", "agreement")
     kept_facts = {name: getattr(compared, name) for name in names}
@@ -132,11 +147,11 @@ def _comparison(compared, facts):
     return {**kept_facts, "baselines": compared.table, "worse_than": list(compared.worse_than)}
 
 
-def _sentence(note):
+def _sentence(note: str) -> str:
     return write.capital(note).rstrip(".") + "."
 
 
-def _rows(file, X):
+def _rows(file: TrainingFile, X: RowMatrix) -> list[tuple[str, str]]:
     """Counts of rows, by label."""
     counts = [("Rows in the file", write.count(file.n_rows))]
     if file.labels is not None:
@@ -150,7 +165,9 @@ def _rows(file, X):
     return counts
 
 
-def _certificate(training, estimator, X):
+def _certificate(
+    training: dict[str, Any], estimator: BaseEstimator, X: RowMatrix
+) -> list[tuple[str, str]]:
     """What is proven of the solution."""
     history = [entry for entry in getattr(estimator, "history_", ()) if "kernel_values" in entry]
     gap = training["duality_gap"]
@@ -173,7 +190,12 @@ def _certificate(training, estimator, X):
     return [(name, value) for name, value in lines if value]
 
 
-def _usage(metadata, model_path, file, findings):
+def _usage(
+    metadata: dict[str, Any],
+    model_path: str | PathLike[str] | None,
+    file: TrainingFile,
+    findings: Findings,
+) -> list[tuple[str, str]]:
     """What can be done with a model, and the commands or Python; no path for one not saved."""
     if model_path is None:
         return _IN_MEMORY
@@ -195,13 +217,18 @@ def _usage(metadata, model_path, file, findings):
     return code
 
 
-def _finder(task):
-    """The module that says what was found for a task, imported when it is first needed."""
+def _find(fit: Fit, task: Task) -> Findings:
+    """Find what a report of a task says; its module is imported when it is first needed."""
     match task.name:
         case "one_class":
-            from . import one_class as finder
+            from . import one_class
+
+            return one_class.find(fit)
         case "positive_unlabelled":
-            from . import positive_unlabelled as finder
+            from . import positive_unlabelled
+
+            return positive_unlabelled.find(fit)
         case _:
-            from . import semi_supervised as finder
-    return finder
+            from . import semi_supervised
+
+            return semi_supervised.find(fit)

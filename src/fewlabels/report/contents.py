@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from .._typing import FloatArray
 from ..base.task import Task
 from ..class_prior.uncertainty import is_determined
+from ..model_selection.tuning.result import TuningResult
 from ..tables.columns.profile import ColumnProfile
 
 
@@ -19,7 +20,7 @@ class Group:
     """
 
     name: str
-    scores: np.ndarray
+    scores: FloatArray
     about: str = ""
 
 
@@ -49,7 +50,7 @@ class Excerpt(NamedTuple):
 
     pieces: tuple[tuple[str, int], ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "".join(piece for piece, _ in self.pieces)
 
 
@@ -124,8 +125,8 @@ class Contents:
     rows: list[tuple[str, str]]
     columns: list[ColumnProfile]
     settings: dict[str, Any]
-    tuning: Any  # TuningResult or None
-    history: list[dict]
+    tuning: TuningResult | None
+    history: list[dict[str, Any]]
     converged: bool
     certificate: list[tuple[str, str]]
 

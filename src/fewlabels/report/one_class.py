@@ -1,7 +1,11 @@
 """What a report says of a model that knows one class."""
 
-import numpy as np
+from collections.abc import Iterator
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import FloatArray
 from .._util.messages import UserError, ref
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
@@ -9,6 +13,7 @@ from ..one_class.left_out import count_outside
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted
 from .evidence.intervals import threshold_interval
+from .fit import Fit, RankingColumns, ReportRows
 from .page import words
 from .rankings import alike, first_of_equal, tie_words
 from .reasons import reasons
@@ -20,12 +25,16 @@ _MOST_CLASSES = 5
 _FALSE = 0.1
 
 
-def find(fit):
+def find(fit: Fit) -> Findings:
     """Findings about rows of one class."""
     scores, normal = fit.decisions, fit.training.get("normal")
     name = "training rows" if normal is None else f"rows labelled '{normal}'"
     groups = [Group(name, scores, "Scored by the model that was trained on them.")]
-    rates, notes, rankings, answer, blank = [], [], [], [], None
+    rates: list[Rate] = []
+    notes: list[str] = []
+    rankings: list[Ranking] = []
+    answer: list[tuple[str, str]] = []
+    blank = None
     expected = _calibration(fit, groups, notes)
     if expected is not None:
         rates.append(expected)
@@ -56,7 +65,7 @@ def find(fit):
     )
 
 
-def _headline(fit, outside, expected, blank):
+def _headline(fit: Fit, outside: str, expected: Rate | None, blank: str | None) -> str:
     sentence = (
         f"The model describes {words.rows(fit.X.shape[0])} that count as "
         f"normal{_drawn_by(fit.estimator)}. {outside} lie outside its boundary."
@@ -73,7 +82,7 @@ def _headline(fit, outside, expected, blank):
     return f"{sentence} Check the strangest rows first."
 
 
-def _drawn_by(machine):
+def _drawn_by(machine: BaseEstimator) -> str:
     """Which rows trained it, where some were left out."""
     if getattr(machine, "trim", 0.0):
         if machine.trim == "auto":
@@ -99,7 +108,7 @@ def _drawn_by(machine):
 # -- the rate of false alarms --------------------------------------------------------------------
 
 
-def _calibration(fit, groups, notes):
+def _calibration(fit: Fit, groups: list[Group], notes: list[str]) -> Rate | None:
     """The rate that follows from the rows that calibrate; None without. Adds their scores."""
     machine = fit.estimator
     if machine.target_fpr is None:
@@ -125,8 +134,8 @@ def _calibration(fit, groups, notes):
         )
     ends = threshold_interval(rank, n) if rank else None
     how = f"Set with {ref('target_fpr', target)}; the threshold is calibrated on {how}."
-    is_bound = bool(rank) and not fit.training.get("clean")
-    if is_bound:
+    is_bound = ends is not None and not fit.training.get("clean")
+    if ends is not None and is_bound:
         # Anomalies among the rows that calibrate take places below the threshold, and then fewer
         # normal rows lie there. How many do isn't known, only that none are added.
         ends = 0.0, ends[1]
@@ -142,7 +151,7 @@ def _calibration(fit, groups, notes):
 _BLANK = "rows without a label"
 
 
-def _others(fit, notes):
+def _others(fit: Fit, notes: list[str]) -> Iterator[tuple[str, ReportRows]]:
     """Rows of the file that are not of the class learned from, by what they are."""
     labels, normal = fit.file.labels, fit.training.get("normal")
     if labels is None or normal is None:
@@ -162,7 +171,7 @@ def _others(fit, notes):
             yield title, rows
 
 
-def _standing_out(fit, rows):
+def _standing_out(fit: Fit, rows: ReportRows) -> tuple[str, str]:
     """How many rows can be reported so that few of them are normal."""
     found = int(benjamini_hochberg(fit.estimator.p_values(rows.X), q=_FALSE).sum())
     name = "Unlabelled rows reported as anomalies"
@@ -171,7 +180,7 @@ def _standing_out(fit, rows):
     return name, f"{words.count(found)}, at a false discovery rate of {words.percent(_FALSE)}"
 
 
-def _caught(title, scores):
+def _caught(title: str, scores: FloatArray) -> Rate:
     outside = int(np.count_nonzero(scores < 0))
     of_what = "rows of the file that weren't used for training."
     return counted(f"{words.capital(title)} called outside", outside, len(scores), of_what)
@@ -180,7 +189,7 @@ def _caught(title, scores):
 # -- rows to look at -----------------------------------------------------------------------------
 
 
-def _scored(fit):
+def _scored(fit: Fit) -> ReportRows:
     """The training rows that are scored."""
     rows, order = fit.trained, fit.scored
     if not fit.is_sampled:
@@ -189,11 +198,11 @@ def _scored(fit):
     return rows._replace(inputs=inputs, X=rows.X[order], numbers=rows.numbers[order])
 
 
-def _strangest(fit, rows, scores, name):
+def _strangest(fit: Fit, rows: ReportRows, scores: FloatArray, name: str) -> Ranking:
     # Decisions of rows far away are equal; their scores before the threshold are not.
     ranks = fit.estimator.score_samples(rows.X)
     order, sizes = first_of_equal(rows.X, np.argsort(ranks, kind="stable"), _LISTED)
-    columns = {}
+    columns: RankingColumns = {}
     those = "the training rows" if name == _BLANK else "the others"
     text = f"The {sizes.sum()} {name} least like {those}, the strangest first."
     text += tie_words(sizes)

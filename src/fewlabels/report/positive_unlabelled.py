@@ -1,12 +1,15 @@
 """What a report says of a model that knows positive and unlabelled rows."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import FloatArray, IntArray
 from .._util.messages import ref
 from ..tables.models.contents import RANDOM_SAMPLE, labels_words
 from .contents import Findings, Ranking, Rate
-from .evidence.held_out import cross_fit_positive, group_of, hide_labels
+from .evidence.held_out import Hidden, cross_fit_positive, group_of, hide_labels
 from .evidence.intervals import promise
+from .fit import Fit, RankingColumns
 from .page import words
 from .rankings import alike, doubtful, first_of_equal, tie_words
 from .reasons import reasons
@@ -17,9 +20,9 @@ _LISTED = 20
 _WIDE = 0.4
 
 
-def find(fit):
+def find(fit: Fit) -> Findings:
     """Findings about positive and unlabelled rows."""
-    machine, training, y = fit.estimator, fit.training, fit.y
+    machine, training, y = fit.estimator, fit.training, fit.labels
     name = training["positive"]
     prior = _prior(machine, name)
     unlabelled = y[fit.scored] != 1
@@ -42,7 +45,7 @@ def find(fit):
     ]
     if training.get("prior_contradiction"):
         return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
-    if not prior.is_determined:
+    if prior.interval is not None and not prior.is_determined:
         notes.append(
             f"The threshold needs a share of '{name}' and takes {words.percent(prior.value)}, "
             f"which these data don't determine ({words.span(prior.interval)}). So the number of "
@@ -79,7 +82,8 @@ def _shown(rate: Rate) -> str:
 
 def _in_a_sentence(rate: Rate) -> str:
     """An error rate and its interval, as ``_shown``."""
-    if rate.interval is None or rate.is_determined:
+    assert rate.interval is not None
+    if rate.is_determined:
         return f"{words.percent(rate.value)} (90 % CI {words.span(rate.interval)})"
     return f"{words.between(rate.interval)} (90 % CI; the data don't determine it)"
 
@@ -118,7 +122,7 @@ def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, na
     return text
 
 
-def _ranked_only(fit, prior, ranking):
+def _ranked_only(fit: Fit, prior: Rate, ranking: Ranking) -> Findings:
     """Findings where the labelled rows contradict the prior: the order of the rows, no more."""
     signal, labelled = fit.training["signal"], fit.training["rows_labeled"]
     area = words.estimate(signal["area"], (signal["low"], signal["high"]))
@@ -130,7 +134,7 @@ def _ranked_only(fit, prior, ranking):
     return Findings("", answer, ("", ""), groups=[], rankings=[ranking], rates=[])
 
 
-def _prior(machine, name):
+def _prior(machine: BaseEstimator, name: str) -> Rate:
     interval = machine.prior_interval_
     title = f"Share of '{name}' among the unlabelled rows"
     if interval is None:
@@ -138,14 +142,21 @@ def _prior(machine, name):
     return Rate(
         title,
         float(machine.prior_),
-        tuple(float(end) for end in interval),
+        (float(interval[0]), float(interval[1])),
         "Estimated from the rows. This assumes that the labelled rows are a random sample of "
         f"all '{name}' rows, and that some other rows are clearly different. The interval "
         "covers chance only, not a wrong assumption.",
     )
 
 
-def _rates(hidden, marked, n_unlabelled, name, prior, quantiles) -> tuple[list[Rate], list[str]]:
+def _rates(
+    hidden: Hidden,
+    marked: int,
+    n_unlabelled: int,
+    name: str,
+    prior: Rate,
+    quantiles: FloatArray | None,
+) -> tuple[list[Rate], list[str]]:
     """Precision and recall of the marked rows, as hidden labels and the prior say."""
     if not hidden.n:
         return [], [f"Error rates are unknown: {hidden.reason}"]
@@ -168,11 +179,13 @@ def _rates(hidden, marked, n_unlabelled, name, prior, quantiles) -> tuple[list[R
     return [precision, Rate(title, found.recall, found.recall_interval, of_what, "recall")], []
 
 
-def _ranking(fit, scores, order, name, chances=True):
+def _ranking(
+    fit: Fit, scores: FloatArray, order: IntArray, name: str, chances: bool = True
+) -> Ranking:
     ranked = np.argsort(-scores, kind="stable")
     best, sizes = first_of_equal(fit.X[order], ranked, _LISTED)
     order, scores = order[best], scores[best]
-    columns = {"score": scores}
+    columns: RankingColumns = {"score": scores}
     if chances and hasattr(fit.estimator, "predict_proba"):
         columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
     columns |= alike(sizes)

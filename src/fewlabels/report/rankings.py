@@ -1,17 +1,22 @@
 """Lists of rows: equal rows as one line, and the labels that held-out scores contradict."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .contents import Ranking
+from .fit import Fit, HeldOutScores, RankingColumns
 from .reasons import reasons
 
 
-def first_of_equal(X, order, most):
+def first_of_equal(X: RowMatrix, order: IntArray, most: int) -> tuple[IntArray, IntArray]:
     """At most so many rows in this order, one for all that are equal, and how many these are.
 
     Rows are equal where their encoded values are.
     """
-    places, first, sizes = {}, [], []
+    places: dict[bytes, int] = {}
+    first: list[int] = []
+    sizes: list[int] = []
     for place in np.asarray(order):
         row = X[[place]]
         parts = (row,) if isinstance(row, np.ndarray) else (row.indices, row.data)
@@ -27,12 +32,12 @@ def first_of_equal(X, order, most):
     return np.array(first, dtype=int), np.array(sizes, dtype=int)
 
 
-def alike(sizes):
+def alike(sizes: IntArray) -> dict[str, list[int]]:
     """A column that counts the rows that a line means; none where each is one."""
     return {"equal rows": list(map(int, sizes))} if (sizes > 1).any() else {}
 
 
-def tie_words(sizes):
+def tie_words(sizes: IntArray) -> str:
     """What a text says of lines that represent several rows."""
     return " Rows with the same values share one line." if (sizes > 1).any() else ""
 
@@ -40,12 +45,12 @@ def tie_words(sizes):
 _LISTED = 10
 
 
-def doubtful(fit, held, names):
+def doubtful(fit: Fit, held: HeldOutScores, names: dict[int, str]) -> list[Ranking]:
     """A list of rows whose label held-out scores contradict, the most contradicted first.
 
     ``names`` maps codes of labels to names. No list where nothing is contradicted.
     """
-    given = fit.y[held.rows]
+    given = fit.labels[held.rows]
     labelled = np.flatnonzero(np.isin(given, list(names)))
     margins, chances = _margins(fit.estimator, held.scores[labelled], given[labelled])
     order = np.argsort(margins, kind="stable")[: int(np.count_nonzero(margins < 0))]
@@ -54,8 +59,8 @@ def doubtful(fit, held, names):
     best, sizes = first_of_equal(fit.X[held.rows[labelled]], order, _LISTED)
     chosen, rows = labelled[best], held.rows[labelled[best]]
     scores = held.scores[chosen]
-    columns = {"label": [names[int(code)] for code in given[chosen]]}
-    directions = 0.0
+    columns: RankingColumns = {"label": [names[int(code)] for code in given[chosen]]}
+    directions: float | FloatArray = 0.0
     if scores.ndim == 1:
         directions = np.where(given[chosen] == 1, -1.0, 1.0)
         columns["score"] = scores
@@ -72,7 +77,9 @@ def doubtful(fit, held, names):
     return [Ranking("Labels to check", text.rstrip(), fit.table(fit.trained, rows, columns))]
 
 
-def _margins(machine, scores, given):
+def _margins(
+    machine: BaseEstimator, scores: FloatArray, given: IntArray
+) -> tuple[FloatArray, FloatArray | None]:
     """How far scores speak for the label of each row, negative against it, and its probability."""
     if scores.ndim == 1 and getattr(machine, "has_curve_", False):
         of_one = machine.curve_(scores)[:, 1]

@@ -1,12 +1,15 @@
 """Which columns and words drive the scores of rows, and tell them apart."""
 
 import warnings
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..calibration.curve import class_of
 from ..inspection import explain
 from ..inspection.words import word_changes
@@ -14,6 +17,7 @@ from ..tables.columns.schema import Schema
 from ..tables.encoding.fit import text_columns, text_encoders
 from ..tables.encoding.texts import spans
 from .contents import Excerpt
+from .fit import Fit, InputRows, ReportRows
 from .page import words
 
 # Columns named per row, and the share of the largest contribution that is worth a name.
@@ -32,18 +36,25 @@ _NAMED_WORDS, _MARKED, _EXCERPT = 4, 6, 180
 _NO_REASONS = "no reasons for the scores of some rows"
 
 
+# Words of a text, and what the score loses without each.
+WordChanges: TypeAlias = list[tuple[str, float]]
+
+
 class Why(str):
     """Columns that drive a score, and excerpts of the row's texts by column."""
 
     __slots__ = ("excerpts",)
+    excerpts: dict[str, Excerpt]
 
-    def __new__(cls, text, excerpts=None):
+    def __new__(cls, text: str, excerpts: dict[str, Excerpt] | None = None) -> Self:
         self = super().__new__(cls, text)
         self.excerpts = excerpts or {}
         return self
 
 
-def reasons(fit, rows, order, direction):
+def reasons(
+    fit: Fit, rows: ReportRows, order: IntArray, direction: float | FloatArray
+) -> list[Why]:
     """Name up to three columns per row that push it towards one side, and their values.
 
     ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both. Of texts the
@@ -52,7 +63,9 @@ def reasons(fit, rows, order, direction):
     if not len(order) or fit.found.rows.shape[1] > _WIDEST:
         return [Why("")] * len(order)
     directions = np.broadcast_to(np.asarray(direction, dtype=float), len(order))
-    answers, size, usual = [], _AT_FIRST if fit.deadline.is_near else len(order), {}
+    answers: list[Why] = []
+    usual: dict[str, Any] = {}
+    size = _AT_FIRST if fit.deadline.is_near else len(order)
     while len(answers) < len(order) and not fit.deadline.is_over():
         left, done = fit.deadline.left(), len(answers)
         part = slice(done, done + size)
@@ -66,12 +79,14 @@ def reasons(fit, rows, order, direction):
         fit.deadline.cut.append(_NO_REASONS)
     rest, names = _take(rows.inputs, order[len(answers) :]), _names_of_texts(fit)
     return answers + [
-        Why("", {name: excerpt(rest[name].iloc[k], []) for name in names})
+        Why("", {name: excerpt(_cell(rest, name, k), []) for name in names})
         for k in range(len(order) - len(answers))
     ]
 
 
-def _explained(fit, rows, order, directions, usual):
+def _explained(
+    fit: Fit, rows: ReportRows, order: IntArray, directions: FloatArray, usual: dict[str, Any]
+) -> list[Why]:
     """The reasons of some rows; what is ``usual`` in a column is found out once."""
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
     trained = fit.found.rows
@@ -96,14 +111,14 @@ def _explained(fit, rows, order, directions, usual):
             for j in chosen
         )
         excerpts = {
-            name: excerpt(rows.inputs[name].iloc[row], changes[k])
+            name: excerpt(_cell(rows.inputs, name, row), changes[k])
             for name, changes in texts.items()
         }
         answers.append(Why(reason, excerpts))
     return answers
 
 
-def _texts(fit, model, rows):
+def _texts(fit: Fit, model: Pipeline, rows: InputRows) -> dict[str, list[WordChanges]]:
     """What the words of texts change, by column and row."""
     return {
         name: word_changes(model.decision_function, rows, name, spans)
@@ -111,11 +126,11 @@ def _texts(fit, model, rows):
     }
 
 
-def _names_of_texts(fit):
+def _names_of_texts(fit: Fit) -> list[str]:
     return [c["name"] for c in fit.metadata["schema"]["columns"] if c["kind"] == "text"]
 
 
-def _words(name, changes, side):
+def _words(name: str, changes: WordChanges, side: float) -> str:
     """The words of a text that push a row towards a side."""
     pushing = [word for word, change in changes if change * (side or np.sign(change)) > 0]
     if not pushing:
@@ -123,7 +138,7 @@ def _words(name, changes, side):
     return f"{name} has {words.listing(repr(word) for word in pushing[:_NAMED_WORDS])}"
 
 
-def excerpt(text, changes):
+def excerpt(text: object, changes: WordChanges) -> Excerpt:
     """A part of a text around the word that matters most, with such words marked."""
     text = text if isinstance(text, str) else ""
     places = [(*place, text[slice(*place)].lower()) for place in spans(text)]
@@ -146,27 +161,36 @@ def excerpt(text, changes):
     return Excerpt(tuple((" ".join(p.split("\n")), side) for p, side in pieces if p))
 
 
-def _background(rows):
+def _background(rows: InputRows) -> IntArray:
     n = rows.shape[0]
     if n <= _BACKGROUND:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, _BACKGROUND, replace=False))
 
 
-def _take(rows, order):
+def _take(rows: InputRows, order: IntArray) -> InputRows:
     return rows.iloc[order] if isinstance(rows, pd.DataFrame) else rows[order]
 
 
-def _table(rows):
+def _cell(rows: InputRows, name: str, row: int) -> Any:
+    """Return a cell of a table by its column and its row."""
+    assert isinstance(rows, pd.DataFrame)
+    return rows[name].iloc[row]
+
+
+def _table(rows: InputRows) -> InputRows:
     return pd.DataFrame(rows) if isinstance(rows, np.ndarray) else rows
 
 
-def _named(trained, rows, name, j, row, usual):
+def _named(
+    trained: InputRows, rows: InputRows, name: str, j: int, row: int, usual: dict[str, Any]
+) -> str:
     """A column with a row's value and what is usual in training."""
     if not isinstance(rows, pd.DataFrame):
         value = _column(rows[[row]], j)[0]
         return _number(f"column {j + 1}", value, usual, lambda: np.nanmedian(_column(trained, j)))
-    column, value = trained[name], rows[name].iloc[row]
+    assert isinstance(trained, pd.DataFrame)
+    column, value = trained[name], _cell(rows, name, row)
     if pd.api.types.is_numeric_dtype(column):
         return _number(name, value, usual, column.median)
     if name not in usual:
@@ -176,12 +200,12 @@ def _named(trained, rows, name, j, row, usual):
     return f"{name} is {value} (in {words.percent(usual[name].get(value, 0.0))} of the rows)"
 
 
-def _column(rows, j):
+def _column(rows: RowMatrix, j: int) -> FloatArray:
     column = rows[:, [j]]
     return column.toarray()[:, 0] if hasattr(column, "toarray") else np.ravel(column)
 
 
-def _number(name, value, usual, median):
+def _number(name: str, value: float, usual: dict[str, Any], median: Callable[[], float]) -> str:
     if name not in usual:
         usual[name] = float(median())
     if value != value:
@@ -197,7 +221,7 @@ _SHOWN_WORDS, _FEWEST_ROWS = 12, 3
 _CLEAR = 3.0
 
 
-def telling_words(fit, sides):
+def telling_words(fit: Fit, sides: tuple[str, str]) -> list[tuple[str, str]]:
     """Names of kinds of rows with the words that these have more of; none without texts.
 
     ``sides`` are the names of the rows below and above the threshold. Where hardly any row is
@@ -225,18 +249,18 @@ def telling_words(fit, sides):
     return answers
 
 
-def _kinds(fit, sides):
+def _kinds(fit: Fit, sides: tuple[str, str]) -> list[tuple[str, BoolArray]]:
     decisions = fit.decisions
     if decisions.ndim == 2:
         answers = class_of(decisions)
         return [(f"'{name}'", answers == k) for k, name in enumerate(fit.training["classes"])]
     above = class_of(decisions) == 1
     if "positive" in fit.training and above.sum() < _FEWEST_ROWS:
-        return [(f"labelled '{fit.training['positive']}'", fit.y[fit.scored] == 1)]
+        return [(f"labelled '{fit.training['positive']}'", fit.labels[fit.scored] == 1)]
     return [(sides[1], above), (sides[0], ~above)]
 
 
-def _telling(X, rows):
+def _telling(X: sp.csr_array, rows: BoolArray) -> IntArray:
     """Columns that are clearly greater in these rows than in all others, the clearest first."""
     inside, outside = X[rows], X[~rows]
     means = [np.asarray(part.mean(axis=0)).ravel() for part in (inside, outside)]

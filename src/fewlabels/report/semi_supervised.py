@@ -1,15 +1,20 @@
 """What a report says of a model that knows two classes or more."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from .._typing import FloatArray, IntArray
 from ..calibration.curve import class_of
 from ..metrics.intervals import cross_fitted, weighted_accuracy
+from ..model_selection.comparison.result import BaselineComparison
 from ..tables.models.contents import RANDOM_PER_CLASS, are_unlike
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted, cross_fit_classes, group_of
 from .evidence.intervals import counted_interval, cross_fitted_interval
 from .evidence.testing import MOST_ASKED
+from .fit import Fit, HeldOutScores, RankingColumns, SharesOfClasses
 from .page import words
 from .rankings import doubtful
 from .reasons import reasons
@@ -24,9 +29,9 @@ _LEAST = 0.1
 _MOST_LISTS = 20
 
 
-def find(fit):
+def find(fit: Fit) -> Findings:
     """Findings about classes and unlabelled rows."""
-    training, y = fit.training, fit.y
+    training, y = fit.training, fit.labels
     names = training["classes"]
     counts = training["unlabeled_predicted"]
     n_unlabelled = sum(counts.values())
@@ -87,11 +92,12 @@ def find(fit):
     )
 
 
-def expected_accuracy(accuracy, is_weighted=False) -> str:
+def expected_accuracy(accuracy: Rate, is_weighted: bool = False) -> str:
     """The accuracy as a sentence; where little is known, no single number stands for it.
 
     ``is_weighted``: by class shares that are estimated from the unlabelled rows.
     """
+    assert accuracy.interval is not None
     low, high = accuracy.interval
     if high - low > _WIDE:
         why = "too few labels were held out to say more"
@@ -109,11 +115,11 @@ def expected_accuracy(accuracy, is_weighted=False) -> str:
     return f"The expected accuracy is {value} (90 % CI {span}){assumed}."
 
 
-def _counted(counts):
+def _counted(counts: dict[str, int]) -> str:
     return words.listing(f"{words.count(n)} '{name}'" for name, n in counts.items())
 
 
-def _margins(scores):
+def _margins(scores: FloatArray) -> FloatArray:
     """How far each row is from getting another class."""
     if scores.ndim == 1:
         return np.abs(scores)
@@ -121,7 +127,13 @@ def _margins(scores):
     return two[:, 1] - two[:, 0]
 
 
-def rates_of(held, y, names, comparison, shares=None) -> tuple[list[Rate], list[str]]:
+def rates_of(
+    held: HeldOutScores,
+    y: IntArray,
+    names: Sequence[str],
+    comparison: BaselineComparison | None,
+    shares: SharesOfClasses | None = None,
+) -> tuple[list[Rate], list[str]]:
     """Accuracy and recalls by the ``HeldOut`` scores of labels ``y``, and remarks.
 
     The accuracy is one among rows that have the ``ClassShares``, where the labels have others.
@@ -156,7 +168,9 @@ def rates_of(held, y, names, comparison, shares=None) -> tuple[list[Rate], list[
     return rates, unknown
 
 
-def _weighted(truth, answers, names, shares, counts) -> Rate:
+def _weighted(
+    truth: IntArray, answers: IntArray, names: Sequence[str], shares: SharesOfClasses, counts: str
+) -> Rate:
     """The accuracy among rows with the ``ClassShares``, from each class's held-out rows.
 
     ``counts`` says how many rows these are and how many are right, a sentence.
@@ -176,7 +190,7 @@ def _weighted(truth, answers, names, shares, counts) -> Rate:
     return Rate(_RIGHT, found.value, (found.low, found.high), how, "accuracy")
 
 
-def _compared(comparison, n):
+def _compared(comparison: BaselineComparison | None, n: int) -> Rate | None:
     """The accuracy that the comparison with other methods found, so that a page has one figure.
 
     None if it came to its end before ``n`` rows were held out.
@@ -195,9 +209,15 @@ def _compared(comparison, n):
     return Rate(_RIGHT, float(ours["score"]), ends, how, "accuracy")
 
 
-def _table(fit, unlabelled, held, names, shares):
+def _table(
+    fit: Fit,
+    unlabelled: IntArray,
+    held: HeldOutScores,
+    names: Sequence[str],
+    shares: SharesOfClasses | None,
+) -> pd.DataFrame:
     """A line for each of several classes: labels, rows called so, and what to expect of these."""
-    y, called = fit.y, fit.training["unlabeled_predicted"]
+    y, called = fit.labels, fit.training["unlabeled_predicted"]
     chances = None
     if hasattr(fit.estimator, "predict_proba") and len(unlabelled):
         chances = fit.estimator.predict_proba(fit.X[fit.scored[unlabelled]]).mean(axis=0)
@@ -226,7 +246,7 @@ def _table(fit, unlabelled, held, names, shares):
     return pd.DataFrame(lines)
 
 
-def _weighted_precision(confusion, k, shares):
+def _weighted_precision(confusion: FloatArray, k: int, shares: SharesOfClasses) -> str:
     """Precision among rows with the ``ClassShares``, in words; nothing where no row tells."""
     rng, n = np.random.default_rng(0), confusion.sum(axis=1)
     if not confusion[:, k].any() or not n.all():
@@ -239,21 +259,23 @@ def _weighted_precision(confusion, k, shares):
     return words.estimate(float(median), (float(low), float(high)))
 
 
-def _of(hits, n):
+def _of(hits: int, n: int) -> str:
     """A rate with its interval, in words; nothing where no row tells."""
     return words.estimate(hits / n, cross_fitted_interval(hits, n)) if n else ""
 
 
-def _groups(fit, held, names):
+def _groups(fit: Fit, held: HeldOutScores, names: Sequence[str]) -> list[Group]:
     groups = [group_of(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
-    unlabelled = fit.y[fit.scored] < 0
+    unlabelled = fit.labels[fit.scored] < 0
     if unlabelled.any():
         about = "Scored by the model, which was trained on these rows without labels."
         groups.append(Group("unlabelled", fit.decisions[unlabelled], about))
     return groups
 
 
-def _rankings(fit, unlabelled, held, names):
+def _rankings(
+    fit: Fit, unlabelled: IntArray, held: HeldOutScores, names: Sequence[str]
+) -> list[Ranking]:
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     listed = [_least_certain(fit, scores, order, held, names)]
     answers, margins = class_of(scores), _margins(scores)
@@ -277,7 +299,9 @@ def _rankings(fit, unlabelled, held, names):
     return listed
 
 
-def _least_certain(fit, scores, order, held, names):
+def _least_certain(
+    fit: Fit, scores: FloatArray, order: IntArray, held: HeldOutScores, names: Sequence[str]
+) -> Ranking:
     """Unlabelled rows that models of slightly other labels disagree on.
 
     Not by the model's own scores: it keeps the rows that it was trained on away from the
@@ -298,9 +322,9 @@ def _least_certain(fit, scores, order, held, names):
                 "Unlabelled rows closest to the boundary of a model trained on part of the labels."
             )
     best = np.argsort(doubt, kind="stable")[:_LISTED]
-    columns = {"class": [names[answer] for answer in answers[best]]}
+    columns: RankingColumns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])
-    if held.folds > 1:
+    if held.votes is not None and held.folds > 1:
         votes = np.array([class_of(vote[best]) for vote in held.votes])
         with_it = votes == answers[best]
         columns["models that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
@@ -314,10 +338,10 @@ def _least_certain(fit, scores, order, held, names):
     )
 
 
-def _columns(fit, scores, order):
+def _columns(fit: Fit, scores: FloatArray, order: IntArray) -> RankingColumns:
     """Scores, and probabilities of the class that each row gets."""
     answers = class_of(scores)
-    columns = {"score": scores if scores.ndim == 1 else scores.max(axis=1)}
+    columns: RankingColumns = {"score": scores if scores.ndim == 1 else scores.max(axis=1)}
     if hasattr(fit.estimator, "predict_proba"):
         chances = fit.estimator.predict_proba(fit.X[order])
         columns["probability"] = chances[np.arange(len(answers)), answers]

@@ -4,11 +4,14 @@ import warnings
 from numbers import Real
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import IntArray
 from .._util.messages import template
-from ..model_selection.positive_unlabelled.bias import bias_sensitivity_within
+from ..model_selection.positive_unlabelled.bias import BiasSensitivity, bias_sensitivity_within
 from ..positive_unlabelled.pusvm import PUSVM
 from .contents import Ranking, Sensitivity
+from .fit import Fit
 from .page import words
 
 BOUNDS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
@@ -20,7 +23,7 @@ _UNKNOWN = "It is unknown which decisions would change if the labels weren't ran
 _SECONDS_PER_ROW = 1e-3
 
 
-def sensitivity(fit, name):
+def sensitivity(fit: Fit, name: str) -> Sensitivity | None:
     """The ``Sensitivity`` of a fit; None if it has no answer, or there is no time for it.
 
     Rows with propensities need no such bound, and few labelled rows can't show one.
@@ -28,12 +31,12 @@ def sensitivity(fit, name):
     if getattr(fit.estimator, "propensity_weights_", None) is not None:
         return None
     rng = np.random.default_rng(0)
-    labelled = _some(np.flatnonzero(fit.y == 1), _MOST_LABELLED, rng)
-    others = _some(np.flatnonzero(fit.y != 1), _MOST_UNLABELLED, rng)
+    labelled = _some(np.flatnonzero(fit.labels == 1), _MOST_LABELLED, rng)
+    others = _some(np.flatnonzero(fit.labels != 1), _MOST_UNLABELLED, rng)
     if len(labelled) < _FEWEST_LABELLED or len(others) < _FEWEST_LABELLED:
         return None
     rows = np.concatenate([labelled, others])
-    part = len(rows) / len(fit.y)
+    part = len(rows) / len(fit.labels)
     seconds = max(_SECONDS_PER_ROW * len(rows), part * fit.training["seconds"])
     if fit.deadline.left() < seconds:
         fit.deadline.cut.append("no figures on labels that aren't random")
@@ -55,11 +58,11 @@ def sensitivity(fit, name):
     return Sensitivity(found.table, text, _ranking(fit, others, found, name))
 
 
-def _some(rows, most, rng):
+def _some(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def _model(estimator):
+def _model(estimator: BaseEstimator) -> tuple[PUSVM, bool]:
     """What to fit with bounds, and whether it is the estimator itself."""
     if isinstance(estimator, PUSVM) and (estimator.loss, estimator.solver) == (
         "double-hinge",
@@ -71,7 +74,7 @@ def _model(estimator):
     return PUSVM(prior=prior, n_jobs=getattr(estimator, "n_jobs", None)), False
 
 
-def _text(name, n_sample, is_own):
+def _text(name: str, n_sample: int | None, is_own: bool) -> str:
     about_table = (
         f"All other figures assume that the labelled rows are a random sample of the '{name}' "
         f"rows. Suppose instead that each '{name}' row was up to B times as likely to be "
@@ -88,7 +91,7 @@ def _text(name, n_sample, is_own):
     return about_table
 
 
-def _ranking(fit, others, found, name):
+def _ranking(fit: Fit, others: IntArray, found: BiasSensitivity, name: str) -> Ranking | None:
     """Rows whose decision changes first, the nearest to the threshold in front."""
     changing = np.flatnonzero(np.isfinite(found.changes_at))
     if not len(changing):

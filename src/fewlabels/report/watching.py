@@ -1,7 +1,13 @@
 """The page of a watch: whether rows changed, when, which features, which rows."""
 
 import math
+from os import PathLike
+from typing import Any
 
+from .._typing import FloatArray
+from ..monitoring.changes import Change
+from ..monitoring.features import FeatureChange
+from ..monitoring.monitor import Monitor
 from ..tables.atomic import replacing
 from .page import words
 from .page.elements import Html, facts, joined, section, table, tag
@@ -11,7 +17,9 @@ from .page.series import bars, line, pair
 _FEATURES, _PICTURES, _WORDS, _BINS, _COLUMNS = 30, 6, 12, 20, 5
 
 
-def write_watch_report(path, summary, points, monitor):
+def write_watch_report(
+    path: str | PathLike[str], summary: dict[str, Any], points: FloatArray, monitor: Monitor
+) -> None:
     """Write the page of a watch, which appears whole or not at all.
 
     Parameters
@@ -39,7 +47,7 @@ def write_watch_report(path, summary, points, monitor):
         temporary.write_text(page, encoding="utf-8")
 
 
-def _short(summary, change):
+def _short(summary: dict[str, Any], change: Change | None) -> Html:
     rows = words.rows(summary["rows"])
     if change is not None:
         low, high = (f"{row + 1:,}" for row in change.interval)
@@ -66,7 +74,7 @@ def _short(summary, change):
     )
 
 
-def _shift(change):
+def _shift(change: Change | None) -> Html | None:
     shift = None if change is None else change.class_shift
     if shift is None:
         return None
@@ -86,7 +94,7 @@ def _shift(change):
     return tag("p", text)
 
 
-def _evidence(summary, points, change):
+def _evidence(summary: dict[str, Any], points: FloatArray, change: Change | None) -> Html | None:
     if not len(points):
         return None
     marks = [] if change is None else [(change.began + 1, "began"), (change.alarm + 1, "alarm")]
@@ -99,7 +107,7 @@ def _evidence(summary, points, change):
     return section("evidence", "Evidence of a change", drawn, tag("p", about, class_="muted"))
 
 
-def _p_values(monitor, change):
+def _p_values(monitor: Monitor, change: Change | None) -> Html | None:
     recent = monitor.kept_rows.contents[0]
     groups = [("Latest rows", recent)]
     if change is not None:
@@ -118,7 +126,7 @@ def _p_values(monitor, change):
     return section("p-values", "P-values", *drawn, tag("p", about, class_="muted"))
 
 
-def _features(change):
+def _features(change: Change) -> Html:
     found = [feature for feature in change.features if feature.changed]
     if not found:
         text = "No single feature changed significantly."
@@ -127,7 +135,7 @@ def _features(change):
         parts = [tag("p", text)]
     else:
         shown = found[:_FEATURES]
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (
                 f.name,
                 _value(f, f.before),
@@ -142,7 +150,7 @@ def _features(change):
             f"of 5 %. Compared: {words.rows(change.n_before)} before and "
             f"{change.n_after:,} since."
         )
-        heads = ("Feature", "Before", "Since", "Effect (0 to 1)", "Adjusted p")
+        heads: tuple[str, ...] = ("Feature", "Before", "Since", "Effect (0 to 1)", "Adjusted p")
         parts = [table(caption, heads, rows, ["", "wide", "wide", "number", "number"])]
         parts += [
             pair(f.name, *f.values) for f in shown if f.kind == "number" and len(f.values[0])
@@ -166,7 +174,7 @@ def _features(change):
     return section("features", "What changed", *parts)
 
 
-def _value(feature, shown):
+def _value(feature: FeatureChange, shown: dict[str, float]) -> str:
     if feature.kind == "number":
         if not shown:
             return "missing"
@@ -175,7 +183,7 @@ def _value(feature, shown):
     return ", ".join(items) or "no words"
 
 
-def _rows(change, monitor):
+def _rows(change: Change, monitor: Monitor) -> Html | None:
     cells = monitor.kept_rows.assemble(change.rows)
     names = _columns(change, list(getattr(cells, "columns", ())))
     if not change.rows:
@@ -195,7 +203,7 @@ def _rows(change, monitor):
     return section("rows", "Rows", drawn)
 
 
-def _columns(change, names):
+def _columns(change: Change, names: list[str]) -> list[str]:
     """The columns to show: changed ones first, then changed pairs, then the others."""
     changed = [feature.name for feature in change.features if feature.changed]
     paired = [name for pair in change.pairs for name in pair.names]
@@ -203,13 +211,13 @@ def _columns(change, names):
     return list(dict.fromkeys([*first, *names]))[:_COLUMNS]
 
 
-def _cell(value):
+def _cell(value: str | float) -> str:
     if isinstance(value, str):
         return value if len(value) <= 80 else f"{value[:77]}..."
     return words.number(value)
 
 
-def _method(summary, monitor):
+def _method(summary: dict[str, Any], monitor: Monitor) -> Html:
     if monitor.run_length is None:
         rate = f"At most {words.percent(monitor.alpha)} of unchanged streams ever raise an alarm."
     else:

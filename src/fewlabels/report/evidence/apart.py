@@ -1,17 +1,18 @@
 """Columns that separate labelled from unlabelled rows: they may have come with the labels."""
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
+
+from ..._typing import BoolArray, FloatArray, IntArray
+from ..fit import InputRows
 
 # Held-out ROC AUC from which labelled and unlabelled rows are separate.
 SEPARATE = 0.99
@@ -25,7 +26,7 @@ _FOLDS = 3
 _BLANK = -1e30
 
 
-def columns_apart(rows: Any, labelled: NDArray[np.bool_]) -> list[str]:
+def columns_apart(rows: InputRows, labelled: BoolArray) -> list[str]:
     """Return the one or two columns that separate labelled from unlabelled rows by themselves.
 
     Parameters
@@ -66,9 +67,7 @@ def columns_apart(rows: Any, labelled: NDArray[np.bool_]) -> list[str]:
     return []
 
 
-def _coded(
-    rows: Any, kept: NDArray[np.intp], y: NDArray[np.intp]
-) -> tuple[list[str], NDArray[np.float64]]:
+def _coded(rows: InputRows, kept: IntArray, y: IntArray) -> tuple[list[str], FloatArray]:
     """Names and numbers of columns; values of categories are numbered, and blanks come first.
 
     Of a wide sparse matrix, columns that are filled more often for one kind of rows.
@@ -79,7 +78,7 @@ def _coded(
             filled = (part != 0).astype(float).tocsr()
             unlike = np.abs(filled[y == 1].mean(axis=0) - filled[y == 0].mean(axis=0))
             names = np.sort(np.argsort(-np.ravel(unlike), kind="stable")[:_MOST_COLUMNS])
-            part = part[:, names].toarray()
+            part = sp.csr_array(part)[:, names].toarray()
         return list(map(str, names)), np.nan_to_num(np.asarray(part, float), nan=_BLANK)
     columns = []
     for name in rows.columns:
@@ -95,7 +94,7 @@ def _coded(
     return list(map(str, rows.columns)), np.column_stack(columns)
 
 
-def _area(X: NDArray[np.float64], y: NDArray[np.intp]) -> float:
+def _area(X: FloatArray, y: IntArray) -> float:
     """Held-out ROC AUC of a tree."""
     folds = StratifiedKFold(min(_FOLDS, int(np.bincount(y).min())), shuffle=True, random_state=0)
     tree = DecisionTreeClassifier(class_weight="balanced", random_state=0)

@@ -6,11 +6,12 @@ accuracy on the unlabelled rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...class_prior.class_ratio import estimated_shares
 from ...class_prior.contradiction import probability_at_random, smeared_shares
@@ -44,8 +45,8 @@ class ClassShares(NamedTuple):
         Probability that the labels are a random sample of all rows.
     """
 
-    counts: NDArray[np.intp]
-    draws: NDArray[np.float64]
+    counts: IntArray
+    draws: FloatArray
     at_random: float
 
     @property
@@ -54,7 +55,7 @@ class ClassShares(NamedTuple):
         return self.at_random < _CONSISTENT
 
     @property
-    def ends(self) -> NDArray[np.float64]:
+    def ends(self) -> FloatArray:
         """Mean, lower and upper end of a 90 % interval of each share, of shape (n_classes, 3)."""
         rng = np.random.default_rng(0)
         n_estimated = round(_DRAWN * (1.0 - self.at_random)) if self.contradicts_labels else 0
@@ -66,7 +67,7 @@ class ClassShares(NamedTuple):
 
 
 def class_shares(
-    estimator: Any, X: Any, y: NDArray[np.intp], deadline: Deadline
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray, deadline: Deadline
 ) -> ClassShares | None:
     """Estimate the shares of the classes among the unlabelled rows (y = -1).
 
@@ -114,7 +115,7 @@ def class_shares(
     return ClassShares(counts, draws, probability_at_random(counts, draws, apart))
 
 
-def _sampled(y: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
+def _sampled(y: IntArray, n_classes: int) -> IntArray:
     """Rows that take part: of each kind all, or a random sample of many."""
     rng, kept = np.random.default_rng(0), []
     for k in range(-1, n_classes):

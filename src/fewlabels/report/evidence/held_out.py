@@ -2,19 +2,22 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...calibration.cross_fitting import Sample, left_out_scores
 from ...calibration.curve import class_of
 from ...model_selection import LabeledKFold, PUKFold
 from ...rows.grouped_folds import count_once, kinds_of_groups, splits_counted_once, take_groups
 from ..contents import Group, Rate
+from ..fit import Fit, HeldOutScores
 from ..page import words
 from .intervals import counted_interval
 
@@ -29,42 +32,14 @@ _PART, _SHORT = 0.8, 0.5
 _MOST_HIDING_SECONDS, _ALWAYS = 30.0, 1.0
 
 
-class HeldOutScores(NamedTuple):
-    """Decisions about training rows by models that were trained without them.
-
-    ``rows`` are their indices, ascending. ``planned`` models there should have been, and there
-    are ``folds`` (0 where the decisions are those that probabilities were calibrated by); their
-    ``votes`` are their decisions about other rows, one row a model; ``parts`` says which rows
-    one model scored. Where there are no decisions, ``reason`` says why. Of copies, and of other
-    groups of rows, which are held out together, one row of each kind has a score.
-    """
-
-    rows: np.ndarray
-    scores: np.ndarray
-    folds: int
-    planned: int
-    reason: str = ""
-    votes: np.ndarray | None = None
-    parts: np.ndarray | None = None
-
-    @property
-    def is_complete(self):
-        """Whether every model that was planned could be fitted."""
-        return 0 < self.folds == self.planned
-
-    @property
-    def about(self):
-        """How the scores came about, one sentence."""
-        if not self.folds:
-            return "Scored by models trained without these rows' labels."
-        if self.folds == 1:
-            return "Scored by a model trained without these rows."
-        few = f" of {self.planned} planned models (the time ran out)"
-        many = few if self.folds < self.planned else " models"
-        return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
-
-
-def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None) -> HeldOutScores:
+def cross_fit_positive(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    deadline: Deadline,
+    seconds: float = 0.0,
+    groups: IntArray | None = None,
+) -> HeldOutScores:
     """Cross-fit a fitted model of positive (y = 1) and unlabelled rows, both kinds held out.
 
     Its prior is taken, not estimated again. A fit is expected to take so many ``seconds``. Rows of
@@ -79,7 +54,15 @@ def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None) -> H
     return _cross_fit(machine, X, y, folds, deadline, seconds, groups=groups)
 
 
-def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None) -> HeldOutScores:
+def cross_fit_classes(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    others: IntArray,
+    deadline: Deadline,
+    seconds: float,
+    groups: IntArray | None = None,
+) -> HeldOutScores:
     """Cross-fit a fitted model of classes; unlabelled rows (y = -1) are always trained on.
 
     All models are queried about the rows ``others``. Of several classes those with one labelled
@@ -106,12 +89,14 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None) -
     return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held, groups)
 
 
-def _time_for(deadline):
+def _time_for(deadline: Deadline) -> float:
     """Seconds for a cross-fit."""
     return min(_MOST_SECONDS, _SHARE * deadline.left())
 
 
-def _calibrated_by(known, deadline, y, groups):
+def _calibrated_by(
+    known: FloatArray, deadline: Deadline, y: IntArray, groups: IntArray | None
+) -> HeldOutScores:
     deadline.cut.append(
         "held-out predictions are missing for some labels, so error rates are based on the others"
     )
@@ -123,7 +108,15 @@ def _calibrated_by(known, deadline, y, groups):
 
 
 def _cross_fit(
-    machine, X, y, folds, deadline, seconds, others=None, held=None, groups=None
+    machine: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    folds: LabeledKFold | PUKFold,
+    deadline: Deadline,
+    seconds: float,
+    others: IntArray | None = None,
+    held: IntArray | None = None,
+    groups: IntArray | None = None,
 ) -> HeldOutScores:
     end = Deadline(_time_for(deadline))
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
@@ -138,7 +131,7 @@ def _cross_fit(
     failed, votes = "", []
     done, longest = 0, 0.0
 
-    def score(train, test):
+    def score(train: IntArray, test: IntArray) -> FloatArray | None:
         nonlocal done, failed, longest
         since = time.perf_counter()
         with warnings.catch_warnings():
@@ -178,20 +171,27 @@ def _cross_fit(
     return HeldOutScores(rows, scores[rows], done, len(splits), votes=all_votes, parts=parts[rows])
 
 
-def _none(reason):
+def _none(reason: str) -> HeldOutScores:
     return HeldOutScores(np.zeros(0, int), np.zeros(0), 0, 0, reason)
 
 
-def group_of(fit, held, value, title):
+def group_of(fit: Fit, held: HeldOutScores, value: int, title: str) -> Group:
     """Scores of the rows with a label, held-out ones if there are any."""
-    chosen = fit.y[held.rows] == value
+    chosen = fit.labels[held.rows] == value
     if chosen.any():
         return Group(title, held.scores[chosen], held.about)
-    trained = fit.y[fit.scored] == value
+    trained = fit.labels[fit.scored] == value
     return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
 
 
-def counted(name, hits, n, how, interval=counted_interval, term=""):
+def counted(
+    name: str,
+    hits: int,
+    n: int,
+    how: str,
+    interval: Callable[[float, float], tuple[float, float]] = counted_interval,
+    term: str = "",
+) -> Rate:
     """A rate of which ``hits`` of ``n`` rows were counted; ``how`` continues after these numbers.
 
     ``interval`` is ``cross_fitted_interval`` for rows that were scored by cross-fitted models.
@@ -212,7 +212,14 @@ class Hidden(NamedTuple):
     reason: str = ""
 
 
-def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None) -> Hidden:
+def hide_labels(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    deadline: Deadline,
+    seconds: float = 0.0,
+    groups: IntArray | None = None,
+) -> Hidden:
     """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
     The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, xlogy
 from scipy.stats import beta
 
+from ..._typing import FloatArray
 from ...class_prior.uncertainty import prior_at
 from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
 
@@ -26,13 +26,14 @@ _DRAWS = 20_000
 _PRIOR_AND_RECALL = -0.5
 
 
-def threshold_interval(rank, n):
+def threshold_interval(rank: int, n: int) -> tuple[float, float]:
     """Interval of the rate below the ``rank``-th lowest of ``n`` scores.
 
     The rate of new rows below an order statistic follows a Beta(rank, n + 1 - rank) distribution,
     if scores do not tie.
     """
-    return tuple(float(end) for end in beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank))
+    low, high = beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank)
+    return float(low), float(high)
 
 
 class Promise(NamedTuple):
@@ -46,7 +47,7 @@ class Promise(NamedTuple):
 
 def promise(
     prior: float,
-    quantiles: npt.NDArray[np.float64] | None,
+    quantiles: FloatArray | None,
     found: int,
     n_hidden: int,
     marked: int,
@@ -95,6 +96,6 @@ def promise(
     )
 
 
-def _around(value, ends):
+def _around(value: float, ends: FloatArray) -> tuple[float, float]:
     """Ends of an interval with the value in it."""
     return float(min(value, ends[0])), float(max(value, ends[1]))

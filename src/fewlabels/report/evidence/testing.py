@@ -1,22 +1,26 @@
 """Whether a fitted model beats chance, and whether its prior agrees with its labels."""
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from ..._typing import IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...kernels.operators import row_keys
 from ...model_selection.comparison.run import sample
-from ...model_selection.permutation import NO_SIGNAL, permutation_test
+from ...model_selection.permutation import NO_SIGNAL, PermutationTest, permutation_test
 from ...model_selection.positive_unlabelled.random_labels import (
     LabelledAtRandomTest,
     labelled_at_random_within,
 )
 from ...rows.grouped_folds import count_once, take_groups
+from ..fit import HeldOutScores
+from .class_shares import ClassShares
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
+from .unlike import Unlike
 
 # Labelled rows that take part, and unlabelled rows that models of several classes are asked about.
 _MOST_LABELLED, MOST_ASKED = 1500, 20_000
@@ -46,23 +50,30 @@ class Tests(NamedTuple):
     whether labelled rows are ``Unlike`` the rest, or is None.
     """
 
-    signal: Any = None
+    signal: PermutationTest | None = None
     contradiction: tuple[int, int] | None = None
-    held: Any = None
+    held: HeldOutScores | None = None
     reason: str = ""
-    labels: Any = None
+    labels: LabelledAtRandomTest | None = None
     labels_untested: str = ""
     apart: tuple[str, ...] | list[str] = ()
-    shares: Any = None
-    unlike: Any = None
+    shares: ClassShares | None = None
+    unlike: Unlike | None = None
 
     @property
-    def silences(self):
+    def silences(self) -> bool:
         """Whether nothing should be said about rows."""
         return self.signal is not None and self.signal.outcome == NO_SIGNAL
 
 
-def tested(estimator, X, y, deadline, seconds=0.0, groups=None) -> Tests:
+def tested(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    deadline: Deadline,
+    seconds: float = 0.0,
+    groups: IntArray | None = None,
+) -> Tests:
     """The ``Tests`` of a fitted model by scores of models that were trained without the rows.
 
     ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
@@ -109,7 +120,7 @@ def tested(estimator, X, y, deadline, seconds=0.0, groups=None) -> Tests:
 
 
 def labels_test(
-    estimator: Any, X: Any, y: NDArray[Any], deadline: Deadline
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray, deadline: Deadline
 ) -> tuple[LabelledAtRandomTest | None, str]:
     """Test whether labels are a random sample, or return None and why that wasn't tested.
 
@@ -132,7 +143,13 @@ def labels_test(
     return found, ""
 
 
-def _contradiction(prior, interval, held, kinds, signal):
+def _contradiction(
+    prior: float,
+    interval: tuple[float, float] | None,
+    held: HeldOutScores,
+    kinds: IntArray,
+    signal: PermutationTest,
+) -> tuple[int, int] | None:
     """Labelled rows above the threshold, and all; None where the prior agrees with them.
 
     The threshold marks as many unlabelled rows as the prior says. Where that is none, or misses

@@ -9,17 +9,18 @@ count in which no hidden positives explain it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.stats import binom, ks_2samp
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...class_prior.labelled_rows import distinct_rows, looks_labelled
+from ..fit import InputRows
 
 # ROC AUC from which labelled rows are unlike the rest, standard errors of it above 0.5 that it
 # takes as well (the best of many columns is compared), and labelled rows.
@@ -67,7 +68,7 @@ class Unlike(NamedTuple):
 
 
 def unlike_rest(
-    rows: Any, X: Any, y: NDArray[np.intp], draws: NDArray[np.float64], deadline: Deadline
+    rows: InputRows, X: RowMatrix, y: IntArray, draws: FloatArray, deadline: Deadline
 ) -> Unlike | None:
     """Compare the labelled rows of classes with the unlabelled ones (y = -1).
 
@@ -109,7 +110,7 @@ def unlike_rest(
     return Unlike(area, column, best >= area - _ALONE, is_unlike)
 
 
-def unlike_positives(rows: Any, y: NDArray[np.intp], dates: Collection[str] = ()) -> Unlike | None:
+def unlike_positives(rows: InputRows, y: IntArray, dates: Collection[str] = ()) -> Unlike | None:
     """Columns in which labelled positives (y = 1) differ as no hidden positives explain.
 
     Either nearly all labelled values lie where hardly any others do, so that the class would be
@@ -147,7 +148,7 @@ def unlike_positives(rows: Any, y: NDArray[np.intp], dates: Collection[str] = ()
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def _column_scores(values: NDArray[np.float64], y: NDArray[np.intp]) -> NDArray[np.float64]:
+def _column_scores(values: FloatArray, y: IntArray) -> FloatArray:
     """Return how much more often labelled rows have a value; each without itself."""
     free = values[(y < 0) & np.isfinite(values)]
     ends = np.unique(np.quantile(free, np.arange(1, _BINS) / _BINS)) if len(free) else np.empty(0)
@@ -168,9 +169,7 @@ def _column_scores(values: NDArray[np.float64], y: NDArray[np.intp]) -> NDArray[
     return np.asarray(np.log(among) - np.log(others[bins] + width))
 
 
-def _weighted(
-    scores: NDArray[np.float64], y: NDArray[np.intp], draws: NDArray[np.float64]
-) -> float:
+def _weighted(scores: FloatArray, y: IntArray, draws: FloatArray) -> float:
     """ROC AUC of labelled rows of each class, weighted by most of the draws of their shares."""
     free = np.sort(scores[y < 0])
     areas = np.full(int(y.max()) + 1, 0.5)
@@ -184,14 +183,16 @@ def _weighted(
     return float(np.quantile(draws @ areas, _QUANTILE))
 
 
-def _standard_error(y: NDArray[np.intp], draws: NDArray[np.float64]) -> float:
+def _standard_error(y: IntArray, draws: FloatArray) -> float:
     """Standard error of a weighted ROC AUC of labelled rows like all others."""
     counts = np.maximum(1, np.bincount(y[y >= 0]))
     shares = draws.mean(axis=0) if len(draws) else counts / counts.sum()
     return float(np.sqrt(np.sum(shares**2 / (12.0 * counts))))
 
 
-def _columns(rows: Any, kept: NDArray[np.intp], texts: bool = True) -> Any:
+def _columns(
+    rows: InputRows, kept: IntArray, texts: bool = True
+) -> Iterator[tuple[str, FloatArray]]:
     """Names and values of the columns, as numbers; NaN where they are blank."""
     if not isinstance(rows, pd.DataFrame):
         if sp.issparse(rows):
@@ -212,7 +213,7 @@ def _columns(rows: Any, kept: NDArray[np.intp], texts: bool = True) -> Any:
             yield str(name), np.where(codes < 0, np.nan, codes)
 
 
-def _is_index(values: NDArray[np.float64]) -> bool:
+def _is_index(values: FloatArray) -> bool:
     """Whether numbers count something: whole, nearly all different, and close together."""
     values = values[np.isfinite(values)]
     if not len(values) or not np.all(values == np.round(values)):

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
@@ -20,13 +21,13 @@ class Html(str):
     __slots__ = ()
 
 
-def escaped(value):
+def escaped(value: object) -> Html:
     if isinstance(value, Html):
         return value
     return Html(html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))))
 
 
-def prose(text):
+def prose(text: str) -> Html:
     """A sentence; options of the command line stand as code, in one piece."""
     text = str(text).replace(" +- ", " \N{PLUS-MINUS SIGN} ").replace(" %", "\N{NO-BREAK SPACE}%")
     parts = _OPTION.split(text)
@@ -35,12 +36,12 @@ def prose(text):
     )
 
 
-def joined(parts, between=""):
+def joined(parts: Iterable[object], between: str = "") -> Html:
     """Parts one after the other; what is None is left out."""
     return Html(between.join(escaped(part) for part in parts if part is not None))
 
 
-def tag(element, /, *children, **attributes):
+def tag(element: str, /, *children: object, **attributes: object) -> Html:
     """An element with its children, escaped unless they are Html, and attributes.
 
     ``class_`` is "class", ``data_label`` is "data-label"; what is None is left out.
@@ -55,12 +56,12 @@ def tag(element, /, *children, **attributes):
     return Html(f"<{element}{shown}>{joined(children)}</{element}>")
 
 
-def section(name, title, *children):
+def section(name: str, title: str, *children: object) -> Html:
     heading = tag("h2", title, id=f"{name}-title")
     return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
 
 
-def facts(pairs, class_="facts"):
+def facts(pairs: Iterable[tuple[str, object]], class_: str = "facts") -> Html:
     return tag(
         "dl",
         *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs),
@@ -68,16 +69,24 @@ def facts(pairs, class_="facts"):
     )
 
 
-def table(caption, heads, rows, classes=None, marked=None, class_="stacked", label=None):
+def table(
+    caption: str | None,
+    heads: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    classes: Sequence[str] | None = None,
+    marked: Collection[int] | None = None,
+    class_: str = "stacked",
+    label: str | None = None,
+) -> Html:
     """A table whose rows become blocks on a narrow page.
 
     Of the ``classes`` of columns, "number" is aligned to the right and "wide" takes its own line
     where there is little room. Rows in ``marked`` stand out; ``label`` names a table without
     caption for those who cannot see it.
     """
-    rows = [list(row) for row in rows]
+    lines = [list(row) for row in rows]
     classes = [
-        f"{class_} {_room(k, heads, rows, class_)}".strip()
+        f"{class_} {_room(k, heads, lines, class_)}".strip()
         for k, class_ in enumerate(classes or [""] * len(heads))
     ]
     # A block is no row for those who cannot see it, unless it says so.
@@ -99,7 +108,7 @@ def table(caption, heads, rows, classes=None, marked=None, class_="stacked", lab
             class_="marked" if i in (marked or ()) else None,
             role="row",
         )
-        for i, row in enumerate(rows)
+        for i, row in enumerate(lines)
     ]
     return tag(
         "table",
@@ -112,7 +121,7 @@ def table(caption, heads, rows, classes=None, marked=None, class_="stacked", lab
     )
 
 
-def _room(k, heads, rows, class_):
+def _room(k: int, heads: Sequence[str], rows: Sequence[Sequence[object]], class_: str) -> str:
     """Class of a column by the length of what it holds."""
     cells = [str(row[k]) for row in rows if not isinstance(row[k], Html)]
     if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG:
@@ -120,12 +129,12 @@ def _room(k, heads, rows, class_):
     return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT else ""
 
 
-def alignment(values):
+def alignment(values: pd.Series) -> str:
     """The class of the cells of a column: numbers are aligned."""
     return "number" if pd.api.types.is_numeric_dtype(values) else ""
 
 
-def _cell(head, class_, value, first):
+def _cell(head: str, class_: str, value: object, first: bool) -> Html:
     name, role = ("th", "rowheader") if first else ("td", "cell")
     return tag(
         name,
@@ -137,5 +146,5 @@ def _cell(head, class_, value, first):
     )
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value

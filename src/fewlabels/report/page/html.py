@@ -1,8 +1,11 @@
 """A report as one HTML file that needs no network."""
 
 import re
+from collections.abc import Iterable
+from os import PathLike
 
 from ...tables.atomic import replacing
+from ..contents import Contents
 from . import model, sections
 from .elements import Html, tag
 from .style import STYLE
@@ -33,7 +36,7 @@ _SECTIONS = (
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def document(title, parts, *below):
+def document(title: str, parts: Iterable[Html], *below: Html | None) -> str:
     """A document of ``parts``, with elements ``below`` its title."""
     head = tag(
         "head",
@@ -48,13 +51,13 @@ def document(title, parts, *below):
     return f'{START}<html lang="en">\n{head}\n{body}\n</html>\n'
 
 
-def write_report(path, contents):
+def write_report(path: str | PathLike[str], contents: Contents) -> None:
     """Write ``contents`` as an HTML file, which appears at ``path`` whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(page(contents), encoding="utf-8")
 
 
-def page(contents, inline=False):
+def page(contents: Contents, inline: bool = False) -> str:
     parts = [part for part in (make(contents) for make in _SECTIONS) if part is not None]
     title = f"fewlabels report: {contents.source}"
     made = ", model ".join(filter(None, (contents.created[:10], contents.model)))
@@ -63,14 +66,14 @@ def page(contents, inline=False):
     )
 
 
-def is_report(path):
+def is_report(path: str | PathLike[str]) -> bool:
     """Whether the file at ``path`` is a report, which a new one may replace."""
     start = START.encode()
     with open(path, "rb") as file:
         return file.read(len(start)) == start
 
 
-def _navigation(parts):
-    titles = [_HEADING.match(part).groups() for part in parts]
-    links = [tag("li", tag("a", Html(title), href=f"#{name}")) for name, title in titles]
+def _navigation(parts: Iterable[Html]) -> Html:
+    headings = [heading for part in parts if (heading := _HEADING.match(part))]
+    links = [tag("li", tag("a", Html(found[2]), href=f"#{found[1]}")) for found in headings]
     return tag("nav", tag("ul", *links), aria_label="Sections")

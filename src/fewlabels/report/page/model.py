@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from ..contents import Contents
 from . import pictures, words
-from .elements import alignment, facts, prose, section, table, tag
+from .elements import Html, alignment, facts, prose, section, table, tag
 
 # Candidates shown before the rest is folded away.
 _CANDIDATES = 12
@@ -12,7 +13,7 @@ _CANDIDATES = 12
 _NO_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
 
 
-def machine(contents):
+def machine(contents: Contents) -> Html:
     chosen = {} if contents.tuning is None else contents.tuning.chosen
     taken = [(name, f"{_setting(value)} (chosen from the data)") for name, value in chosen.items()]
     others = [
@@ -30,7 +31,7 @@ def machine(contents):
     )
 
 
-def _setting(value):
+def _setting(value: object) -> str:
     return words.number(value) if isinstance(value, float) else str(value)
 
 
@@ -50,7 +51,7 @@ _FOR_CHOOSING = (
 )
 
 
-def search(contents):
+def search(contents: Contents) -> Html | None:
     found = contents.tuning
     if found is None:
         return None
@@ -96,11 +97,11 @@ def search(contents):
     )
 
 
-def _differs(values):
+def _differs(values: pd.Series) -> bool:
     return len(values) == 1 or values.nunique(dropna=False) > 1
 
 
-def _candidates(name, values, score):
+def _candidates(name: str, values: pd.Series, score: str) -> list[str]:
     if pd.api.types.is_bool_dtype(values):
         return ["yes" if value else "no" for value in values]
     if name in (score, "standard_error", "gain", "gain_error"):
@@ -112,7 +113,7 @@ def _candidates(name, values, score):
     return [value if isinstance(value, str) else words.number(value) for value in values]
 
 
-def certificate(contents):
+def certificate(contents: Contents) -> Html:
     text = (
         "The model solves an optimisation problem. These figures show how close it is to the "
         "exact solution."

@@ -1,10 +1,15 @@
 """Pictures as SVG inside the page: lengths across in percent, so that letters keep their size."""
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..._typing import FloatArray
 from ...inspection.histogram import bin_edges, counts
+from ...model_selection.tuning.result import TuningResult
+from ..contents import Group
 from . import words
 from .elements import Html, joined, tag
 
@@ -19,14 +24,17 @@ _FEWEST = 5
 _MARGIN = 0.08
 
 
-def histograms(groups, sides):
+Scale: TypeAlias = Callable[[float], float]
+
+
+def histograms(groups: Sequence[Group], sides: tuple[str, str]) -> Html:
     """Scores of groups of rows, one above the other on one scale, with the threshold at 0."""
     edges = bin_edges([group.scores for group in groups], _BINS, cut=_CUT)
     drawn = [_histogram(group, edges, sides) for group in groups]
     return joined([legend(*zip(("below", "above"), sides, strict=True)), *drawn])
 
 
-def legend(*keys):
+def legend(*keys: tuple[str, str]) -> Html:
     """What colours mean: pairs of a class and words."""
     return tag(
         "p",
@@ -38,7 +46,14 @@ def legend(*keys):
     )
 
 
-def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
+def interval(
+    value: float | None,
+    ends: tuple[float, float] | None,
+    low: float = 0.0,
+    high: float = 1.0,
+    ours: bool = True,
+    name: str = "",
+) -> Html:
     """A value with its interval, if there are any, on a scale from low to high.
 
     ``ours`` says whether it is this model's, ``name`` what it shows for those who cannot see
@@ -54,7 +69,7 @@ def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
     return _picture(22, name, tag("g", *parts, class_=None if ours else "other"))
 
 
-def shares(low, high, ends, name):
+def shares(low: float, high: float, ends: tuple[float, float], name: str) -> Html:
     """Two shares of rows as a bar with a part between them, and an interval as a line."""
     parts = [
         tag(
@@ -77,7 +92,7 @@ def shares(low, high, ends, name):
     return _picture(22, description, *parts)
 
 
-def convergence(history, several):
+def convergence(history: Iterable[dict[str, Any]], several: bool) -> Html | None:
     """Violation of the conditions of optimality against seconds, on a logarithmic scale.
 
     None with fewer than three rounds, or if the bags of an ensemble each count their own seconds;
@@ -99,7 +114,7 @@ def convergence(history, several):
     return _lines([("", x, y)], log_x=False, log_y=True, chosen=None, name=name, x_title="seconds")
 
 
-def search(tuning):
+def search(tuning: TuningResult) -> Html | None:
     """Scores of the candidates of a search; None where fewer than two have one."""
     x, y, by, title = tuning.curve
     table = tuning.candidates.dropna(subset=[x, y])
@@ -126,7 +141,7 @@ def search(tuning):
     )
 
 
-def _named(name, value):
+def _named(name: str, value: str | float) -> str:
     value = value if isinstance(value, str) else words.number(value)
     return value if name in ("machine", "kernel") else f"{name.replace('_', ' ')} {value}"
 
@@ -134,7 +149,7 @@ def _named(name, value):
 # -- scores --------------------------------------------------------------------------------------
 
 
-def _histogram(group, edges, sides):
+def _histogram(group: Group, edges: FloatArray, sides: tuple[str, str]) -> Html:
     scores = group.scores
     height_of = counts(scores, edges)
     n, below = len(scores), int(np.count_nonzero(scores < 0))
@@ -142,10 +157,10 @@ def _histogram(group, edges, sides):
     across = _scale(edges[0] - _MARGIN * (edges[-1] - edges[0]), edges[-1])
     tallest = max(_FEWEST, height_of.max(initial=1))
     parts = []
-    for count in _round_values(0, tallest, 3)[1:]:
-        y = _HEIGHT * (1.0 - count / tallest)
+    for value in _round_values(0, tallest, 3)[1:]:
+        y = _HEIGHT * (1.0 - value / tallest)
         parts.append(_line(0.0, y, 100.0, y, "axis"))
-        parts.append(tag("text", words.count(int(count)), x="0", y=f"{max(y - 3, 9):.1f}"))
+        parts.append(tag("text", words.count(int(value)), x="0", y=f"{max(y - 3, 9):.1f}"))
     for count, left, right in zip(height_of, edges[:-1], edges[1:], strict=True):
         if count:
             height = max(1.5, _HEIGHT * count / tallest)
@@ -171,7 +186,15 @@ def _histogram(group, edges, sides):
 # -- parts ---------------------------------------------------------------------------------------
 
 
-def _lines(lines, *, log_x, log_y, chosen, name, x_title):
+def _lines(
+    lines: Sequence[tuple[str, FloatArray, FloatArray]],
+    *,
+    log_x: bool,
+    log_y: bool,
+    chosen: tuple[float, float] | None,
+    name: str,
+    x_title: str,
+) -> Html:
     height = 180
     xs = np.concatenate([x for _, x, _ in lines])
     ys = np.concatenate([y for _, _, y in lines])
@@ -213,9 +236,9 @@ def _lines(lines, *, log_x, log_y, chosen, name, x_title):
     parts.append(_line(0.0, height, 100.0, height, "axis"))
     parts += _ticks(_values(xs, log_x), across, height)
     for value in _values(ys, log_y):
-        y = height * (1 - up(value) / 100)
-        parts.append(_line(0.0, y, 100.0, y, "axis"))
-        parts.append(tag("text", words.number(value), x="0", y=f"{y - 4:.1f}"))
+        level = height * (1 - up(value) / 100)
+        parts.append(_line(0.0, level, 100.0, level, "axis"))
+        parts.append(tag("text", words.number(value), x="0", y=f"{level - 4:.1f}"))
     legend = [
         tag(
             "span",
@@ -237,7 +260,7 @@ def _lines(lines, *, log_x, log_y, chosen, name, x_title):
     )
 
 
-def _picture(height, name, *parts):
+def _picture(height: int, name: str, *parts: Html) -> Html:
     return tag(
         "svg",
         tag("title", name),
@@ -249,11 +272,11 @@ def _picture(height, name, *parts):
     )
 
 
-def _line(x1, y1, x2, y2, class_):
+def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
     return tag("line", x1=_percent(x1), y1=f"{y1:g}", x2=_percent(x2), y2=f"{y2:g}", class_=class_)
 
 
-def _ticks(values, across, height):
+def _ticks(values: Iterable[float], across: Scale, height: int) -> Iterator[Html]:
     for value in values:
         x = across(value)
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
@@ -263,16 +286,18 @@ def _ticks(values, across, height):
         )
 
 
-def _percent(value):
+def _percent(value: float) -> str:
     return f"{value:.3f}%"
 
 
-def _scale(low, high):
+def _scale(low: float, high: float) -> Scale:
     span = high - low or 1.0
     return lambda value: 100.0 * min(max((value - low) / span, 0.0), 1.0)
 
 
-def _scale_of(values, logarithmic, after=0.02, before=0.02):
+def _scale_of(
+    values: FloatArray, logarithmic: bool, after: float = 0.02, before: float = 0.02
+) -> Scale:
     transform = math.log10 if logarithmic else float
     low, high = transform(values.min()), transform(values.max())
     span = high - low or 1.0
@@ -280,7 +305,7 @@ def _scale_of(values, logarithmic, after=0.02, before=0.02):
     return lambda value: across(transform(value))
 
 
-def _values(values, logarithmic):
+def _values(values: FloatArray, logarithmic: bool) -> list[float]:
     low, high = float(values.min()), float(values.max())
     if not logarithmic:
         return _round_values(low, high)
@@ -292,7 +317,7 @@ def _values(values, logarithmic):
     return found or [low]
 
 
-def _round_values(low, high, most=5):
+def _round_values(low: float, high: float, most: int = 5) -> list[float]:
     if high <= low:
         return [low]
     rough = (high - low) / most

@@ -1,20 +1,22 @@
 """Sections of the page, except those on the model; each is None if it has nothing to say."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from ..._util.messages import ref
-from ..contents import Excerpt
+from ...tables.columns.profile import ColumnProfile
+from ..contents import Contents, Excerpt, Ranking
 from . import pictures, words
-from .elements import alignment, facts, joined, prose, section, table, tag
+from .elements import Html, alignment, facts, joined, prose, section, table, tag
 
 # Columns shown before the rest is folded away.
 _COLUMNS = 40
 
 
-def answer(contents):
+def answer(contents: Contents) -> Html:
     findings = contents.findings
     against = []
     if not contents.converged:
@@ -35,12 +37,12 @@ def answer(contents):
     return section("answer", "In short", *parts)
 
 
-def _on_columns(note):
+def _on_columns(note: str) -> bool:
     """Whether a note says which columns were not learned from, which belongs to the top."""
     return note.startswith(("Column left out", "Columns left out"))
 
 
-def _callout(*sentences):
+def _callout(*sentences: str) -> Html:
     return tag(
         "div",
         *(tag("p", prose(sentence)) for sentence in sentences),
@@ -49,7 +51,7 @@ def _callout(*sentences):
     )
 
 
-def notes(contents):
+def notes(contents: Contents) -> Html | None:
     listed = [note for note in contents.notes if not _on_columns(note)]
     if not listed:
         return None
@@ -57,7 +59,7 @@ def notes(contents):
     return section("notes", "What to know", tag("ul", *items, class_="notes"))
 
 
-def ranked(contents):
+def ranked(contents: Contents) -> Html | None:
     rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
     if not rankings:
         return None
@@ -75,7 +77,7 @@ def ranked(contents):
     )
 
 
-def classes(contents):
+def classes(contents: Contents) -> Html | None:
     found = contents.findings.classes
     if found is None:
         return None
@@ -109,7 +111,7 @@ def classes(contents):
     )
 
 
-def _ranking(ranking):
+def _ranking(ranking: Ranking) -> Html:
     heads = list(ranking.rows.columns)
     rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
     classes = [
@@ -125,11 +127,11 @@ def _ranking(ranking):
     )
 
 
-def _is_text(values):
+def _is_text(values: pd.Series) -> bool:
     return bool(len(values)) and isinstance(values.iloc[0], Excerpt)
 
 
-def _cells(name, values):
+def _cells(name: str, values: pd.Series) -> list[str]:
     if name == "row":
         return [words.count(value) for value in values]
     if name == "score":
@@ -141,7 +143,7 @@ def _cells(name, values):
     return list(values)
 
 
-def _excerpt(excerpt):
+def _excerpt(excerpt: Excerpt) -> Html:
     """A text with the words marked that move the score."""
     sides = {1: "up", -1: "down"}
     return joined(
@@ -152,7 +154,7 @@ def _excerpt(excerpt):
     )
 
 
-def telling(contents):
+def telling(contents: Contents) -> Html | None:
     if not contents.telling:
         return None
     return section(
@@ -167,7 +169,7 @@ def telling(contents):
     )
 
 
-def scores(contents):
+def scores(contents: Contents) -> Html | None:
     findings = contents.findings
     if not findings.groups:
         return None
@@ -185,7 +187,7 @@ def scores(contents):
     )
 
 
-def rates(contents):
+def rates(contents: Contents) -> Html | None:
     findings = contents.findings
     shown = [*findings.rates, *([findings.prior] if findings.prior else [])]
     if not shown:
@@ -217,7 +219,7 @@ def rates(contents):
 _NOT_RANDOM = "If the labels aren't random"
 
 
-def bias(contents):
+def bias(contents: Contents) -> Html | None:
     found = contents.findings.bias
     if found is None:
         return None
@@ -258,7 +260,7 @@ def bias(contents):
     )
 
 
-def baselines(contents):
+def baselines(contents: Contents) -> Html | None:
     if not contents.verdict:
         return None
     # What speaks against the model stands at the top.
@@ -273,11 +275,12 @@ def baselines(contents):
     return section("baselines", "Comparison with other methods", *parts)
 
 
-def _compared(found, measure):
+def _compared(found: pd.DataFrame, measure: str) -> Html:
     ends = found[["score", "low", "high"]].to_numpy(float)
     ends = ends[np.isfinite(ends)]
     low, high = float(ends.min()), float(ends.max())
-    rows, marked = [], set()
+    rows: list[tuple[str, ...]] = []
+    marked = set()
     for i, row in enumerate(found.itertuples(index=False)):
         known = math.isfinite(row.score)
         interval = (row.low, row.high) if math.isfinite(row.low + row.high) else None
@@ -304,7 +307,7 @@ def _compared(found, measure):
     return table(f"Score: {measure.rstrip('.')}. Best first.", heads, rows, classes, marked)
 
 
-def _agreeing(found):
+def _agreeing(found: pd.DataFrame) -> Html:
     rows = [
         (row.name, words.percent(row.false_alarms), f"{row.rank_correlation:.2f}")
         for row in found.itertuples(index=False)
@@ -318,7 +321,7 @@ def _agreeing(found):
     )
 
 
-def data(contents):
+def data(contents: Contents) -> Html:
     parts = [facts([("File", contents.source), *contents.rows])]
     if contents.columns:
         first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
@@ -334,8 +337,8 @@ def data(contents):
     return section("data", "Training data", *parts)
 
 
-def _columns(caption, columns):
-    rows = [
+def _columns(caption: str, columns: Sequence[ColumnProfile]) -> Html:
+    rows: list[tuple[str, ...]] = [
         (
             c.name,
             c.kind,
@@ -358,7 +361,7 @@ def _columns(caption, columns):
     return table(caption, heads, rows, classes)
 
 
-def usage(contents):
+def usage(contents: Contents) -> Html | None:
     if not contents.usage:
         return None
     parts = [
@@ -367,11 +370,11 @@ def usage(contents):
     return section("usage", "How to use the model", *parts)
 
 
-def glossary(contents):
+def glossary(contents: Contents) -> Html:
     return section("words", "Glossary", facts(contents.task.glossary, class_="terms"))
 
 
-def made(contents):
+def made(contents: Contents) -> Html:
     lines = [("Data", contents.source)]
     if contents.model:
         lines.append(("Model", contents.model))

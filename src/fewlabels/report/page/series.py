@@ -1,22 +1,27 @@
 """Small pictures of a watch as SVG: a line over rows, bars of p-values, a feature twice."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
+from ..._typing import FloatArray
 from . import words
 from .elements import Html, joined, tag
 
 _LINE, _BARS, _PAIR, _TICKS = 200, 80, 56, 20
 
 
-def line(x, y, threshold, marks, name):
+def line(
+    x: FloatArray, y: FloatArray, threshold: float, marks: Iterable[tuple[float, str]], name: str
+) -> Html:
     """Values over rows with a dashed threshold; ``marks`` are rows with a word."""
     low, high = min(0.0, float(np.min(y))), max(threshold, float(np.max(y)))
     span, last = (high - low) or 1.0, float(np.max(x))
 
-    def up(value):
+    def up(value: float) -> float:
         return _LINE * (0.06 + 0.88 * (high - value) / span)
 
-    def across(row):
+    def across(row: float) -> float:
         return 8.0 + 91.0 * row / last
 
     path = " L".join(
@@ -52,7 +57,7 @@ def line(x, y, threshold, marks, name):
     return tag("figure", _picture(_LINE + _TICKS, name, *parts), tag("figcaption", name))
 
 
-def bars(values, bins, caption):
+def bars(values: Sequence[float], bins: int, caption: str) -> Html:
     """A histogram of numbers from 0 to 1, with a dashed line where all bars are equal."""
     counts = np.histogram(values, bins, (0.0, 1.0))[0]
     tallest = max(1.3 * len(values) / bins, counts.max())
@@ -82,7 +87,7 @@ def bars(values, bins, caption):
     return tag("figure", _picture(_BARS + _TICKS, caption, *parts), tag("figcaption", caption))
 
 
-def pair(name, before, after):
+def pair(name: str, before: FloatArray, after: FloatArray) -> Html:
     """Histograms of a feature before and after, one above the other, on one scale."""
     everything = np.concatenate([before, after])
     everything = everything[np.isfinite(everything)]
@@ -111,7 +116,7 @@ def pair(name, before, after):
     return tag("figure", _picture(bottom + _TICKS, caption, *drawn), tag("figcaption", caption))
 
 
-def _round(low, high):
+def _round(low: float, high: float) -> list[float]:
     span = high - low
     if span <= 0:
         return [low]
@@ -120,13 +125,13 @@ def _round(low, high):
     return [float(k * step) for k in range(int(np.ceil(low / step)), int(high / step) + 1)]
 
 
-def _rule(x1, y1, x2, y2, class_):
+def _rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
     return tag(
         "line", x1=f"{x1:.3f}%", y1=f"{y1:.1f}", x2=f"{x2:.3f}%", y2=f"{y2:.1f}", class_=class_
     )
 
 
-def _picture(height, name, *parts):
+def _picture(height: int, name: str, *parts: Html) -> Html:
     return tag(
         "svg",
         tag("title", name),
