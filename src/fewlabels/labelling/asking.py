@@ -3,13 +3,21 @@
 A strategy of :mod:`fewlabels.querying` that this table doesn't name is for Python alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from ..querying import Mixed
 
 # Labels before uncertain rows are queried; clusters of texts say little about their classes.
 _FIRST_OF_TEXTS, _FIRST = 10, 20
 _RANDOM_OF_HUNTS = 0.2
+
+MakeStrategy: TypeAlias = "Callable[[ModuleType, dict[str, Any], bool], Mixed]"
 
 
 class Asking(NamedTuple):
@@ -21,26 +29,26 @@ class Asking(NamedTuple):
     first class is unlike most rows, and a ball finds it until enough of its rows are known.
     """
 
-    make: Callable
+    make: MakeStrategy
     help: str = ""
     hunts: bool = False
 
 
-def always(name):
+def always(name: str) -> MakeStrategy:
     """The strategy of a class of ``fewlabels.querying``, without turns."""
 
-    def make(querying, settings, texts):
+    def make(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
         return querying.Mixed([(getattr(querying, name)(**settings), 1.0)], **settings)
 
     return make
 
 
-def _mixed(querying, settings, texts):
+def _mixed(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
     begins, n_first = (querying.Random, _FIRST_OF_TEXTS) if texts else (querying.Central, _FIRST)
     return querying.Mixed(first=begins(**settings), n_first=n_first, **settings)
 
 
-def _hunting(querying, settings, texts):
+def _hunting(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
     parts = [
         (querying.Random(**settings), _RANDOM_OF_HUNTS),
         (querying.Positives(positive=0, **settings), 1.0 - _RANDOM_OF_HUNTS),
@@ -65,7 +73,7 @@ DEFAULT = "mixed"
 Ask = StrEnum("Ask", list(ASKING))  # type: ignore[misc]
 
 
-def help_of_ask():
+def help_of_ask() -> str:
     """The help of ``--ask``."""
     ways = [f"{name} {way.help}" for name, way in ASKING.items() if way.help]
     return f"How to choose the next row: {'; '.join(ways)}."

@@ -1,9 +1,12 @@
 """What a sample of rows drawn at random tells of all rows; plain numbers in and out."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import FloatArray, IntArray
 from ..metrics.intervals import counted_interval
 
 LEVEL = 0.95
@@ -21,10 +24,10 @@ class Share(NamedTuple):
     high: float
 
     @property
-    def value(self):
+    def value(self) -> float | None:
         return self.hits / self.n if self.n else None
 
-    def plain(self):
+    def plain(self) -> dict[str, float | None]:
         """For JSON."""
         return {
             "count": self.hits,
@@ -35,7 +38,7 @@ class Share(NamedTuple):
         }
 
 
-def share_of(hits, n, n_trained=np.inf):
+def share_of(hits: int, n: int, n_trained: float = np.inf) -> Share:
     """The share of ``hits`` among ``n`` random rows, with Clopper and Pearson's interval.
 
     It holds for any share and any n: at least 95 of 100 such intervals hold the true share.
@@ -48,7 +51,7 @@ def share_of(hits, n, n_trained=np.inf):
     return Share(int(hits), int(n), *counted_interval(weight * hits, weight * n, LEVEL))
 
 
-def shares_of(labels, names):
+def shares_of(labels: Sequence[str], names: Iterable[str]) -> dict[str, Share]:
     """The share of every name among the labels of random rows."""
     return {name: share_of(sum(one == name for one in labels), len(labels)) for name in names}
 
@@ -56,12 +59,19 @@ def shares_of(labels, names):
 class Found(NamedTuple):
     """Rows of a class, the likeliest first, of which at most ``rate`` are expected to be wrong."""
 
-    rows: list
+    rows: list[int]
     rate: float
     why: str
 
 
-def positives_at(scores, candidates, sample_scores, sample_positive, n_rows, rate):
+def positives_at(
+    scores: FloatArray,
+    candidates: IntArray,
+    sample_scores: npt.ArrayLike,
+    sample_positive: npt.ArrayLike,
+    n_rows: int,
+    rate: float,
+) -> Found:
     """The longest list of candidates, by score, whose false discovery rate stays below ``rate``.
 
     The random sample tells how many rows of other classes lie above each score: its negatives
@@ -69,7 +79,7 @@ def positives_at(scores, candidates, sample_scores, sample_positive, n_rows, rat
     ``sample_scores`` come from models without the row.
     """
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
-    n = len(sample_scores)
+    n = np.size(sample_scores)
     if not n or not len(order):
         return Found([], rate, "no rows drawn at random yet")
     negatives = np.sort(np.asarray(sample_scores)[~np.asarray(sample_positive, bool)])
@@ -89,7 +99,7 @@ class Advice(NamedTuple):
     words: str
 
 
-def advice_on(changed, n_random, error):
+def advice_on(changed: float | None, n_random: int, error: Share | None) -> Advice:
     """Whether twenty more labels are likely to be worth their time.
 
     ``changed`` is the share of predictions that differs from twenty answers ago (None:
@@ -101,6 +111,7 @@ def advice_on(changed, n_random, error):
     words = f"The last {_BACK} labels changed {100 * changed:.2g} % of the predictions"
     if changed > _HARDLY:
         return Advice(False, f"{words}: keep labelling.")
+    assert error is not None
     at_most = 100 * min(changed, error.high)
     return Advice(
         True,

@@ -5,21 +5,48 @@ import shlex
 import subprocess
 import sys
 import threading
+from os import PathLike
 from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from .._util.messages import UserError
 from ..pipeline.options.flags import flags
+from ..tables.answers.file import AnswerFile
 from ..tables.atomic import replacing
 from ..tables.formats.registry import is_compressed
 from ..tables.paths import check_output, output_format
-from ..tables.sources import InMemory
+from ..tables.sources import InMemory, Source
 from ..tables.write import table_writer
 
 _NOT_CONVERGED = 3  # the model is written all the same
 _COLUMNS = ("drop", "keep", "text", "categorical")
 
 
-def arguments_of(session, model):
+class RowsWithLabels(Protocol):
+    """Rows of a table that can be written with a column of labels."""
+
+    source: Source | InMemory
+
+    def with_labels(self, target: str, labels: dict[int, str]) -> pa.Table: ...
+
+
+class LabelledTable(Protocol):
+    """A table, the labels that people gave its rows, and the file of these."""
+
+    file: AnswerFile
+    options: dict[str, Any]
+    target: str
+
+    @property
+    def rows(self) -> RowsWithLabels: ...
+
+    @property
+    def labels(self) -> dict[int, str]: ...
+
+
+def arguments_of(session: LabelledTable, model: str | PathLike[str]) -> list[str]:
     """What ``fewlabels`` is called with to learn from a session's answers."""
     found = ["fit", str(session.rows.source), "--labels", str(session.file.path), "-o", str(model)]
     for name, value in session.options.items():
@@ -32,7 +59,7 @@ def arguments_of(session, model):
     return found
 
 
-def command_of(session, model):
+def command_of(session: LabelledTable, model: str | PathLike[str]) -> str:
     """The same as somebody would type it."""
     return shlex.join(["fewlabels", *arguments_of(session, model)])
 
@@ -44,13 +71,14 @@ class Finishing:
     "running", "done" or "failed", and ``words`` are the model's name, or why there is none.
     """
 
-    def __init__(self, session):
+    def __init__(self, session: LabelledTable) -> None:
         self.session, self.state, self.words, self.n_labels = session, "", "", 0
         self.model = Path(f"{str(session.file.path).removesuffix('.labels')}.fewlabels")
         self.report = self.model.with_suffix(".html")
-        self._lock, self._process = threading.Lock(), None
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
 
-    def start(self):
+    def start(self) -> None:
         """Begin; what cannot be begun is refused."""
         with self._lock:
             if self.state == "running":
@@ -74,7 +102,7 @@ class Finishing:
             self.state, self.words = "running", ""
             threading.Thread(target=self._wait, args=(self._process,), daemon=True).start()
 
-    def _wait(self, process):
+    def _wait(self, process: subprocess.Popen[str]) -> None:
         out, said = process.communicate()
         with self._lock:
             if process.returncode in (0, _NOT_CONVERGED):
@@ -83,12 +111,12 @@ class Finishing:
                 lines = said.strip().splitlines() or [f"exit code {process.returncode}"]
                 self.state, self.words = "failed", lines[-1]
 
-    def stop(self):
+    def stop(self) -> None:
         """Let what runs be."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 
-    def plain(self):
+    def plain(self) -> dict[str, str | int]:
         """For JSON."""
         with self._lock:
             return {
@@ -101,7 +129,7 @@ class Finishing:
             }
 
 
-def export_labels(session, path):
+def export_labels(session: LabelledTable, path: Path) -> int:
     """Write the table of a session with a column of labels; how many rows have one."""
     form = output_format(path)
     check_output(path, inputs=[session.rows.source, session.file.path])

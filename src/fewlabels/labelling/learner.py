@@ -3,17 +3,28 @@
 import contextlib
 import pickle
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..calibration.curve import class_of
 from ..kernels.width import resolve_gamma
 from ..one_class.svdd import SVDD
 from ..positive_unlabelled.pusvm import PUSVM
 from ..semi_supervised.s3vm import S3VM
-from .models import JOBS, classifier, default_kernel, doubts_of, ignores_unlabelled
+from .models import (
+    JOBS,
+    ClassRatio,
+    LeftOut,
+    classifier,
+    default_kernel,
+    doubts_of,
+    ignores_unlabelled,
+)
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
 _FEW_ANSWERS, _SHARE = 8, 0.25
@@ -26,8 +37,33 @@ _PRIOR, _FEW_POSITIVES = 0.1, 10
 # Anomalies are hunted with a ball until this many are confirmed; then classifiers are better.
 _HUNTED = 20
 UNKNOWN = -1
+# A kind of work, what was known when it began, and what it made.
+WorkResult: TypeAlias = tuple[str, Any, Any]
+Work: TypeAlias = Callable[[], WorkResult]
+Model: TypeAlias = SVDD | PUSVM | S3VM
 # Rows to learn from before anybody waits.
 _WARMING = 300
+
+
+class Learnt(NamedTuple):
+    """A model, its decisions at all rows, codes of its classes, its function, itself pickled.
+
+    ``doubts`` are as :class:`Learner` shows them. The function is a value: it can be called while
+    the model follows further answers.
+    """
+
+    machine: Model
+    decisions: FloatArray
+    classes: tuple[int, ...]
+    function: Callable[..., FloatArray]
+    doubts: FloatArray | None = None
+    anchor: bytes | None = None
+
+    @classmethod
+    def of(cls, machine: S3VM) -> Self:
+        """What a fitted S3VM has learnt."""
+        classes, decisions = tuple(machine.classes_.tolist()), machine.training_decisions_
+        return cls(machine, decisions, classes, machine.function_, doubts_of(machine))
 
 
 class Learner:
@@ -47,26 +83,33 @@ class Learner:
     an ``SVDD`` of all rows, in which they are confirmed anomalies.
     """
 
-    def __init__(self, X, codes, kernel=None, hunts=False):
+    def __init__(
+        self, X: RowMatrix, codes: npt.ArrayLike, kernel: str | None = None, hunts: bool = False
+    ) -> None:
         self.X, self.codes, self.hunts = X, np.array(codes), hunts
         self.kernel = kernel or default_kernel(X)
-        self.machine = self.decisions = self.doubts = self._function = None
-        self.classes = ()
-        self.left_out = {}  # row: (code predicted without it, decisions without it)
+        self.machine: Model | None = None
+        self.decisions: FloatArray | None = None
+        self.doubts: FloatArray | None = None
+        self._function: Callable[..., FloatArray] | None = None
+        self.classes: tuple[int, ...] = ()
+        self.left_out: LeftOut = {}
         # Answers told when rows were left out, and labels that machines were then trained on.
         self.left_out_at, self.left_out_trained = 0, np.inf
         self.n_told = self.n_fits = 0
         # A machine pickled, what was told since, and how much of that the machine has followed.
-        self._anchor, self._since, self._followed = None, [], 0
+        self._anchor: bytes | None = None
+        self._since: list[tuple[int, int]] = []
+        self._followed = 0
         self._surprises = 0  # answers since the last fit that the machine did not expect
         self._due, self._due_left_out = "fit", False
-        self._shares = None
+        self._shares: ClassRatio | None = None
         self._means = np.asarray(X.mean(axis=0)).ravel()
-        self.first_left_out = ()  # rows that are left out before others
+        self.first_left_out: tuple[int, ...] = ()  # rows that are left out before others
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def tell(self, row, code):
+    def tell(self, row: int, code: int) -> None:
         """A row got a label, another one, or (``UNKNOWN``) none."""
         expected = self.predictions
         self._surprises += expected is not None and code not in (UNKNOWN, expected[row])
@@ -74,15 +117,15 @@ class Learner:
         self._since.append((row, code))
         if not self._follows():
             self._due = "fit"
-        elif self._due != "undoing" and self._worth_a_fit(np.sum(self.codes >= 0)):
+        elif self._due != "undoing" and self._worth_a_fit(int(np.sum(self.codes >= 0))):
             self._due = "fit"
 
-    def _worth_a_fit(self, n_labels):
+    def _worth_a_fit(self, n_labels: int) -> bool:
         return len(self._since) >= max(_FEW_ANSWERS, _SHARE * n_labels) or (
             self._surprises >= max(_FEW_SURPRISES, _SURPRISED * n_labels)
         )
 
-    def take_back(self, row, code):
+    def take_back(self, row: int, code: int) -> None:
         """The newest label of a row goes, and the one before it comes back.
 
         The model becomes the one that the other answers lead to, from the last fit on.
@@ -96,16 +139,16 @@ class Learner:
         else:
             self._due = "undoing"
 
-    def _noted(self, row, code):
+    def _noted(self, row: int, code: int) -> None:
         self.codes[row] = code
         self.n_told += 1
         self._due_left_out = self.n_told - self.left_out_at >= _FEW_ANSWERS
 
-    def share(self, shares):
+    def share(self, shares: ClassRatio | None) -> None:
         """Say what share of the rows each class (by code) seems to have; None for unknown."""
         self._shares = shares
 
-    def _follows(self):
+    def _follows(self) -> bool:
         """Whether the model is one of exactly the classes that have labels."""
         present = np.unique(self.codes[self.codes >= 0])
         return isinstance(self.machine, S3VM) and np.array_equal(present, self.machine.classes_)
@@ -113,21 +156,23 @@ class Learner:
     # -- what is seen -----------------------------------------------------------------------------
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """What has learned: "", "svdd", "pusvm" or "s3vm"."""
         return "" if self.machine is None else type(self.machine).__name__.lower()
 
     @property
-    def busy(self):
+    def busy(self) -> bool:
         """Whether heavier work is due."""
         return bool(self._due)
 
     @property
-    def predictions(self):
+    def predictions(self) -> IntArray | None:
         """The code predicted for every row; None without a model of two classes or more."""
-        return _codes(self.decisions, self.classes) if self.kind == "s3vm" else None
+        if self.decisions is None or self.kind != "s3vm":
+            return None
+        return _codes(self.decisions, self.classes)
 
-    def drivers(self, row, columns, most=3):
+    def drivers(self, row: int, columns: ObjectArray, most: int = 3) -> list[str]:
         """The columns that a row's score would change most without, greatest first.
 
         Each column in turn is set to its mean over all rows; ``columns`` names the column of every
@@ -136,7 +181,7 @@ class Learner:
         names = [name for name in dict.fromkeys(columns) if name]
         if self._function is None or not 1 < len(names) <= 100:
             return []
-        one = self.X[[row]].toarray()[0] if sp.issparse(self.X) else self.X[row]
+        one = sp.csr_array(self.X[[row]]).toarray()[0] if sp.issparse(self.X) else self.X[row]
         without = np.tile(one, (len(names) + 1, 1))
         for k, name in enumerate(names):
             without[k, columns == name] = self._means[columns == name]
@@ -150,25 +195,27 @@ class Learner:
     # -- work -------------------------------------------------------------------------------------
 
     @property
-    def up_to_date(self):
+    def up_to_date(self) -> bool:
         """Whether the model has followed all that it can follow."""
         return self.following() is None
 
-    def following(self):
+    def following(self) -> Work | None:
         """What the model was told and has not followed, as a function; None if nothing."""
         if self._due == "undoing" or self._followed >= len(self._since) or not self._follows():
             return None
         machine, since, first = self.machine, list(self._since), self._followed
+        assert isinstance(machine, S3VM)
         return lambda: ("followed", since, followed(machine, since[first:]))
 
-    def undoing(self):
+    def undoing(self) -> Work | None:
         """A model without what was taken back, as a function; None if that is not due."""
         if self._due != "undoing":
             return None
         anchor, since = self._anchor, list(self._since)
+        assert anchor is not None
         return lambda: ("undone", since, replayed(anchor, since))
 
-    def plan(self, leave_out=True):
+    def plan(self, leave_out: bool = True) -> Work | None:
         """What is due besides, as a function; None if nothing is.
 
         ``leave_out``: whether that is due as well.
@@ -183,19 +230,19 @@ class Learner:
             return lambda: ("left out", then, left_out(self.X, codes, self.kernel, shares, rows))
         return None
 
-    def _to_leave_out(self):
+    def _to_leave_out(self) -> list[int]:
         """Labelled rows that are left out: those requested at random come first."""
         labelled = np.flatnonzero(self.codes >= 0)
         first = [row for row in self.first_left_out if self.codes[row] >= 0]
         rest = np.setdiff1d(labelled, first).tolist()
         return first + rest[-max(0, _LEFT_OUT - len(first)) :]
 
-    def give_up(self, *, refit):
+    def give_up(self, *, refit: bool) -> None:
         """Something failed: a fit is due (``refit``), or nothing until the next answer."""
         self._due, self._due_left_out = "fit" if refit else "", False
         self._followed = len(self._since)
 
-    def take(self, result):
+    def take(self, result: WorkResult) -> None:
         """Take what a function gave that was made here."""
         what, then, made = result
         if what == "fit":
@@ -212,16 +259,16 @@ class Learner:
             else:
                 self._show(made, len(then))
 
-    def _show(self, made, n_followed):
+    def _show(self, made: Learnt, n_followed: int) -> None:
         self.machine, self.decisions, self.classes, self._function = made[:4]
         self.doubts = made.doubts
         self._followed = n_followed
 
-    def _take_fit(self, then, made):
+    def _take_fit(self, then: IntArray, made: Learnt) -> None:
         changed = np.flatnonzero(then != self.codes)
-        classes = [np.unique(codes[codes >= 0]) for codes in (then, self.codes)]
+        before, now = (np.unique(codes[codes >= 0]) for codes in (then, self.codes))
         # It knows other classes, or has learnt from a label that was taken back.
-        stale = not np.array_equal(*classes) or np.any(then[changed] >= 0)
+        stale = not np.array_equal(before, now) or np.any(then[changed] >= 0)
         if stale and (self._follows() or _ORDER[type(made.machine)] < _ORDER[type(self.machine)]):
             self._due = "fit"
             return  # what is there is better
@@ -236,28 +283,13 @@ class Learner:
 _ORDER = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
 
 
-class Learnt(NamedTuple):
-    """A model, its decisions at all rows, codes of its classes, its function, itself pickled.
-
-    ``doubts`` are as :class:`Learner` shows them. The function is a value: it can be called while
-    the model follows further answers.
-    """
-
-    machine: Any
-    decisions: np.ndarray
-    classes: tuple
-    function: Any
-    doubts: Any = None
-    anchor: bytes | None = None
-
-    @classmethod
-    def of(cls, machine):
-        """What a fitted S3VM has learnt."""
-        classes, decisions = tuple(machine.classes_.tolist()), machine.training_decisions_
-        return cls(machine, decisions, classes, machine.function_, doubts_of(machine))
-
-
-def fitted(X, codes, kernel, shares=None, hunts=False):
+def fitted(
+    X: RowMatrix,
+    codes: IntArray,
+    kernel: str,
+    shares: ClassRatio | None = None,
+    hunts: bool = False,
+) -> Learnt:
     """The model that labels ask for, fitted; decisions of all rows; codes of its classes."""
     known = np.unique(codes[codes >= 0])
     odd = codes == 0
@@ -281,21 +313,21 @@ def fitted(X, codes, kernel, shares=None, hunts=False):
         return Learnt(machine, decisions, tuple(known.tolist()), machine.function_)
 
 
-def warm_up(X, kernel, columns):
+def warm_up(X: RowMatrix, kernel: str, columns: ObjectArray) -> None:
     """Learn from a few rows, so that every import is done before anybody waits for it."""
     if X.shape[0] < 4:
         return
     some = Learner(X[:_WARMING], np.full(min(X.shape[0], _WARMING), UNKNOWN), kernel)
     with contextlib.suppress(ValueError, ArithmeticError, MemoryError):  # said when it matters
-        for row, code in ((None, None), (0, 0), (1, 1), (2, 0), (3, 1)):
-            if row is not None:
-                some.tell(row, code)
+        for answer in (None, (0, 0), (1, 1), (2, 0), (3, 1)):
+            if answer is not None:
+                some.tell(*answer)
             while plan := some.following() or some.plan(leave_out=False):
                 some.take(plan())
         some.drivers(0, columns)
 
 
-def followed(model, since):
+def followed(model: S3VM, since: Iterable[tuple[int, int]]) -> Learnt:
     """The model once it was told answers, one after the other."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -304,7 +336,7 @@ def followed(model, since):
     return Learnt.of(model)
 
 
-def replayed(anchor, since):
+def replayed(anchor: bytes, since: Iterable[tuple[int, int]]) -> Learnt:
     """A pickled model that was told answers."""
     model = pickle.loads(anchor)
     with warnings.catch_warnings():
@@ -313,14 +345,16 @@ def replayed(anchor, since):
     return followed(model, since)
 
 
-def left_out(X, codes, kernel, shares, rows):
+def left_out(
+    X: RowMatrix, codes: IntArray, kernel: str, shares: ClassRatio | None, rows: Sequence[int]
+) -> LeftOut:
     """Row to (code, decisions): what models say that were fitted without the row.
 
     A fifth of the rows are left out at a time, and not just their labels: an S3VM that takes a row
     for an unlabelled one moves it away from the boundary, to the wrong side as often as not, and
     then errors look larger than they are on new rows.
     """
-    found = {}
+    found: LeftOut = {}
     for k in range(_FOLDS):
         kept, fold = np.ones(len(codes), dtype=bool), []
         for row in rows[k::_FOLDS]:
@@ -337,7 +371,14 @@ def left_out(X, codes, kernel, shares, rows):
     return found
 
 
-def _decided(X, codes, kernel, shares, kept, rows):
+def _decided(
+    X: RowMatrix,
+    codes: IntArray,
+    kernel: str,
+    shares: ClassRatio | None,
+    kept: BoolArray,
+    rows: list[int],
+) -> tuple[FloatArray, tuple[int, ...]]:
     """Decisions for some rows of a model of those kept, and codes of its classes."""
     if not ignores_unlabelled(kernel):
         made = fitted(X[kept], codes[kept], kernel, shares)
@@ -351,5 +392,5 @@ def _decided(X, codes, kernel, shares, kept, rows):
     return machine.decision_function(X[rows]), tuple(machine.classes_.tolist())
 
 
-def _codes(decisions, classes):
+def _codes(decisions: FloatArray, classes: Sequence[int]) -> IntArray:
     return np.asarray(classes)[class_of(decisions)]

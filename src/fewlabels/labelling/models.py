@@ -1,22 +1,30 @@
 """Which classifier learns from labels, and by which uncertain rows are chosen."""
 
+from typing import Any, TypeAlias
+
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..semi_supervised.s3vm import S3VM
 
 # Cores that learn: one is left for whoever waits for a card.
 JOBS = max(1, resolve_n_jobs(None) - 1)
-_ALONE = {"C": 1.0, "C_star": 0.0, "balance": False}
+_ALONE: dict[str, Any] = {"C": 1.0, "C_star": 0.0, "balance": False}
+
+# Shares of the rows by the codes of the classes.
+ClassRatio: TypeAlias = dict[int, float]
+# Row to the code predicted without it, and the decisions.
+LeftOut: TypeAlias = dict[int, tuple[int, Any]]
 
 
-def default_kernel(X):
+def default_kernel(X: RowMatrix) -> str:
     """Linear for texts, whose rows are sparse, else trees."""
     return "linear" if sp.issparse(X) else "trees"
 
 
-def classifier(kernel, classes, shares=None):
+def classifier(kernel: str, classes: IntArray, shares: ClassRatio | None = None) -> S3VM:
     """An S3VM, not fitted.
 
     With trees it learns from labels alone, as ``fit`` does with tables of features. Otherwise
@@ -25,16 +33,17 @@ def classifier(kernel, classes, shares=None):
     """
     if ignores_unlabelled(kernel):
         return S3VM(kernel=kernel, **_ALONE, n_jobs=JOBS, random_state=0)
-    named = shares is not None and set(shares) == set(classes.tolist())
-    return S3VM(kernel=kernel, balance=shares if named else True, n_jobs=JOBS)
+    if shares is None or set(shares) != set(classes.tolist()):
+        return S3VM(kernel=kernel, balance=True, n_jobs=JOBS)
+    return S3VM(kernel=kernel, balance=shares, n_jobs=JOBS)
 
 
-def ignores_unlabelled(kernel):
+def ignores_unlabelled(kernel: str) -> bool:
     """Whether rows without labels make no difference to the classifier."""
     return kernel == "trees"
 
 
-def doubts_of(model):
+def doubts_of(model: S3VM) -> FloatArray:
     """Decisions for all rows of a fitted S3VM that follow from its labels alone.
 
     Unlabelled rows push the boundary of an S3VM to where rows are rare. So rows near it are rare

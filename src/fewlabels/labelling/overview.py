@@ -1,10 +1,16 @@
 """What is known of a table so far: estimates, lists, advice, as plain values."""
 
 from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 
-from .estimates import advice_on, positives_at, share_of, shares_of
+from .._typing import FloatArray, IntArray
+from ..tables.answers.file import AnswerEntry
+from .estimates import Share, advice_on, positives_at, share_of, shares_of
+from .finishing import LabelledTable, RowsWithLabels
+from .models import LeftOut
 
 _SHOWN = 20
 MACHINES = {
@@ -15,7 +21,54 @@ MACHINES = {
 }
 
 
-def overview(session, rate=0.1, lists=True):
+class LearnerState(Protocol):
+    """State of the model that follows the answers."""
+
+    codes: IntArray
+    classes: tuple[int, ...]
+    decisions: FloatArray | None
+    left_out: LeftOut
+    left_out_at: int
+    left_out_trained: float
+    n_told: int
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def busy(self) -> bool: ...
+
+
+class RowsWithKeys(RowsWithLabels, Protocol):
+    """Rows of a table, each with a key and a line that describes it."""
+
+    keys: list[str]
+
+    def __len__(self) -> int: ...
+
+    def short(self, row: int) -> str: ...
+
+
+class LabelledSession(LabelledTable, Protocol):
+    """A table that people label, and the model that follows their answers."""
+
+    classes: list[str]
+    standing: list[AnswerEntry]
+
+    @property
+    def rows(self) -> RowsWithKeys: ...
+
+    @property
+    def learner(self) -> LearnerState: ...
+
+    @property
+    def random_rows(self) -> list[int]: ...
+
+    @property
+    def changed_since(self) -> float | None: ...
+
+
+def overview(session: LabelledSession, rate: float = 0.1, lists: bool = True) -> dict[str, Any]:
     """All figures and, if requested, the lists of rows of a session."""
     learner, codes = session.learner, session.learner.codes
     sample = session.random_rows
@@ -37,7 +90,7 @@ def overview(session, rate=0.1, lists=True):
     return found | _lists(session, sample, rate) if lists else found
 
 
-def _error(session, sample):
+def _error(session: LabelledSession, sample: list[int]) -> Share | None:
     """Errors over the random rows, each by a model without its label; None if not known."""
     learner = session.learner
     if learner.kind != "s3vm" or not learner.left_out:
@@ -54,11 +107,12 @@ def _error(session, sample):
     return share_of(wrong, n, learner.left_out_trained)
 
 
-def _lists(session, sample, rate):
-    learner, lines = session.learner, {}
+def _lists(session: LabelledSession, sample: list[int], rate: float) -> dict[str, Any]:
+    learner = session.learner
+    lines: dict[str, Any] = {}
     free = np.flatnonzero(learner.codes < 0)
 
-    def listed(rows):
+    def listed(rows: Iterable[int]) -> list[dict[str, int | str]]:
         return [{"row": int(row), "text": session.rows.short(int(row))} for row in rows]
 
     lines["differing"] = _differing(session)
@@ -66,6 +120,7 @@ def _lists(session, sample, rate):
     if learner.kind != "s3vm":
         return lines
     f = learner.decisions
+    assert f is not None
     order = np.argsort(_margins(f)[free])[:_SHOWN]
     lines["doubt"] = listed(free[order])
     contradicted = [
@@ -95,21 +150,21 @@ def _lists(session, sample, rate):
     return lines
 
 
-def _of_class(f, place):
+def _of_class(f: FloatArray, place: int) -> FloatArray:
     """Scores that are greater for rows of a model's class at some place."""
     return -f if f.ndim == 1 else f[:, place]
 
 
-def _margins(f):
+def _margins(f: FloatArray) -> FloatArray:
     if f.ndim == 1:
         return np.abs(f)
     best = np.partition(f, -2, axis=1)
     return best[:, -1] - best[:, -2]
 
 
-def _differing(session):
+def _differing(session: LabelledSession) -> list[dict[str, Any]]:
     """Rows of which people say different things."""
-    said = defaultdict(dict)
+    said: defaultdict[str, dict[str, tuple[int, str | None]]] = defaultdict(dict)
     for one in session.standing:
         if one.kind == "label":
             said[one.row_key][one.annotator] = (one.row, one.label)

@@ -3,18 +3,19 @@
 import json
 from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
-from typing import get_args, get_type_hints
+from typing import Any, Self, get_args, get_type_hints
 
 from .._util.messages import UserError
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", NoneType: "null"}
 
 
+@dataclass(frozen=True)
 class Request:
     """A request's values. Those without a default must be there; others may be missing."""
 
     @classmethod
-    def of_json(cls, body):
+    def of_json(cls, body: str | bytes) -> Self:
         """The request in a JSON object; values that it does not name are left out."""
         try:
             given = json.loads(body)
@@ -37,7 +38,7 @@ class Request:
         return cls(**found)
 
 
-def _kinds(hint):
+def _kinds(hint: Any) -> tuple[type, ...]:
     return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
@@ -73,7 +74,7 @@ class FinishRequest(Request):
     """Make a model of the labels."""
 
 
-def row_of(text, n_rows):
+def row_of(text: str, n_rows: int) -> int:
     """The number of a row in an address."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(n_rows))):
         row = None
@@ -84,7 +85,7 @@ def row_of(text, n_rows):
     return row
 
 
-def rate_of(text):
+def rate_of(text: str) -> float:
     """A false discovery rate in an address."""
     try:
         rate = float(text)

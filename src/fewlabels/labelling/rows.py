@@ -1,12 +1,15 @@
 """The table that is labelled: its cells for people, its numbers for models, its keys."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._typing import IntArray, ObjectArray
 from .._util.messages import UserError, listing, ref, template
 from ..tables.answers.row_keys import RowKeys, cells_of, fingerprint
 from ..tables.columns.column import without
@@ -17,7 +20,7 @@ from ..tables.formats.registry import tables, usual_extensions
 from ..tables.names import check_class_names
 from ..tables.reading.read import read_table
 from ..tables.reading.training import read_training
-from ..tables.sources import InMemory
+from ..tables.sources import InMemory, Source
 
 # What a card shows of a cell, and which files it shows as pictures.
 _LONGEST_CELL = 20_000
@@ -40,7 +43,17 @@ class SessionRows:
     and the keys, so that rows added later do not change it.
     """
 
-    def __init__(self, source, target, seed, *, drop=(), keep=(), text=(), categorical=()):
+    def __init__(
+        self,
+        source: Source | InMemory,
+        target: str,
+        seed: str,
+        *,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        text: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+    ) -> None:
         if not source.format.is_table:
             raise UserError(
                 f"{source} is a matrix of numbers, which people can't label by looking at it; "
@@ -76,17 +89,17 @@ class SessionRows:
         self.notes = found.notes + ([_unseen(pictures)] if pictures else [])
         self.order = np.argsort([_place(seed, key) for key in self.keys], kind="stable")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.table.num_rows
 
     @property
-    def folder(self):
+    def folder(self) -> Path | None:
         """Where pictures may lie; None for rows in memory."""
         return None if isinstance(self.source, InMemory) else Path(self.source).resolve().parent
 
-    def card(self, row):
+    def card(self, row: int) -> list[dict[str, Any]]:
         """Names and cells of a row, as text, and which of them are pictures."""
-        cells = []
+        cells: list[dict[str, Any]] = []
         for name, text in self._cells(row, self.shown):
             cut = len(text) > _LONGEST_CELL
             cells.append(
@@ -99,9 +112,11 @@ class SessionRows:
             )
         return cells
 
-    def _cells(self, row, names):
+    def _cells(self, row: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Names and cells of a row as text; all cells of a type at once, as each call costs."""
-        one, alike, found = self.table.slice(row, 1), {}, {}
+        one = self.table.slice(row, 1)
+        alike: dict[pa.DataType, list[str]] = {}
+        found: dict[str, str] = {}
         for name in names:
             alike.setdefault(one.column(name).type, []).append(name)
         for kind, some in alike.items():
@@ -109,7 +124,7 @@ class SessionRows:
             found |= zip(some, map(str, cells_of(pa.chunked_array(parts, kind))), strict=True)
         return [(name, found[name]) for name in names]
 
-    def picture(self, text):
+    def picture(self, text: str) -> Path | None:
         """The file that a cell names, if it is a picture below the data's folder; else None."""
         if len(text) > 1000 or not text.lower().endswith(tuple(PICTURES)) or self.folder is None:
             return None
@@ -121,7 +136,7 @@ class SessionRows:
             return None
         return path if inside else None
 
-    def _columns_of_pictures(self):
+    def _columns_of_pictures(self) -> list[str]:
         """Names of columns whose first cells name pictures."""
         first = self.table.slice(0, _LOOKED_AT)
         cells = {
@@ -134,7 +149,7 @@ class SessionRows:
             if some and all(self.picture(cell) is not None for cell in some)
         ]
 
-    def search(self, words):
+    def search(self, words: str) -> list[int]:
         """Rows whose cells contain the words, the first hundred."""
         hits = np.zeros(len(self), bool)
         for name in self.shown:
@@ -142,12 +157,12 @@ class SessionRows:
             hits |= pc.match_substring(column, words, ignore_case=True).to_numpy(False)
         return np.flatnonzero(hits)[:_FOUND].tolist()
 
-    def short(self, row):
+    def short(self, row: int) -> str:
         """A row in a line."""
         line = " · ".join(cell for _, cell in self._cells(row, self.shown[:8]) if cell)
         return line if len(line) <= 160 else f"{line[:159]}…"
 
-    def with_labels(self, target, labels):
+    def with_labels(self, target: str, labels: dict[int, str]) -> pa.Table:
         """The table with a column of labels, by row; blank where there is none."""
         column = pa.array([labels.get(row) for row in range(len(self))], pa.large_string())
         if target in self.table.column_names:
@@ -156,7 +171,7 @@ class SessionRows:
         return self.table.append_column(target, column)
 
 
-def _given(column, target, source):
+def _given(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> ObjectArray:
     """The labels of a column by their names, "" where none; as a fit reads them."""
     labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
     try:
@@ -166,25 +181,25 @@ def _given(column, target, source):
     return np.array([*labels.names, ""], dtype=object)[labels.index]
 
 
-def _unseen(pictures):
+def _unseen(pictures: list[str]) -> str:
     return (
         f"The model doesn't use the pictures in {listing(pictures)}; pass {ref('features')} with "
         "an .npy file of embeddings, one row per picture."
     )
 
 
-def _known(given):
+def _known(given: ObjectArray | None) -> IntArray | None:
     """Codes of the labels that a table holds already, -1 where there is none."""
     if given is None:
         return None
     return np.where(given == "", -1, np.unique(given, return_inverse=True)[1])
 
 
-def _place(seed, key):
+def _place(seed: str, key: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=16).digest()
 
 
-def _columns_of(names, shown):
+def _columns_of(names: Iterable[object], shown: Iterable[str]) -> ObjectArray:
     """The column of the table that each encoded column comes from, by name; "" if unknown."""
     longest = sorted(shown, key=len, reverse=True)
     found = []

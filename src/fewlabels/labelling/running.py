@@ -4,10 +4,12 @@ import contextlib
 import socket
 import sys
 import threading
+from typing import Self
 
 from .._util.messages import UserError, ref
 from .finishing import Finishing
 from .server import check_extra, make_app, new_token
+from .session import Session
 
 _HOST = "127.0.0.1"
 # Seconds after which a fit lets a request have the interpreter.
@@ -22,7 +24,9 @@ class Running:
     page.
     """
 
-    def __init__(self, session, port=0, public=None, framed=False):
+    def __init__(
+        self, session: Session, port: int = 0, public: str | None = None, framed: bool = False
+    ) -> None:
         uvicorn = check_extra()[1]
         self.session, self.finishing, token = session, Finishing(session), new_token()
         self._socket = _listening(port)
@@ -39,9 +43,9 @@ class Running:
             h11_max_incomplete_event_size=65_536,
         )
         self._server = uvicorn.Server(config)
-        self._thread = None
+        self._thread: threading.Thread | None = None
 
-    def run(self):
+    def run(self) -> None:
         """Serve until Ctrl-C."""
         self.session.start()
         sys.setswitchinterval(_SWITCH)
@@ -50,7 +54,7 @@ class Running:
         self.finishing.stop()
         self.session.close()
 
-    def start(self):
+    def start(self) -> Self:
         """Serve from a thread of its own."""
         self.session.start()
         self._thread = threading.Thread(
@@ -59,7 +63,7 @@ class Running:
         self._thread.start()
         return self
 
-    def stop(self):
+    def stop(self) -> None:
         """End the page; answers are in their file."""
         self._server.should_exit = True
         if self._thread is not None:
@@ -69,7 +73,7 @@ class Running:
         self.session.close()
 
 
-def _listening(port):
+def _listening(port: int) -> socket.socket:
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,25 +1,33 @@
 """The page and its calls over HTTP, for this computer alone."""
 
+from __future__ import annotations
+
 import base64
 import secrets
+import threading
+from collections.abc import Callable, Iterable
 from importlib.resources import files
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from .._util.extras import require
 from .._util.messages import UserError, as_arguments
 from ..pipeline.options.flags import as_flags
+from ..tables.answers.file import AnswerEntry
 from .finishing import Finishing
 from .names import check_text
-from .overview import overview
+from .overview import LabelledSession, overview
 from .requests import (
     AnswerRequest,
     ClassRequest,
     FinishRequest,
+    Request,
     UndoRequest,
     rate_of,
     row_of,
 )
-from .rows import PICTURES
+from .rows import PICTURES, SessionRows
 
 try:
     from starlette.applications import Starlette
@@ -31,6 +39,12 @@ try:
 except ImportError:  # said when a page is asked for
     Starlette = None  # type: ignore[misc, assignment]
 
+if TYPE_CHECKING:
+    from starlette.requests import Request as HTTPRequest
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+RequestT = TypeVar("RequestT", bound=Request)
+
 # Bytes of a request; of an answer a few hundred are needed.
 _LARGEST = 65_536
 _FORBIDDEN, _MISSING, _TOO_LARGE, _UNUSABLE, _FULL = 403, 404, 413, 400, 507
@@ -39,12 +53,12 @@ _FORBIDDEN, _MISSING, _TOO_LARGE, _UNUSABLE, _FULL = 403, 404, 413, 400, 507
 class _Stop(Exception):
     """A request that is refused: a status and a sentence."""
 
-    def __init__(self, status, words):
+    def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status, self.words = status, words
 
 
-def check_extra():
+def check_extra() -> tuple[ModuleType, ModuleType]:
     """Refuse to continue without the libraries of the page."""
     require("labelling in the browser", "starlette", "uvicorn")
     import starlette
@@ -53,7 +67,40 @@ def check_extra():
     return starlette, uvicorn
 
 
-def make_app(session, token, urls, framed=False, finishing=None):
+class PageSession(LabelledSession, Protocol):
+    """What the page shows of a session, and the answers that it sends to it."""
+
+    lock: threading.Condition
+    curve: list[dict[str, Any]]
+    notes: list[str]
+    trouble: str
+
+    @property
+    def rows(self) -> SessionRows: ...
+
+    @property
+    def n_labels(self) -> int: ...
+
+    def card(self, annotator: str) -> dict[str, Any] | None: ...
+
+    def shown(self, row: int, why: str = "") -> dict[str, Any]: ...
+
+    def answer(
+        self, *, id: str, annotator: str, row: int, kind: str, label: str | None = None
+    ) -> AnswerEntry: ...
+
+    def undo(self, *, id: str, annotator: str) -> AnswerEntry | None: ...
+
+    def add_class(self, name: str) -> None: ...
+
+
+def make_app(
+    session: PageSession,
+    token: str,
+    urls: Iterable[str],
+    framed: bool = False,
+    finishing: Finishing | None = None,
+) -> Starlette:
     """The application for a session, which ``finishing`` ends.
 
     ``token`` is the first part of every path, ``urls`` the addresses under which the page is
@@ -95,11 +142,11 @@ def make_app(session, token, urls, framed=False, finishing=None):
 class _Private:
     """Middleware: headers that keep the page to itself go with every answer."""
 
-    def __init__(self, app):
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope, receive, send):
-        async def sent(message):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -112,12 +159,12 @@ class _Private:
 class _Guarded:
     """Middleware: what every request has to pass."""
 
-    def __init__(self, app, token, urls):
+    def __init__(self, app: ASGIApp, token: str, urls: Iterable[str]) -> None:
         self._app, self._token = app, token
         self._origins = {f"{u.scheme}://{u.netloc}" for u in map(urlsplit, urls)}
         self._hosts = {urlsplit(url).netloc for url in urls}
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
             try:
@@ -126,7 +173,7 @@ class _Guarded:
                 app = _refused(stop)
         await app(scope, receive, send)
 
-    def _check(self, path, method, headers):
+    def _check(self, path: str, method: str, headers: Headers) -> None:
         token = path.split("/")[1] if path.startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
             raise _Stop(
@@ -146,23 +193,23 @@ class _Guarded:
             raise _too_large()
 
 
-def _refused(stop):
+def _refused(stop: _Stop) -> JSONResponse:
     return JSONResponse({"error": stop.words}, stop.status)
 
 
-def _too_large():
+def _too_large() -> _Stop:
     return _Stop(_TOO_LARGE, f"The request is larger than {_LARGEST} bytes.")
 
 
 class _Page:
     """The calls; what can be refused is refused here, in a sentence."""
 
-    def __init__(self, session, framed, finishing):
+    def __init__(self, session: PageSession, framed: bool, finishing: Finishing) -> None:
         self.session, self.ending = session, finishing
         self.words = as_arguments if framed else as_flags
         self.ancestors = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
 
-    async def page(self, request):
+    async def page(self, request: HTTPRequest) -> HTMLResponse:
         nonce = secrets.token_urlsafe(16)
         policy = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src "
@@ -173,11 +220,11 @@ class _Page:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    async def state(self, request):
+    async def state(self, request: HTTPRequest) -> JSONResponse:
         return await self._answered(self._state, request.query_params.get("annotator", "me"))
 
-    async def overview(self, request):
-        def call():
+    async def overview(self, request: HTTPRequest) -> JSONResponse:
+        def call() -> dict[str, Any]:
             rate = rate_of(request.query_params.get("rate", "0.1"))
             with self.session.lock:
                 curve = self.session.curve[-500:]
@@ -185,21 +232,21 @@ class _Page:
 
         return await self._answered(call)
 
-    def _row(self, request):
+    def _row(self, request: HTTPRequest) -> int:
         return row_of(request.path_params["row"], len(self.session.rows))
 
-    async def row(self, request):
+    async def row(self, request: HTTPRequest) -> JSONResponse:
         return await self._answered(lambda: {"card": self.session.shown(self._row(request))})
 
-    async def search(self, request):
-        def call():
+    async def search(self, request: HTTPRequest) -> JSONResponse:
+        def call() -> dict[str, Any]:
             words = request.query_params.get("words", "").strip()
             rows = self.session.rows.search(words) if words else []
             return {"rows": [{"row": r, "text": self.session.rows.short(r)} for r in rows]}
 
         return await self._answered(call)
 
-    async def picture(self, request):
+    async def picture(self, request: HTTPRequest) -> FileResponse:
         rows = self.session.rows
         cells = {c["name"]: c["text"] for c in rows.card(self._row(request))}
         path = rows.picture(cells.get(request.path_params["name"], ""))
@@ -207,10 +254,10 @@ class _Page:
             raise _Stop(_MISSING, "There is no such picture.")
         return FileResponse(path, media_type=PICTURES[path.suffix.lower()])
 
-    async def finishing(self, request):
+    async def finishing(self, request: HTTPRequest) -> JSONResponse:
         return await self._answered(self.ending.plain)
 
-    async def made_report(self, request):
+    async def made_report(self, request: HTTPRequest) -> FileResponse:
         ending = self.ending
         if ending.state != "done" or not ending.report.is_file():
             raise _Stop(_MISSING, "There is no report yet; finish first.")
@@ -218,8 +265,8 @@ class _Page:
 
     # -- changing ---------------------------------------------------------------------------------
 
-    async def answer(self, request):
-        def call(given):
+    async def answer(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: AnswerRequest) -> dict[str, Any]:
             self.session.answer(
                 id=given.id,
                 annotator=given.annotator,
@@ -231,31 +278,33 @@ class _Page:
 
         return await self._changed(request, AnswerRequest, call)
 
-    async def undo(self, request):
-        def call(given):
+    async def undo(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: UndoRequest) -> dict[str, Any]:
             undone = self.session.undo(id=given.id, annotator=given.annotator)
             return {**self._state(given.annotator), "undone": undone is not None}
 
         return await self._changed(request, UndoRequest, call)
 
-    async def new_class(self, request):
-        def call(given):
+    async def new_class(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: ClassRequest) -> dict[str, Any]:
             self.session.add_class(given.name)
             return self._state(given.annotator)
 
         return await self._changed(request, ClassRequest, call)
 
-    async def finish(self, request):
-        def call(given):
+    async def finish(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: FinishRequest) -> dict[str, str | int]:
             self.ending.start()
             return self.ending.plain()
 
         return await self._changed(request, FinishRequest, call)
 
-    def _state(self, annotator):
+    def _state(self, annotator: str) -> dict[str, Any]:
         return state_of(self.session, annotator, self.words)
 
-    async def _changed(self, request, kind, call):
+    async def _changed(
+        self, request: HTTPRequest, kind: type[RequestT], call: Callable[[RequestT], object]
+    ) -> JSONResponse:
         """Read a request of a ``kind``, do what it says, and answer."""
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
             raise _Stop(_UNUSABLE, "Send application/json.")
@@ -266,7 +315,7 @@ class _Page:
                 raise _too_large()
         return await self._answered(call, kind.of_json(body))
 
-    async def _answered(self, call, *args):
+    async def _answered(self, call: Callable[..., object], *args: object) -> JSONResponse:
         """What a call gives as JSON; in a thread, as it may take a while."""
         return JSONResponse(await run_in_threadpool(call, *args))
 
@@ -282,7 +331,9 @@ _HEADERS = {
 }
 
 
-def state_of(session, annotator, words=as_arguments):
+def state_of(
+    session: PageSession, annotator: str, words: Callable[[str], str] = as_arguments
+) -> dict[str, Any]:
     """All that the page shows next to its views, for somebody. ``words`` renders the options."""
     check_text("annotator", annotator)
     with session.lock:
@@ -305,7 +356,7 @@ def state_of(session, annotator, words=as_arguments):
         }
 
 
-def page_text(nonce):
+def page_text(nonce: str) -> str:
     """The page, with its style and its script inside."""
     folder = files(__package__) / "page"
     text = {
@@ -316,6 +367,6 @@ def page_text(nonce):
     return page.replace("{{style}}", text["page.css"]).replace("{{script}}", text["page.js"])
 
 
-def new_token():
+def new_token() -> str:
     """A token that nobody guesses."""
     return base64.urlsafe_b64encode(secrets.token_bytes(24)).decode()

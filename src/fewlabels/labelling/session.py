@@ -6,23 +6,28 @@ import secrets
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from .. import querying
+from .._typing import BoolArray, FloatArray, IntArray
 from .._util.messages import UserError, listing, ref
 from ..base.locking import lock_of
 from ..data.labels.blanks import reads_as_blank
-from ..querying import Random
+from ..querying import Random, Strategy
 from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..tables.given import source_of
 from ..tables.names import cell_text, check_class_names
 from ..tables.paths import resolved
-from ..tables.sources import InMemory
+from ..tables.sources import InMemory, Source
 from .asking import ASKING, DEFAULT
-from .learner import UNKNOWN, Learner, warm_up
+from .learner import UNKNOWN, Learner, Work, warm_up
 from .names import Refused, check_names, check_text
 from .overview import overview
 from .rows import SessionRows
@@ -64,19 +69,19 @@ class Session:
 
     def __init__(
         self,
-        data,
-        target=None,
-        classes=(),
-        labels=None,
+        data: pd.DataFrame | str | PathLike[str],
+        target: str | None = None,
+        classes: Iterable[str] = (),
+        labels: str | PathLike[str] | None = None,
         *,
-        ask=DEFAULT,
-        kernel=None,
-        drop=(),
-        keep=(),
-        text=(),
-        categorical=(),
-        reading=None,
-    ):
+        ask: str = DEFAULT,
+        kernel: str | None = None,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        text: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        reading: dict[str, Any] | None = None,
+    ) -> None:
         if ask not in ASKING:
             raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(ASKING)}.")
         columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
@@ -102,22 +107,24 @@ class Session:
             self.lock = threading.Condition(lock_of(self))  # a fork waits for it, too
             self.notes, self.trouble = list(self.rows.notes), ""
             self._place = {key: row for row, key in enumerate(self.rows.keys)}
-            self._leases, self._closing, self._workers = {}, False, []
+            self._leases: dict[str, tuple[int, str, float]] = {}
+            self._workers: list[threading.Thread] = []
+            self._closing = False
             self._read(classes)
             self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ASKING[ask].hunts)
             settings = dict(
                 missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16)
             )
-            self._strategy = ASKING[ask].make(querying, settings, texts=sp.issparse(self.rows.X))
-            self._past = deque(maxlen=_BACK)
-            self.curve = []
+            self._strategy = ASKING[ask].make(querying, settings, sp.issparse(self.rows.X))
+            self._past: deque[IntArray | None] = deque(maxlen=_BACK)
+            self.curve: list[dict[str, Any]] = []
         except BaseException:
             self.file.close()
             if is_new:  # it would hold the classes that were refused
                 path.unlink(missing_ok=True)
             raise
 
-    def _change_target(self, path, target, about):
+    def _change_target(self, path: Path, target: str, about: dict[str, Any]) -> None:
         """Take another column; refused where answers are about the one before."""
         if self.file.standing():
             raise UserError(
@@ -127,7 +134,7 @@ class Session:
         self.file.describe(target=target, classes=about["classes"])
         self.target = target
 
-    def _read(self, classes):
+    def _read(self, classes: Iterable[str]) -> None:
         """What the file and the column of the data say so far."""
         standing, about = self.file.standing(), self.file.about
         given = [] if self.rows.given is None else sorted({g for g in self.rows.given if g})
@@ -163,7 +170,7 @@ class Session:
             self.file.describe(fingerprint=self.rows.fingerprint)
         self.standing = [one for one in standing if one.row_key in self._place]
 
-    def _codes(self):
+    def _codes(self) -> IntArray:
         codes = np.full(len(self.rows), UNKNOWN)
         number = {name: code for code, name in enumerate(self.classes)}
         if self.rows.given is not None:
@@ -179,7 +186,7 @@ class Session:
 
     # -- what comes next --------------------------------------------------------------------------
 
-    def card(self, annotator):
+    def card(self, annotator: str) -> dict[str, Any] | None:
         """The row to show to somebody next, as plain values; None when all are answered."""
         with self.lock:
             row, why = self._next(annotator)
@@ -187,7 +194,7 @@ class Session:
                 return None
             return self.shown(row, why)
 
-    def shown(self, row, why=""):
+    def shown(self, row: int, why: str = "") -> dict[str, Any]:
         """A row as a card."""
         with self.lock:
             said = [one for one in self.standing if self._place[one.row_key] == row]
@@ -201,7 +208,7 @@ class Session:
                 ],
             }
 
-    def _next(self, annotator):
+    def _next(self, annotator: str) -> tuple[int | None, str]:
         now, held = time.monotonic(), self._leases.get(annotator)
         taken = self._taken(annotator, now)
         if held is not None and not taken[held[0]]:
@@ -218,7 +225,7 @@ class Session:
         self._leases[annotator] = (row, why, now)
         return row, why
 
-    def _chosen(self, strategy, candidates):
+    def _chosen(self, strategy: Strategy, candidates: IntArray) -> tuple[int, str]:
         """The row that a strategy asks for, and why."""
         learner, hunts = self.learner, strategy.needs == "decisions"
         if learner.kind == "s3vm" and (not hunts or 0 in learner.classes):
@@ -242,10 +249,10 @@ class Session:
         )
         return int(row), why
 
-    def _next_random(self, taken):
+    def _next_random(self, taken: BoolArray) -> int:
         return int(next(row for row in self.rows.order if not taken[row]))
 
-    def _taken(self, annotator, now):
+    def _taken(self, annotator: str, now: float) -> BoolArray:
         """Rows not to be asked of somebody; skipped ones come when nothing else is left."""
         taken = self.learner.codes != UNKNOWN
         for one in self.standing:
@@ -259,7 +266,7 @@ class Session:
         return taken if with_skipped.all() else with_skipped
 
     @property
-    def random_rows(self):
+    def random_rows(self) -> list[int]:
         """Labelled rows at the start of the random order: a random sample of all rows.
 
         It ends with the last row that was queried as a random one; rows in between may have been
@@ -272,13 +279,17 @@ class Session:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def answer(self, *, id, annotator, row, kind, label=None):
+    def answer(
+        self, *, id: str, annotator: str, row: int, kind: str, label: str | None = None
+    ) -> AnswerEntry:
         """Take an answer; it is on the disk when this returns."""
         with self.lock:
             label = cell_text(label) if isinstance(label, str) else label
             self._check(id, annotator, row, kind, label)
             why = (
-                self._leases[annotator][1] if self._leases.get(annotator, (-1,))[0] == row else ""
+                self._leases[annotator][1]
+                if self._leases.get(annotator, (-1, "", 0.0))[0] == row
+                else ""
             )
             known = len(self.file.answers)
             answer = self.file.add(
@@ -293,10 +304,11 @@ class Session:
                 self._told()
             return answer
 
-    def undo(self, *, id, annotator):
+    def undo(self, *, id: str, annotator: str) -> AnswerEntry | None:
         """Take back the newest answer of somebody; its row comes again. None without any."""
         with self.lock:
-            check_text("id", id), check_text("annotator", annotator)
+            check_text("id", id)
+            check_text("annotator", annotator)
             last = undo_of(self.standing, annotator)
             if last is None:
                 return None
@@ -314,13 +326,13 @@ class Session:
                 self._told()
             return last
 
-    def _code(self, row):
+    def _code(self, row: int) -> int:
         """The code of a row by what stands."""
         key = self.rows.keys[row]
         labels = [a.label for a in self.standing if a.row_key == key and a.kind == "label"]
         return self.classes.index(labels[-1]) if labels else int(self._given[row])
 
-    def _told(self):
+    def _told(self) -> None:
         """Note what is known by now, and let the model follow; wait for it, if not for long."""
         random = self.random_rows
         self.learner.first_left_out = tuple(random)
@@ -340,7 +352,9 @@ class Session:
         else:
             self._follow_now()
 
-    def _check(self, id, annotator, row, kind, label):
+    def _check(
+        self, id: object, annotator: object, row: object, kind: object, label: object
+    ) -> None:
         check_text("id", id)
         check_text("annotator", annotator)
         if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(self.rows):
@@ -352,11 +366,11 @@ class Session:
         if kind == "label" and label not in self.classes:
             raise Refused(f"{label!r:.80} is not one of the classes: {listing(self.classes)}.")
         if kind == "label":
-            check_class_names([label], self.classes)
+            check_class_names([str(label)], self.classes)
         elif label is not None:
             raise Refused(f"An answer of the kind '{kind}' has no label; omit it.")
 
-    def add_class(self, name):
+    def add_class(self, name: str) -> None:
         """Let there be one class more."""
         with self.lock:
             (name,) = check_names([name], self.classes)
@@ -367,18 +381,18 @@ class Session:
     # -- what is known ----------------------------------------------------------------------------
 
     @property
-    def n_labels(self):
+    def n_labels(self) -> int:
         """Rows with a label that somebody gave."""
         return len({one.row_key for one in self.standing if one.kind == "label"})
 
     @property
-    def labels(self):
+    def labels(self) -> dict[int, str]:
         """Row (position) to label: answers, and what the column held before."""
         codes = self.learner.codes
         return {int(row): self.classes[codes[row]] for row in np.flatnonzero(codes != UNKNOWN)}
 
     @property
-    def changed_since(self):
+    def changed_since(self) -> float | None:
         """The share of predictions that twenty answers have changed; None if unknown."""
         now = self.learner.predictions
         if len(self._past) < _BACK or self._past[0] is None or now is None:
@@ -387,7 +401,7 @@ class Session:
 
     # -- work beside ------------------------------------------------------------------------------
 
-    def start(self):
+    def start(self) -> None:
         """Let models follow in a thread of their own, and heavier work run in another."""
         learner = self.learner
         warm_up(self.rows.X, learner.kernel, self.rows.columns)
@@ -397,16 +411,17 @@ class Session:
         for thread in self._workers:
             thread.start()
 
-    def _work(self, work):
+    def _work(self, work: Callable[[], Work | None]) -> None:
         while True:
             with self.lock:
                 while not self._closing and (plan := work()) is None:
                     self.lock.wait()
                 if self._closing:
                     return
+            assert plan is not None
             self.run(plan, refit=work != self.learner.plan)
 
-    def run(self, plan, refit=False):
+    def run(self, plan: Work, refit: bool = False) -> None:
         """Do a piece of work, and take what it gives; ``refit``: whether a fit would do, too."""
         try:
             result, trouble = plan(), ""
@@ -424,17 +439,17 @@ class Session:
         if not self._workers:
             self._follow_now()
 
-    def _note_change(self, what, before, now):
+    def _note_change(self, what: str, before: IntArray | None, now: IntArray | None) -> None:
         """How much of the predictions the last answer has changed."""
         known = before is not None and now is not None
         if what in ("followed", "undone") and known and self.curve:
             self.curve[-1]["changed"] = float(np.mean(before != now))
 
-    def _follow_now(self):
+    def _follow_now(self) -> None:
         while (plan := self.learner.following()) is not None:
             self.run(plan, refit=True)
 
-    def catch_up(self, leave_out=True):
+    def catch_up(self, leave_out: bool = True) -> None:
         """Do all work that is due, here and now; ``leave_out``: estimates of errors, too."""
         while True:
             with self.lock:
@@ -444,7 +459,7 @@ class Session:
                 return
             self.run(plan)
 
-    def close(self):
+    def close(self) -> None:
         """End the work, and let go of the file."""
         with self.lock:
             self._closing = True
@@ -455,12 +470,12 @@ class Session:
             self.file.close()
 
 
-def _one_number(decisions):
+def _one_number(decisions: FloatArray) -> FloatArray:
     """Decisions as one number a row, the greatest or how far from the boundary."""
     return decisions if decisions.ndim == 1 else decisions.max(axis=1)
 
 
-def default_file(source):
+def default_file(source: Source | InMemory) -> Path:
     """Where the answers to a table go: next to it."""
     if isinstance(source, InMemory):
         raise UserError("A data frame needs a file for its labels; pass labels=.")
@@ -468,7 +483,7 @@ def default_file(source):
     return Path(f"{os.fspath(source).rstrip('/')}{table}.labels")
 
 
-def check_folder(path):
+def check_folder(path: Path) -> None:
     """Refuse a place where nothing can be written."""
     folder = resolved(path).parent
     if not folder.is_dir():
