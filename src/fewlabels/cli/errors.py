@@ -1,10 +1,13 @@
 """Exit codes, and the one place where exceptions become sentences."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
 import sys
 import traceback
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
@@ -12,6 +15,9 @@ from typer.core import TyperGroup
 from .._util.extras import MissingExtra
 from .._util.messages import UserError, template
 from .show import guard, say
+
+if TYPE_CHECKING:
+    from typer import _click as click
 
 OK = 0
 FAILED = 1
@@ -35,7 +41,7 @@ WATCH_EXPLAINED = (
 class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 
-    def invoke(self, ctx):
+    def invoke(self, ctx: click.Context) -> Any:
         guard()
         for stream in (sys.stdout, sys.stderr):
             # Names of files may hold what the terminal's encoding does not know.
@@ -52,7 +58,7 @@ class Commands(TyperGroup):
             say(f"Interrupted: {template(error)}" if str(error) else "Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
 
-    def main(self, *args, **options):
+    def main(self, *args: Any, **options: Any) -> Any:
         # Help is printed while options are read, before any command is invoked.
         try:
             return super().main(*args, **options)
@@ -68,16 +74,17 @@ class Commands(TyperGroup):
             sys.exit(BAD_INPUT)
 
 
-def _is_of_printing(error):
+def _is_of_printing(error: BaseException) -> bool:
     """Whether an error came up while a line, or help by rich, was printed."""
     last = error.__traceback__
+    assert last is not None
     while last.tb_next is not None:
         last = last.tb_next
     frame = last.tb_frame
     return frame.f_code is typer.echo.__code__ or frame.f_globals["__name__"] == "rich.console"
 
 
-def give_up_output():
+def give_up_output() -> None:
     """Drop what standard output still holds, which Python would flush at the end."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

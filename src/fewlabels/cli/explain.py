@@ -1,7 +1,7 @@
 """``fewlabels explain``: which columns drive the score of a row."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,7 +57,7 @@ def explain(
     ] = 0,
     n_jobs: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-):
+) -> None:
     """Show which columns drive the score of a row, and in which direction.
 
     ```
@@ -90,7 +90,7 @@ def explain(
         _print(answer, found, top)
 
 
-def _cut(answer, top):
+def _cut(answer: dict[str, Any], top: int) -> dict[str, Any]:
     return {
         **answer,
         "contributions": answer["contributions"][:top],
@@ -98,12 +98,12 @@ def _cut(answer, top):
     }
 
 
-def _others(answer, top):
+def _others(answer: dict[str, Any], top: int) -> dict[str, float]:
     rest = answer["contributions"][top:]
     return {"count": len(rest), "contribution": sum(one["contribution"] for one in rest)}
 
 
-def _print(answer, found, top):
+def _print(answer: dict[str, Any], found: dict[str, Any], top: int) -> None:
     more = "".join(
         f", {name.replace('_', '-')} {number(answer[name])}"
         for name in ("p_value", "probability")
@@ -145,7 +145,7 @@ def _print(answer, found, top):
         say(f"  what the score loses without a word: {words}")
 
 
-def _shown(value):
+def _shown(value: str | float | None) -> str:
     if value is None:
         return ""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)

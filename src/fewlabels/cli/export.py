@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ def export(
     ] = Dtype.float64,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Export a model as an ONNX graph, to score rows without Python.
 
     ```
@@ -48,7 +48,7 @@ def export(
             show.lines((value["name"], _described(value)) for value in summary[title])
 
 
-def _described(value):
+def _described(value: dict[str, Any]) -> str:
     shape = " x ".join("n" if d is None else str(d) for d in value["shape"])
     note = ", days since 1970-01-01" if value.get("kind") == "date" else ""
     return f"{value['type']}, {shape}{note}"

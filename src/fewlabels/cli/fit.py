@@ -73,7 +73,7 @@ def fit(
         bool, typer.Option("--verbose", "-v", help="Print the solver's progress on stderr.")
     ] = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Train a model on the rows of DATA and write a report.
 
     ```
@@ -110,7 +110,7 @@ def fit(
         raise typer.Exit(NOT_CONVERGED)
 
 
-def page_path(model, report, wanted):
+def page_path(model: Path, report: Path | None, wanted: bool) -> Path | None:
     """Where the report of a model goes; None for nowhere."""
     if not wanted:
         if report is not None:

@@ -1,6 +1,6 @@
 """``fewlabels inspect``: what is in a model."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from .show import say
 def inspect(
     model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-):
+) -> None:
     """Show what a model contains: its results, settings and columns."""
     from ..tables.models.files import damaged_model, read_header  # slow to import
 
@@ -35,7 +35,9 @@ def inspect(
         show.lines(columns)
 
 
-def _described(metadata, n_bytes):
+def _described(
+    metadata: dict[str, Any], n_bytes: int
+) -> tuple[dict[str, list[tuple[str, Any]]], list[str], list[tuple[str, str]]]:
     """Titled lines, notes and columns of what a model file says."""
     versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
@@ -60,7 +62,7 @@ def _described(metadata, n_bytes):
     return parts, list(training["notes"]), columns
 
 
-def _search(tuning):
+def _search(tuning: dict[str, Any] | None) -> str | None:
     if not tuning:
         return None
     n, scored = tuning["candidates"], tuning["scored"]
@@ -70,7 +72,7 @@ def _search(tuning):
     return f"{tried}, ended by {tuning['stopped']}" if tuning["stopped"] else tried
 
 
-def _kind(column):
+def _kind(column: dict[str, Any]) -> str:
     if column["kind"] == "text":
         return f"text, {column['words']:,} terms"
     if column["kind"] != "category":

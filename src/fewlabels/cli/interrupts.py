@@ -6,19 +6,22 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
 
 from .errors import INTERRUPTED
 
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
-def end_at_the_second():
+def end_at_the_second() -> None:
     """From here on a second Ctrl-C ends the process at once, whatever the first one led to."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return  # nobody listens, as in a shell's background, or another one does
     came = []
 
-    def interrupt(number, frame):
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         came.append(number)
         if len(came) > 1:
             _end("Interrupted by a second Ctrl-C. Files written so far are complete.")
@@ -32,7 +35,7 @@ def end_at_the_second():
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-def _end(text):
+def _end(text: str) -> NoReturn:
     """End the process at once, without leaving the blocks it is in."""
     _say(text)
     if sys.stderr.isatty():
@@ -43,7 +46,7 @@ def _end(text):
     os._exit(INTERRUPTED)
 
 
-def _is_importing(frame):
+def _is_importing(frame: FrameType | None) -> bool:
     """Whether a module is being imported."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -53,14 +56,14 @@ def _is_importing(frame):
 
 
 @contextlib.contextmanager
-def going_on():
+def going_on() -> Iterator[None]:
     """Say on Ctrl-C that the command continues, for a job that takes it so."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
 
-    def tell(number, frame):
+    def tell(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
         _say(
             "Ctrl-C: continuing with the best result so far, if any. Press it again to end the "
@@ -75,7 +78,7 @@ def going_on():
         signal.signal(signal.SIGINT, before)
 
 
-def _say(text):
+def _say(text: str) -> None:
     """Write a line; not by the stream, which may be in the middle of one."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode())

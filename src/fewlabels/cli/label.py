@@ -1,7 +1,7 @@
 """``fewlabels label``: labels for a table, given in the browser."""
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,6 +11,9 @@ from ..labelling import Kernel
 from ..labelling.asking import DEFAULT, Ask, help_of_ask
 from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .show import say
+
+if TYPE_CHECKING:
+    from ..labelling.session import Session
 
 
 class AskingOptions(NamedTuple):
@@ -78,7 +81,7 @@ def label(
         bool, typer.Option(help="Open the page in a browser.", rich_help_panel=OUTPUT)
     ] = True,
     quiet: Quiet = False,
-):
+) -> None:
     """Label the rows of DATA in the browser, one keystroke per row.
 
     ```
@@ -115,7 +118,7 @@ def label(
         _serve(session, data, port, url, browser, quiet)
 
 
-def _export(session, path, quiet):
+def _export(session: "Session", path: Path, quiet: bool) -> None:
     """Write the labelled table, and end the session."""
     from ..labelling.finishing import export_labels
 
@@ -127,7 +130,9 @@ def _export(session, path, quiet):
         say(f"{n_labels} labels written to {path}: {counted}")
 
 
-def _serve(session, data, port, url, browser, quiet):
+def _serve(
+    session: "Session", data: Path, port: int, url: str | None, browser: bool, quiet: bool
+) -> None:
     """Show the page until Ctrl-C."""
     import webbrowser
 
@@ -156,7 +161,7 @@ def _serve(session, data, port, url, browser, quiet):
             say(f"  {command_of(session, 'MODEL.fewlabels')}")
 
 
-def _counted(session):
+def _counted(session: "Session") -> str:
     """How many rows have a label from here, and how many from the column of the table."""
     before = len(session.labels) - session.n_labels
     column = f", and {plural(before, 'row')} in the column {quoted(session.target)}"

@@ -1,21 +1,36 @@
 """Options of the command line: from a schema, those that several commands have, and their help."""
 
+from __future__ import annotations
+
 import dataclasses
 import inspect
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    get_args,
+    get_type_hints,
+)
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
-from .._util.option import DETAILED, LIMITS, explained
+from .._util.option import DETAILED, LIMITS, Option, explained
 from ..pipeline.options.fit import FIT, FitOptions
 from ..pipeline.options.flags import as_flags, flags
 from ..tables.formats.registry import matrices, tables, usual_extensions
 from .show import say
+
+if TYPE_CHECKING:
+    from typer import _click as click
 
 # Arguments and options without a default that could be shown.
 argument = partial(typer.Argument, show_default=False)
@@ -27,22 +42,32 @@ CLUSTER = ("scheduler", "workers")
 FILES = f"Table ({usual_extensions(tables())}) or matrix ({usual_extensions(matrices())})."
 
 Model = Annotated[Path, argument(metavar="MODEL", help="Model file written by 'fewlabels fit'.")]
+# Checks the text of an option, and returns it.
+Callback: TypeAlias = Callable[[str | None], str | None]
 _FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
 
-class OptionGroup(tuple):
+class OptionGroup(tuple[str, ...]):
     """The annotation of a parameter that gets options by name, as far as they are given.
 
     The options are fields of :class:`FitOptions` with these names. ``helps`` are other help texts
     for some of them, and ``callbacks`` check what is typed.
     """
 
-    def __new__(cls, *names, helps=None, callbacks=None):
+    helps: Mapping[str, str]
+    callbacks: Mapping[str, Callback]
+
+    def __new__(
+        cls,
+        *names: str,
+        helps: Mapping[str, str] | None = None,
+        callbacks: Mapping[str, Callback] | None = None,
+    ) -> Self:
         self = super().__new__(cls, names)
         self.helps, self.callbacks = helps or {}, callbacks or {}
         return self
 
-    def parameters(self):
+    def parameters(self) -> Iterator[inspect.Parameter]:
         """The parameters of a Typer command: None where an option isn't given."""
         kind = inspect.Parameter.KEYWORD_ONLY
         for name in self:
@@ -51,15 +76,15 @@ class OptionGroup(tuple):
                 option = option._replace(help=self.helps[name])
             type_ = _type_of(name, option)
             typed = _typed(name, option, type_ is bool, self.callbacks.get(name))
-            annotation = Annotated[type_ | None, typed]
+            annotation = Annotated[type_ | None, typed]  # type: ignore[valid-type] # known at run time
             yield inspect.Parameter(name, kind, default=None, annotation=annotation)
 
-    def of(self, given):
+    def of(self, given: dict[str, Any]) -> dict[str, Any]:
         """Take the options out of everything that was given; jobs check their values."""
         return _given({name: given.pop(name) for name in self})
 
 
-def _type_of(name, option):
+def _type_of(name: str, option: Option) -> Any:
     """What the command line reads: a list for columns, else the first type that fits."""
     field = _FIELDS[name]
     kinds = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
@@ -72,7 +97,7 @@ def _type_of(name, option):
     return next((kind for kind in (bool, int, float, str) if kind in kinds), Path)
 
 
-def _typed(name, option, is_switch, callback):
+def _typed(name: str, option: Option, is_switch: bool, callback: Callback | None) -> Any:
     """The option as Typer has it."""
     on, off = flags(name)
     default = _FIELDS[name].default
@@ -93,9 +118,14 @@ def _typed(name, option, is_switch, callback):
 class Command(TyperCommand):
     """A command whose ``--help`` leaves out the detailed panels."""
 
-    def format_help(self, ctx, formatter):
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of a command, without the detailed panels."""
-        detailed = [p for p in self.params if getattr(p, "rich_help_panel", None) in DETAILED]
+        detailed = [
+            parameter
+            for parameter in self.params
+            if isinstance(parameter, TyperOption | TyperArgument)
+            and parameter.rich_help_panel in DETAILED
+        ]
         for parameter in detailed:
             parameter.hidden = True
         try:
@@ -104,12 +134,12 @@ class Command(TyperCommand):
             for parameter in detailed:
                 parameter.hidden = False
 
-    def format_all_help(self, ctx, formatter):
+    def format_all_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of a command with every option."""
         super().format_help(ctx, formatter)
 
 
-def _show_all(context: typer.Context, asked: bool):
+def _show_all(context: typer.Context, asked: bool) -> None:
     if not asked or context.resilient_parsing:
         return
     formatter = context.make_formatter()
@@ -138,14 +168,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")
 SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
-def grouped(command):
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command some of whose parameters are groups of options.
 
     A group is an :class:`OptionGroup`, or a named tuple whose fields become options with the
     fields' defaults. The command gets the option ``--help-all`` as well.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups, spread = {}, []
+    groups: dict[str, Callable[[dict[str, Any]], Any]] = {}
+    spread: list[inspect.Parameter] = []
     kind = inspect.Parameter.KEYWORD_ONLY
     for name, parameter in signature.parameters.items():
         group = parameter.annotation
@@ -163,27 +194,27 @@ def grouped(command):
             spread.append(parameter.replace(kind=kind))
     spread.append(inspect.Parameter("help_all", kind, default=False, annotation=HelpAll))
 
-    def run(help_all=False, **given):
+    def run(help_all: bool = False, **given: Any) -> None:
         for name, take in groups.items():
             given[name] = take(given)
         return command(**given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
-    run.__signature__ = signature.replace(parameters=spread)
+    vars(run)["__signature__"] = signature.replace(parameters=spread)
     return run
 
 
-def _filled(group, given):
+def _filled(group: type[NamedTuple], given: dict[str, Any]) -> Any:
     return group(*(given.pop(field) for field in group._fields))
 
 
-def values_of(group):
+def values_of(group: Any) -> dict[str, Any]:
     """Values of a group of options, as far as there are any."""
     return _given(group._asdict())
 
 
-def _given(values):
+def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value.value if isinstance(value, Enum) else value
         for name, value in values.items()
@@ -191,7 +222,7 @@ def _given(values):
     }
 
 
-def check_kernel(name):
+def check_kernel(name: str | None) -> str | None:
     """The name of a kernel between rows; the list is read only where one is named."""
     if name is not None:
         from ..kernels import KERNELS, Trees  # slow to import

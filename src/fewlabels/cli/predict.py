@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -82,7 +82,7 @@ def predict(
     n_jobs: Threads = None,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Score the rows of DATA and write them with a score, a label and a probability.
 
     ```
@@ -143,7 +143,7 @@ def predict(
         )
 
 
-def _counted(name, summary):
+def _counted(name: str, summary: dict[str, Any]) -> str:
     """Rows with an answer; of positive and unlabelled rows also how many have no label."""
     text = share(summary[name], summary["rows"])
     if name != "positive" or not summary["labeled"]:
@@ -152,7 +152,7 @@ def _counted(name, summary):
     return f"{text}: {summary[name] - agreeing:,} without a label, {agreeing:,} labelled"
 
 
-def _discoveries(summary):
+def _discoveries(summary: dict[str, Any]) -> str | None:
     if "fdr" not in summary:
         return None
     found = share(summary["discoveries"], summary["rows"])
@@ -162,7 +162,7 @@ def _discoveries(summary):
     return f"{found}; averaged over training sets and files, at most {rate} of them are normal"
 
 
-def _disagreements(labeled):
+def _disagreements(labeled: dict[str, dict[str, int]]) -> list[str]:
     """What to say of rows to which the model gives another label than they have."""
     wrong = {
         name: one["rows"] - one["agreeing"]
@@ -181,7 +181,7 @@ def _disagreements(labeled):
     ]
 
 
-def _notes(summary):
+def _notes(summary: dict[str, Any]) -> list[str]:
     """What the user should know of the rows."""
     from ..tables.columns.tally import (  # slow to import
         empty_words,
@@ -210,6 +210,6 @@ def _notes(summary):
     return notes
 
 
-def _spoken(name):
+def _spoken(name: str) -> str:
     """Name of a count for people; classes keep the name they have."""
     return name if "'" in name else name.replace("_", " ")

@@ -83,7 +83,7 @@ def prior(
     of_estimate: EstimateOptions,
     quiet: PriorQuiet = False,
     json: PriorJson = False,
-):
+) -> None:
     """Estimate the class prior: the share of positives among the unlabelled rows.
 
     ```

@@ -3,16 +3,23 @@
 It says how long a job will continue, as far as that is known.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 import sys
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from .._util.messages import printable
 from ..pipeline.observer import Observer
 from ..pipeline.options.flags import as_flags
 from .interrupts import going_on
 from .show import say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 # Of this share, and after so many seconds, how fast a job goes is not known yet.
 _LEAST_SHARE, _LEAST_SECONDS = 0.02, 2.0
@@ -24,11 +31,11 @@ _ROUNDING = 1e-6
 class Quiet(Observer):
     """Tells nothing; options are flags here."""
 
-    def words(self, message):
+    def words(self, message: str) -> str:
         return as_flags(message)
 
     @contextlib.contextmanager
-    def handed_over(self, text):
+    def handed_over(self, text: str) -> Iterator[bool]:
         self.step(text)
         with going_on():
             yield False
@@ -37,42 +44,44 @@ class Quiet(Observer):
 class _Verbose(Quiet):
     """A line per step and round, terminal or not."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._rounds = OfRounds()
 
-    def step(self, text):
+    def step(self, text: str) -> None:
         say(text, err=True)
 
-    def round(self, entry):
+    def round(self, entry: dict[str, Any]) -> None:
         say(f"{describe(entry)}{self._rounds.words(entry)}", err=True)
 
 
 class _Line(Quiet):
     """A line that renews itself."""
 
-    def __init__(self, bar, task, timed):
+    def __init__(self, bar: Progress, task: TaskID, timed: bool) -> None:
         self._bar, self._task, self._timed = bar, task, timed
         self._rounds, self._left, self._passes = OfRounds(), OfShare(), 0
         self._round = ""
 
-    def step(self, text):
+    def step(self, text: str) -> None:
         self._left, self._passes, self._round = OfShare(), 0, ""
         self._show(text)
 
-    def _show(self, text):
+    def _show(self, text: str) -> None:
         self._bar.update(self._task, description=printable(text))
 
-    def round(self, entry):
+    def round(self, entry: dict[str, Any]) -> None:
         self._round = f"{describe(entry)}{self._rounds.words(entry)}"
         self._show(self._round)
 
-    def rows(self, done, share, total=None, what="scored"):
+    def rows(
+        self, done: int, share: float, total: int | None = None, what: str = "scored"
+    ) -> None:
         of = "" if total is None else f" of {total:,}"
         left = "" if self._timed else self._left.words(share)
         text = f"{done:,}{of} rows {what}{left}"
         self._bar.update(self._task, completed=share, description=printable(text))
 
-    def passes(self, done):
+    def passes(self, done: float) -> None:
         if int(done) > self._passes:
             self._passes, self._left = int(done), OfShare()
         share, behind = done - int(done), f"{self._round}; " if self._round else ""
@@ -80,7 +89,7 @@ class _Line(Quiet):
         self._show(f"{behind}pass {int(done) + 1} over the rows, {100 * share:.0f} %{left}")
 
     @contextlib.contextmanager
-    def handed_over(self, text):
+    def handed_over(self, text: str) -> Iterator[bool]:
         self._bar.stop()
         say(f"{text} (Ctrl-C keeps the best result so far)", err=True)
         try:
@@ -89,7 +98,7 @@ class _Line(Quiet):
             self._bar.start()
 
 
-def describe(entry):
+def describe(entry: dict[str, Any]) -> str:
     """Write an entry of ``history_`` in a few words."""
     text = f"round {entry['round']}"
     if "violation" in entry:
@@ -102,7 +111,9 @@ def describe(entry):
 
 
 @contextlib.contextmanager
-def observing(start, quiet=False, verbose=False, timed=False):
+def observing(
+    start: str, quiet: bool = False, verbose: bool = False, timed: bool = False
+) -> Iterator[Observer]:
     """Give an :class:`Observer` whose line begins with the text ``start``.
 
     A verbose one prints a line per step and round; a timed one shows how much is done, and the
@@ -122,7 +133,7 @@ def observing(start, quiet=False, verbose=False, timed=False):
         yield _Line(bar, bar.add_task(printable(start), total=1.0), timed)
 
 
-def _columns(timed):
+def _columns(timed: bool) -> tuple[ProgressColumn, ...]:
     from rich import progress
 
     text, elapsed = (
@@ -139,10 +150,10 @@ def _columns(timed):
 class OfShare:
     """The time left of a job of which a growing share is done, which began now."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._began = time.monotonic()
 
-    def words(self, share):
+    def words(self, share: float) -> str:
         """Such as ", about 2 min left"; empty while it is not known."""
         gone = time.monotonic() - self._began
         if share < _LEAST_SHARE or gone < _LEAST_SECONDS:
@@ -153,18 +164,20 @@ class OfShare:
 class OfRounds:
     """The time left of a solver whose violation falls from round to round, about geometrically."""
 
-    def __init__(self):
-        self._rounds = []
+    def __init__(self) -> None:
+        self._rounds: list[tuple[int, float, float]] = []
 
-    def words(self, entry):
+    def words(self, entry: dict[str, Any]) -> str:
         """Such as ", about 2 min left" after a round; empty while it is not known.
 
         An entry of the history has the violation before its round.
         """
-        known = [entry.get(name) for name in ("violation", "tolerance", "seconds")]
-        if None in known or not min(known[:2]) > 0:
+        names = ("violation", "tolerance", "seconds")
+        violation, tolerance, seconds = (entry.get(name) for name in names)
+        if violation is None or tolerance is None or seconds is None:
             return ""
-        violation, tolerance, seconds = known
+        if not min(violation, tolerance) > 0:
+            return ""
         if self._rounds and entry["round"] <= self._rounds[-1][0]:
             self._rounds = []  # another problem
         self._rounds = [*self._rounds, (entry["round"], math.log(violation), seconds)][-_ROUNDS:]
@@ -179,7 +192,7 @@ class OfRounds:
         return words_of(pace * max(0, math.ceil(rounds - _ROUNDING)))
 
 
-def words_of(seconds):
+def words_of(seconds: float) -> str:
     """A time left in words that promise no more than they can."""
     if not seconds >= _SHORTEST:  # nor NaN
         return ""

@@ -1,8 +1,10 @@
 """Standard input and output in place of files."""
 
 import contextlib
+import io
 import shutil
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -21,7 +23,7 @@ Format = StrEnum(  # type: ignore[misc]
 )
 
 
-def output_or_stream(out):
+def output_or_stream(out: Path | None) -> Path:
     """Where results go: a path, or standard output where none is given and nobody reads along."""
     if out is not None:
         return out
@@ -34,7 +36,7 @@ def output_or_stream(out):
 
 
 @contextlib.contextmanager
-def input_file(data, form):
+def input_file(data: Path, form: Format | None) -> Iterator[tuple[Path, Format | None]]:
     """A file with what standard input gives, if ``data`` is "-", and the format of its rows."""
     if data != STREAM:
         yield data, None
@@ -45,41 +47,44 @@ def input_file(data, form):
             shutil.copyfileobj(sys.stdin.buffer, file)
         form = form or _format_of(held)
         path = folder / f"standard-input.{form}"
-        opener = _opener_of(held)
-        if opener is open:
-            held.rename(path)
-        else:
-            with opener(held, "rb") as packed, open(path, "wb") as file:
+        if _is_gzip(held):
+            with _open_rows(held) as packed, open(path, "wb") as file:
                 shutil.copyfileobj(packed, file)
+        else:
+            held.rename(path)
         yield path, form
 
 
-def format_of(data):
+def format_of(data: Path) -> Format:
     """The format of standard output for rows of a file."""
     names = [each.name for each in formats_of(data) if each.name in [*Format]]
-    return Format(names[0]) if names else Format.csv
+    return Format(names[0]) if names else Format("csv")
 
 
-def _format_of(path):
+def _format_of(path: Path) -> Format:
     """JSON Lines begin with a brace; other rows are delimited text."""
-    with _opener_of(path)(path, "rb") as file:
+    with _open_rows(path) as file:
         begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return Format.jsonl if begin.startswith(b"{") else Format.csv
+    return Format("jsonl") if begin.startswith(b"{") else Format("csv")
 
 
-def _opener_of(path):
-    """What opens a file, which may be compressed."""
+def _is_gzip(path: Path) -> bool:
+    """Return whether a file is compressed, by its first bytes."""
     with open(path, "rb") as file:
-        is_packed = file.read(2) == _GZIP
-    if not is_packed:
-        return open
-    import gzip  # which takes its time, and few need it
+        return file.read(2) == _GZIP
 
-    return gzip.open
+
+def _open_rows(path: Path) -> io.BufferedIOBase:
+    """Open a file, which may be compressed."""
+    if not _is_gzip(path):
+        return open(path, "rb")
+    import gzip  # slow to import, and few need it
+
+    return gzip.open(path, "rb")
 
 
 @contextlib.contextmanager
-def output_file(out, form):
+def output_file(out: Path, form: Format) -> Iterator[Path]:
     """A file whose content goes to standard output at the end, if ``out`` is "-"."""
     if out != STREAM:
         yield out

@@ -1,7 +1,7 @@
 """``fewlabels update``: more rows for a model, without the rows it was fitted to."""
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -94,7 +94,7 @@ def update(
     reading: OptionGroup(*READING),  # type: ignore[valid-type]
     quiet: Quiet = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Add new rows to a model without its training file.
 
     ```
@@ -115,7 +115,7 @@ def update(
         raise typer.Exit(NOT_CONVERGED)
 
 
-def _print(summary):
+def _print(summary: dict[str, Any]) -> None:
     added = summary["rows"]
     rows = f"{added:,} row{'' if added == 1 else 's'} added, " if added else ""
     say(f"{rows}{summary['machine']} model written to {summary['output']}")
@@ -147,19 +147,19 @@ def _print(summary):
     )
 
 
-def _seconds(summary):
+def _seconds(summary: dict[str, Any]) -> str:
     everything = number(summary["seconds"])
     if not summary["rows"]:
         return everything
     return f"{number(summary['seconds_adding'])} (with reading and writing {everything})"
 
 
-def _calibration(summary):
+def _calibration(summary: dict[str, Any]) -> str | None:
     seconds = summary["seconds_calibrating"]
     return None if seconds is None else f"recalibrated in {number(seconds)} s"
 
 
-def _consolidation(summary):
+def _consolidation(summary: dict[str, Any]) -> str | None:
     if summary["consolidated"] is not None:
         found = "a better solution" if summary["consolidated"] else "no better one"
         return f"done in {number(summary['seconds_consolidating'])} s: found {found}"

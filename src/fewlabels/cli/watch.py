@@ -3,7 +3,7 @@
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -101,7 +101,7 @@ def watch(
     ] = None,
     format: Annotated[StreamFormat | None, plain_option(help="Format of standard input.")] = None,
     quiet: Quiet = False,
-):
+) -> None:
     """Watch the rows that MODEL scores, and raise an alarm when they change.
 
     Examples
@@ -133,21 +133,21 @@ def watch(
         raise typer.Exit(ALARM)
 
 
-def _accepted(summary):
+def _accepted(summary: dict[str, Any]) -> str:
     """What became of the alarms: a watch without a run length is silent until one is accepted."""
     waits = summary["alarm"] or summary["run_length"] is not None or not summary["alarms"]
     return "" if waits else ", accepted"
 
 
-def _start(message):
+def _start(message: str) -> None:
     say(message, err=True)
 
 
-def _alarm(record):
+def _alarm(record: dict[str, Any]) -> None:
     say(f"Alarm at row {record['row']:,}: the rows have changed.", err=True)
 
 
-def _print(summary, has_alerts):
+def _print(summary: dict[str, Any], has_alerts: bool) -> None:
     """Counts, and what changed; on standard error, as standard output holds the rows."""
     change = summary["change"]
     before = summary["rows_before"]

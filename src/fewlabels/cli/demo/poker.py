@@ -4,7 +4,10 @@ from itertools import combinations
 from numbers import Integral
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_array, check_random_state
+
+from ..._typing import IntArray
 
 _CARDS, _SUITS, _RANKS, _HAND = 52, 4, 13, 5
 # Classes of hands without a straight or flush, by how many pairs of cards have equal rank.
@@ -14,7 +17,9 @@ _STRAIGHT, _FLUSH, _STRAIGHT_FLUSH, _ROYAL_FLUSH = 4, 5, 8, 9
 _HIGH_STRAIGHT = np.array([1, 10, 11, 12, 13])
 
 
-def make_poker_hands(n_samples, *, random_state=None):
+def make_poker_hands(
+    n_samples: int, *, random_state: int | np.random.RandomState | None = None
+) -> tuple[IntArray, IntArray]:
     """Random hands of five cards and their classes, as in the UCI set Poker-hand.
 
     Every ordered choice of five different cards of 52 is equally likely. (The UCI training file is
@@ -55,7 +60,7 @@ def make_poker_hands(n_samples, *, random_state=None):
     return X, _classes(X[:, 0::2], X[:, 1::2])
 
 
-def poker_hand_class(X):
+def poker_hand_class(X: npt.ArrayLike) -> IntArray:
     """Class of each hand, by the rules of poker.
 
     Parameters
@@ -76,18 +81,18 @@ def poker_hand_class(X):
     >>> poker_hand_class([[1, 10, 1, 11, 1, 13, 1, 12, 1, 1], [1, 5, 2, 5, 3, 5, 1, 9, 2, 9]])
     array([9, 6])
     """
-    X = check_array(X, input_name="X")
-    if X.shape[1] != 2 * _HAND:
+    hands: IntArray = check_array(X, input_name="X")
+    if hands.shape[1] != 2 * _HAND:
         raise ValueError(
             f"a hand has {2 * _HAND} numbers, suit and rank of each of five cards; "
-            f"X has {X.shape[1]} columns."
+            f"X has {hands.shape[1]} columns."
         )
-    suit, rank = X[:, 0::2], X[:, 1::2]
+    suit, rank = hands[:, 0::2], hands[:, 1::2]
     fine = np.isin(suit, np.arange(1, _SUITS + 1)) & np.isin(rank, np.arange(1, _RANKS + 1))
     if not fine.all():
         row = int(np.flatnonzero(~fine.all(axis=1))[0])
         raise ValueError(
-            f"row {row} of X is {X[row].tolist()}; suits must be 1 to {_SUITS} and ranks 1 to "
+            f"row {row} of X is {hands[row].tolist()}; suits must be 1 to {_SUITS} and ranks 1 to "
             f"{_RANKS}."
         )
     cards = np.sort((suit - 1) * _RANKS + rank, axis=1)
@@ -95,12 +100,12 @@ def poker_hand_class(X):
     if twice.any():
         row = int(np.flatnonzero(twice)[0])
         raise ValueError(
-            f"row {row} of X holds a card twice: {X[row].tolist()}; pass hands of one deck."
+            f"row {row} of X holds a card twice: {hands[row].tolist()}; pass hands of one deck."
         )
     return _classes(suit, rank)
 
 
-def _deal(n, rng):
+def _deal(n: int, rng: np.random.RandomState) -> IntArray:
     """Five different cards per row, 0 to 51, every ordered choice equally likely."""
     cards = np.empty((n, _HAND), dtype=np.int64)
     for drawn in range(_HAND):
@@ -112,7 +117,7 @@ def _deal(n, rng):
     return cards
 
 
-def _classes(suit, rank):
+def _classes(suit: IntArray, rank: IntArray) -> IntArray:
     equal_pairs = sum(
         (rank[:, i] == rank[:, j]).astype(np.intp) for i, j in combinations(range(_HAND), 2)
     )

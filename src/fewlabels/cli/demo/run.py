@@ -2,6 +2,9 @@
 
 import json
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 from ... import pipeline
+from ..._typing import BoolArray, FloatArray
 from ...pipeline.options.flags import flags
 from ...pipeline.words import gap, number
 from ...tables.atomic import replacing
@@ -17,7 +21,7 @@ from ...tables.models.files import load_model
 from ...tasks import machine_class
 from ..progress import Quiet
 from ..show import say
-from .data import split_data, write_split
+from .data import Split, split_data, write_split
 from .picture import save_picture
 
 NU = 0.1
@@ -26,7 +30,7 @@ BUDGET = 10.0
 _PEER = "scikit-learn OneClassSVM"
 
 
-def run(output, data, digit, quick):
+def run(output: Path, data: str, digit: int, quick: bool) -> None:
     """Run the demo on a data set, with its files in the folder ``output``."""
     split = split_data(data, digit)
     train_file, test_file = write_split(split, output)
@@ -68,7 +72,15 @@ def run(output, data, digit, quick):
     )
 
 
-def _ours(machine, parameters, report, split, output, train_file, test_file):
+def _ours(
+    machine: str,
+    parameters: dict[str, float],
+    report: Path | None,
+    split: Split,
+    output: Path,
+    train_file: Path,
+    test_file: Path,
+) -> dict[str, Any]:
     """Fit and predict through files, printing the commands that would do the same.
 
     With a report, settings are chosen as well; all rows are known to be normal.
@@ -103,7 +115,7 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     return {**quality, **{name: training[name] for name in kept}}
 
 
-def _peer(split, output):
+def _peer(split: Split, output: Path) -> dict[str, Any]:
     """scikit-learn's model on the rows as our model sees them."""
     pipeline, _, _ = load_model(output / "one-class.skops")
     rows = pipeline[:-1].transform(split.train)
@@ -123,7 +135,7 @@ def _peer(split, output):
     }
 
 
-def _quality(scores, is_normal):
+def _quality(scores: FloatArray, is_normal: BoolArray) -> dict[str, Any]:
     return {
         "scores": scores,
         "auc": float(roc_auc_score(is_normal, scores)),
@@ -132,11 +144,11 @@ def _quality(scores, is_normal):
     }
 
 
-def _print_table(results):
-    def percent(value):
+def _print_table(results: dict[str, dict[str, Any]]) -> None:
+    def percent(value: float) -> str:
         return f"{100 * value:.1f} %"
 
-    rows = [
+    rows: list[tuple[str, str, Callable[[Any], str]]] = [
         ("AUC", "auc", "{:.4f}".format),
         ("normal rows rejected", "normal_rejected", percent),
         ("other rows rejected", "others_rejected", percent),
@@ -155,7 +167,7 @@ def _print_table(results):
         say(f"{name:<22}{line}")
 
 
-def moved_images():
+def moved_images() -> FloatArray:
     """All digits and their copies moved by one pixel in the eight directions."""
     images = load_digits().images
     moves = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
@@ -164,7 +176,7 @@ def moved_images():
     )
 
 
-def side_by_side(rows, nu=0.5):
+def side_by_side(rows: FloatArray, nu: float = 0.5) -> dict[str, dict[str, float | None]]:
     """Fit and score with both libraries, printing as they finish; figures by library."""
     ours = machine_class("one-class")
     found = {}
