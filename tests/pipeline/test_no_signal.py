@@ -17,7 +17,7 @@ from fewlabels.pipeline.training import testing
 from fewlabels.pipeline.training.budget import Budget
 from fewlabels.pipeline.training.testing import contradiction_words
 from fewlabels.report.evidence import testing as evidence
-from fewlabels.report.evidence.testing import _contradiction
+from fewlabels.report.evidence.testing import _find_contradiction
 from fewlabels.tables.models.contents import cautions, labels_words
 from fewlabels.tables.models.files import read_metadata
 
@@ -313,7 +313,7 @@ def test_which_priors_contradict_held_out_labels(interval, hits, contradicts):
     kinds = np.repeat([1, 0], [40, 360])
     scores = np.where(np.arange(400) < hits, 1.0, -1.0)
     held, signal = SimpleNamespace(scores=scores), SimpleNamespace(area=0.9)
-    found = _contradiction(0.02, interval, held, kinds, signal)
+    found = _find_contradiction(0.02, interval, held, kinds, signal)
     assert found == ((hits, 40) if contradicts else None)
     if contradicts:
         told = contradiction_words(found, 0.02, {"positive": "yes"})

@@ -28,7 +28,7 @@ from fewlabels.report.evidence.intervals import (
 )
 from fewlabels.report.fit import Fit
 from fewlabels.report.page.html import page
-from fewlabels.report.reasons import reasons
+from fewlabels.report.reasons import explain_rows
 from fewlabels.tables.models.files import save_model
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -303,7 +303,7 @@ def test_nothing_is_changed(request, parts):
 
 
 def test_many_rows_are_sampled(positive_parts, monkeypatch):
-    monkeypatch.setattr("fewlabels.report.fit._MOST_VALUES", 5_000.0)
+    monkeypatch.setattr("fewlabels.report.fit._MAX_KERNEL_VALUES", 5_000.0)
     contents = collect(**positive_parts)
     assert any(re.search("random sample of [0-9]+ rows", note) for note in contents.notes)
     check_rows(contents.findings.rankings[0], positive_parts, {""}, told=0.0)
@@ -398,7 +398,7 @@ def test_hidden_labels_are_found_as_often_as_unlabelled_positives():
 def test_no_reasons_where_columns_are_too_many():
     rows = sp.csr_array((3, 10_001))
     fit = SimpleNamespace(found=SimpleNamespace(rows=rows))
-    assert reasons(fit, None, np.array([2, 0]), 1.0) == ["", ""]
+    assert explain_rows(fit, None, np.array([2, 0]), 1.0) == ["", ""]
 
 
 @pytest.mark.parametrize("parts", ["positive_parts", "class_parts"])
@@ -420,8 +420,8 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
     named = {field.name for field in fields(Fit)}
     fit = Fit(**{name: part for name, part in positive_parts.items() if name in named})
     order = np.arange(9)
-    whole = reasons(fit, fit.trained, order, 1.0)
-    parts = reasons(replace(fit, deadline=Deadline(3600.0)), fit.trained, order, 1.0)
+    whole = explain_rows(fit, fit.trained, order, 1.0)
+    parts = explain_rows(replace(fit, deadline=Deadline(3600.0)), fit.trained, order, 1.0)
     assert parts == whole
     assert sum(map(bool, whole[:4])) == 4 and any(whole[4:])
 
@@ -435,7 +435,7 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
             return self.looks > 1
 
     end = Soon(1.0)
-    some = reasons(replace(fit, deadline=end), fit.trained, order, 1.0)
+    some = explain_rows(replace(fit, deadline=end), fit.trained, order, 1.0)
     assert some[0] == whole[0] and not any(some[1:])
     assert end.cut == ["no reasons for the scores of some rows"]
 

@@ -75,7 +75,7 @@ class Commands(TyperGroup):
 
 
 def _is_of_printing(error: BaseException) -> bool:
-    """Whether an error came up while a line, or help by rich, was printed."""
+    """Return whether an error came up while a line, or help by rich, was printed."""
     last = error.__traceback__
     assert last is not None
     while last.tb_next is not None:

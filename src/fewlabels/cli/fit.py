@@ -31,7 +31,7 @@ _ASKED = OptionGroup(
 
 
 class ReportOptions(NamedTuple):
-    """Where the report goes."""
+    """Options of the report."""
 
     report: Path | None = plain_option(
         None,
@@ -111,7 +111,7 @@ def fit(
 
 
 def page_path(model: Path, report: Path | None, wanted: bool) -> Path | None:
-    """Where the report of a model goes; None for nowhere."""
+    """Return where the report of a model goes, or None for nowhere."""
     if not wanted:
         if report is not None:
             raise UserError("--report and --no-report contradict each other; pass one of them.")

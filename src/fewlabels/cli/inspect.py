@@ -38,7 +38,7 @@ def inspect(
 def _described(
     metadata: dict[str, Any], n_bytes: int
 ) -> tuple[dict[str, list[tuple[str, Any]]], list[str], list[tuple[str, str]]]:
-    """Titled lines, notes and columns of what a model file says."""
+    """Return titled lines, notes and columns of a model file."""
     versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
     training = metadata["training"]

@@ -16,7 +16,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 def end_at_the_second() -> None:
-    """From here on a second Ctrl-C ends the process at once, whatever the first one led to."""
+    """Let a second Ctrl-C end the process at once, whatever the first one led to."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return  # nobody listens, as in a shell's background, or another one does
     came = []
@@ -47,7 +47,7 @@ def _end(text: str) -> NoReturn:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported."""
+    """Return whether a module is being imported."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AskingOptions(NamedTuple):
-    """Which rows are shown for labelling, and how."""
+    """Options of the choice of rows to label."""
 
     ask: Ask = typer.Option(DEFAULT, help=help_of_ask())
     kernel: Kernel | None = plain_option(
@@ -162,7 +162,7 @@ def _serve(
 
 
 def _counted(session: "Session") -> str:
-    """How many rows have a label from here, and how many from the column of the table."""
+    """Count the rows with a label from the page, and those from the column of the table."""
     before = len(session.labels) - session.n_labels
     column = f", and {plural(before, 'row')} in the column {quoted(session.target)}"
     return f"{plural(session.n_labels, 'row')} labelled on the page{column if before else ''}"

@@ -48,7 +48,7 @@ _FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
 
 class OptionGroup(tuple[str, ...]):
-    """The annotation of a parameter that gets options by name, as far as they are given.
+    """Annotation of a parameter that receives several options by name, if they are given.
 
     The options are fields of :class:`FitOptions` with these names. ``helps`` are other help texts
     for some of them, and ``callbacks`` check what is typed.
@@ -68,7 +68,7 @@ class OptionGroup(tuple[str, ...]):
         return self
 
     def parameters(self) -> Iterator[inspect.Parameter]:
-        """The parameters of a Typer command: None where an option isn't given."""
+        """Yield the parameters of a Typer command, with None for an option that isn't given."""
         kind = inspect.Parameter.KEYWORD_ONLY
         for name in self:
             option = FIT[name]
@@ -85,7 +85,7 @@ class OptionGroup(tuple[str, ...]):
 
 
 def _type_of(name: str, option: Option) -> Any:
-    """What the command line reads: a list for columns, else the first type that fits."""
+    """Return the type that the command line reads: a list for columns, else the first fit."""
     field = _FIELDS[name]
     kinds = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
     if field.default == ():
@@ -98,7 +98,7 @@ def _type_of(name: str, option: Option) -> Any:
 
 
 def _typed(name: str, option: Option, is_switch: bool, callback: Callback | None) -> Any:
-    """The option as Typer has it."""
+    """Return the Typer option of an option."""
     on, off = flags(name)
     default = _FIELDS[name].default
     if not (option.unset or default in (None, (), "auto")):
@@ -210,7 +210,7 @@ def _filled(group: type[NamedTuple], given: dict[str, Any]) -> Any:
 
 
 def values_of(group: Any) -> dict[str, Any]:
-    """Values of a group of options, as far as there are any."""
+    """Return the values of a group of options that were given."""
     return _given(group._asdict())
 
 
@@ -223,7 +223,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_kernel(name: str | None) -> str | None:
-    """The name of a kernel between rows; the list is read only where one is named."""
+    """Return the name of a kernel between rows; its list is imported if one is named."""
     if name is not None:
         from ..kernels import KERNELS, Trees  # slow to import
 

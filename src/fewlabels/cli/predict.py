@@ -31,7 +31,7 @@ _detail = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
 
 
 class OutputOptions(NamedTuple):
-    """How scores are written."""
+    """Options of the output."""
 
     format: Format | None = _detail(
         None,
@@ -144,7 +144,7 @@ def predict(
 
 
 def _counted(name: str, summary: dict[str, Any]) -> str:
-    """Rows with an answer; of positive and unlabelled rows also how many have no label."""
+    """Count rows with an answer, and of positive and unlabelled rows those without a label."""
     text = share(summary[name], summary["rows"])
     if name != "positive" or not summary["labeled"]:
         return text
@@ -163,7 +163,7 @@ def _discoveries(summary: dict[str, Any]) -> str | None:
 
 
 def _disagreements(labeled: dict[str, dict[str, int]]) -> list[str]:
-    """What to say of rows to which the model gives another label than they have."""
+    """Describe the rows to which the model gives another label than they have."""
     wrong = {
         name: one["rows"] - one["agreeing"]
         for name, one in labeled.items()
@@ -182,7 +182,7 @@ def _disagreements(labeled: dict[str, dict[str, int]]) -> list[str]:
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:
-    """What the user should know of the rows."""
+    """Return remarks on the rows that the user should read."""
     from ..tables.columns.tally import (  # slow to import
         empty_words,
         filled_words,

@@ -43,7 +43,7 @@ _ROWS = OptionGroup(
 
 
 class EstimateOptions(NamedTuple):
-    """How the prior is estimated."""
+    """Options of the estimate."""
 
     method: str = typer.Option(
         "auto",

@@ -21,10 +21,13 @@ from .show import say
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
-# Of this share, and after so many seconds, how fast a job goes is not known yet.
-_LEAST_SHARE, _LEAST_SECONDS = 0.02, 2.0
-# Rounds that tell how fast the violation falls, and the shortest time left that is worth telling.
-_ROUNDS, _SHORTEST = 8, 5.0
+# Share of a job, and seconds, before which its speed is not known.
+_MIN_SHARE = 0.02
+_MIN_SECONDS = 2.0
+# Latest rounds by which the fall of the violation is measured.
+_N_ROUNDS = 8
+# Seconds left that are worth mentioning.
+_MIN_SECONDS_LEFT = 5.0
 _ROUNDING = 1e-6
 
 
@@ -148,27 +151,27 @@ def _columns(timed: bool) -> tuple[ProgressColumn, ...]:
 
 
 class OfShare:
-    """The time left of a job of which a growing share is done, which began now."""
+    """Time left of a job that began now and reports its progress as a share."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
 
     def words(self, share: float) -> str:
-        """Such as ", about 2 min left"; empty while it is not known."""
+        """Return words such as ", about 2 min left", or "" while that is not known."""
         gone = time.monotonic() - self._began
-        if share < _LEAST_SHARE or gone < _LEAST_SECONDS:
+        if share < _MIN_SHARE or gone < _MIN_SECONDS:
             return ""
         return words_of(gone * (1.0 - share) / share)
 
 
 class OfRounds:
-    """The time left of a solver whose violation falls from round to round, about geometrically."""
+    """Time left of a solver whose violation falls about geometrically from round to round."""
 
     def __init__(self) -> None:
         self._rounds: list[tuple[int, float, float]] = []
 
     def words(self, entry: dict[str, Any]) -> str:
-        """Such as ", about 2 min left" after a round; empty while it is not known.
+        """Return words such as ", about 2 min left", or "" while that is not known.
 
         An entry of the history has the violation before its round.
         """
@@ -180,7 +183,7 @@ class OfRounds:
             return ""
         if self._rounds and entry["round"] <= self._rounds[-1][0]:
             self._rounds = []  # another problem
-        self._rounds = [*self._rounds, (entry["round"], math.log(violation), seconds)][-_ROUNDS:]
+        self._rounds = [*self._rounds, (entry["round"], math.log(violation), seconds)][-_N_ROUNDS:]
         if len(self._rounds) < 2:
             return ""
         (first, before, since), (last, now, _) = self._rounds[0], self._rounds[-1]
@@ -193,8 +196,8 @@ class OfRounds:
 
 
 def words_of(seconds: float) -> str:
-    """A time left in words that promise no more than they can."""
-    if not seconds >= _SHORTEST:  # nor NaN
+    """Describe a time left in words that promise no more than they can."""
+    if not seconds >= _MIN_SECONDS_LEFT:  # nor NaN
         return ""
     if seconds < 55:
         return f", about {5 * round(seconds / 5)} s left"

@@ -58,7 +58,7 @@ def told(summary: dict[str, Any], json: bool, quiet: bool, notes: Iterable[str])
 
 
 def command_line(context: typer.Context) -> str:
-    """The command that is running, as a user would type it again."""
+    """Return the command that is running, as a user would type it again."""
     words = ["fewlabels", str(context.info_name)]
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name)

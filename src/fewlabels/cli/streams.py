@@ -24,7 +24,7 @@ Format = StrEnum(  # type: ignore[misc]
 
 
 def output_or_stream(out: Path | None) -> Path:
-    """Where results go: a path, or standard output where none is given and nobody reads along."""
+    """Return a path, or standard output if no path is given and it isn't a terminal."""
     if out is not None:
         return out
     if sys.stdout.isatty():
@@ -37,7 +37,7 @@ def output_or_stream(out: Path | None) -> Path:
 
 @contextlib.contextmanager
 def input_file(data: Path, form: Format | None) -> Iterator[tuple[Path, Format | None]]:
-    """A file with what standard input gives, if ``data`` is "-", and the format of its rows."""
+    """Provide a file with standard input if ``data`` is "-", and the format of its rows."""
     if data != STREAM:
         yield data, None
         return
@@ -56,13 +56,13 @@ def input_file(data: Path, form: Format | None) -> Iterator[tuple[Path, Format |
 
 
 def format_of(data: Path) -> Format:
-    """The format of standard output for rows of a file."""
+    """Return the format of standard output for rows of a file."""
     names = [each.name for each in formats_of(data) if each.name in [*Format]]
     return Format(names[0]) if names else Format("csv")
 
 
 def _format_of(path: Path) -> Format:
-    """JSON Lines begin with a brace; other rows are delimited text."""
+    """Return the format of a file by its content: JSON Lines begin with a brace."""
     with _open_rows(path) as file:
         begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     return Format("jsonl") if begin.startswith(b"{") else Format("csv")
@@ -85,7 +85,7 @@ def _open_rows(path: Path) -> io.BufferedIOBase:
 
 @contextlib.contextmanager
 def output_file(out: Path, form: Format) -> Iterator[Path]:
-    """A file whose content goes to standard output at the end, if ``out`` is "-"."""
+    """Provide a file whose content goes to standard output at the end, if ``out`` is "-"."""
     if out != STREAM:
         yield out
         return

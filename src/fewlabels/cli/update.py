@@ -24,7 +24,7 @@ from .show import say
 
 
 class UpdateOptions(NamedTuple):
-    """Which rows are added, and how; by the names of the job."""
+    """Options of the update, by the names that the job has for them."""
 
     data: Path | None = argument(
         None,

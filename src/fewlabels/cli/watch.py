@@ -58,7 +58,7 @@ class AlarmOptions(NamedTuple):
 
 
 class AlertOptions(NamedTuple):
-    """Where results go."""
+    """Options of the outputs."""
 
     state: Path | None = _file_plain(
         None,
@@ -134,7 +134,7 @@ def watch(
 
 
 def _accepted(summary: dict[str, Any]) -> str:
-    """What became of the alarms: a watch without a run length is silent until one is accepted."""
+    """Return ", accepted" if the alarm of a watch without a run length was accepted."""
     waits = summary["alarm"] or summary["run_length"] is not None or not summary["alarms"]
     return "" if waits else ", accepted"
 
@@ -148,7 +148,7 @@ def _alarm(record: dict[str, Any]) -> None:
 
 
 def _print(summary: dict[str, Any], has_alerts: bool) -> None:
-    """Counts, and what changed; on standard error, as standard output holds the rows."""
+    """Print counts and what changed on standard error, as standard output holds the rows."""
     change = summary["change"]
     before = summary["rows_before"]
     earlier = f", after {before:,} in earlier calls" if before else ""

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from ..querying import Mixed
 
 # Labels before uncertain rows are queried; clusters of texts say little about their classes.
-_FIRST_OF_TEXTS, _FIRST = 10, 20
-_RANDOM_OF_HUNTS = 0.2
+_N_FIRST_OF_TEXTS = 10
+_N_FIRST = 20
+# Share of random rows while a rare class is looked for.
+_RANDOM_SHARE = 0.2
 
 MakeStrategy: TypeAlias = "Callable[[ModuleType, dict[str, Any], bool], Mixed]"
 
@@ -35,7 +37,7 @@ class Asking(NamedTuple):
 
 
 def always(name: str) -> MakeStrategy:
-    """The strategy of a class of ``fewlabels.querying``, without turns."""
+    """Return a maker of a strategy of ``fewlabels.querying`` that is queried for each row."""
 
     def make(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
         return querying.Mixed([(getattr(querying, name)(**settings), 1.0)], **settings)
@@ -44,14 +46,16 @@ def always(name: str) -> MakeStrategy:
 
 
 def _mixed(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
-    begins, n_first = (querying.Random, _FIRST_OF_TEXTS) if texts else (querying.Central, _FIRST)
+    begins, n_first = (
+        (querying.Random, _N_FIRST_OF_TEXTS) if texts else (querying.Central, _N_FIRST)
+    )
     return querying.Mixed(first=begins(**settings), n_first=n_first, **settings)
 
 
 def _hunting(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
     parts = [
-        (querying.Random(**settings), _RANDOM_OF_HUNTS),
-        (querying.Positives(positive=0, **settings), 1.0 - _RANDOM_OF_HUNTS),
+        (querying.Random(**settings), _RANDOM_SHARE),
+        (querying.Positives(positive=0, **settings), 1.0 - _RANDOM_SHARE),
     ]
     return querying.Mixed(parts, **settings)
 
@@ -74,6 +78,6 @@ Ask = StrEnum("Ask", list(ASKING))  # type: ignore[misc]
 
 
 def help_of_ask() -> str:
-    """The help of ``--ask``."""
+    """Return the help of ``--ask``."""
     ways = [f"{name} {way.help}" for name, way in ASKING.items() if way.help]
     return f"How to choose the next row: {'; '.join(ways)}."

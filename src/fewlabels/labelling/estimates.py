@@ -10,9 +10,12 @@ from .._typing import FloatArray, IntArray
 from ..metrics.intervals import counted_interval
 
 LEVEL = 0.95
-# Answers that the advice to stop looks back on, and random ones that it needs.
-_BACK, _NEEDED = 20, 20
-_HARDLY = 0.01
+# Answers whose effect on the predictions the advice to stop depends on.
+_N_RECENT_ANSWERS = 20
+# Labels of random rows that the advice needs.
+_MIN_RANDOM_LABELS = 20
+# Share of changed predictions up to which labelling may stop.
+_MAX_CHANGED_SHARE = 0.01
 
 
 class Share(NamedTuple):
@@ -28,7 +31,7 @@ class Share(NamedTuple):
         return self.hits / self.n if self.n else None
 
     def plain(self) -> dict[str, float | None]:
-        """For JSON."""
+        """Return plain values for JSON."""
         return {
             "count": self.hits,
             "n": self.n,
@@ -39,7 +42,7 @@ class Share(NamedTuple):
 
 
 def share_of(hits: int, n: int, n_trained: float = np.inf) -> Share:
-    """The share of ``hits`` among ``n`` random rows, with Clopper and Pearson's interval.
+    """Estimate the share of ``hits`` among ``n`` random rows, with its Clopper-Pearson interval.
 
     It holds for any share and any n: at least 95 of 100 such intervals hold the true share.
 
@@ -52,7 +55,7 @@ def share_of(hits: int, n: int, n_trained: float = np.inf) -> Share:
 
 
 def shares_of(labels: Sequence[str], names: Iterable[str]) -> dict[str, Share]:
-    """The share of every name among the labels of random rows."""
+    """Estimate the share of every name from the labels of random rows."""
     return {name: share_of(sum(one == name for one in labels), len(labels)) for name in names}
 
 
@@ -72,7 +75,7 @@ def positives_at(
     n_rows: int,
     rate: float,
 ) -> Found:
-    """The longest list of candidates, by score, whose false discovery rate stays below ``rate``.
+    """List candidates by score, as many as keep the false discovery rate below ``rate``.
 
     The random sample tells how many rows of other classes lie above each score: its negatives
     there, and one more, so that few rows are no proof, times ``n_rows`` over the sample's size.
@@ -93,28 +96,32 @@ def positives_at(
 
 
 class Advice(NamedTuple):
-    """Whether to stop, and why in a sentence."""
+    """Advice to stop or to continue, with its reason in a sentence."""
 
     stop: bool
     words: str
 
 
 def advice_on(changed: float | None, n_random: int, error: Share | None) -> Advice:
-    """Whether twenty more labels are likely to be worth their time.
+    """Advise whether twenty more labels are likely to be worth their time.
 
     ``changed`` is the share of predictions that differs from twenty answers ago (None:
     not known), ``error`` a ``Share`` over random rows.
     """
-    if changed is None or n_random < _NEEDED:
-        needed = f"{_NEEDED} labels of random rows" if n_random < _NEEDED else f"{_BACK} labels"
+    if changed is None or n_random < _MIN_RANDOM_LABELS:
+        needed = (
+            f"{_MIN_RANDOM_LABELS} labels of random rows"
+            if n_random < _MIN_RANDOM_LABELS
+            else f"{_N_RECENT_ANSWERS} labels"
+        )
         return Advice(False, f"Too early to tell; this needs {needed} with two classes.")
-    words = f"The last {_BACK} labels changed {100 * changed:.2g} % of the predictions"
-    if changed > _HARDLY:
+    words = f"The last {_N_RECENT_ANSWERS} labels changed {100 * changed:.2g} % of the predictions"
+    if changed > _MAX_CHANGED_SHARE:
         return Advice(False, f"{words}: keep labelling.")
     assert error is not None
     at_most = 100 * min(changed, error.high)
     return Advice(
         True,
-        f"{words}, so the next {_BACK} will probably lower the error by at most {at_most:.2g} "
-        "points. This is a good time to stop.",
+        f"{words}, so the next {_N_RECENT_ANSWERS} will probably lower the error by at most "
+        f"{at_most:.2g} points. This is a good time to stop.",
     )

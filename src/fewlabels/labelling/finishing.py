@@ -47,7 +47,7 @@ class LabelledTable(Protocol):
 
 
 def arguments_of(session: LabelledTable, model: str | PathLike[str]) -> list[str]:
-    """What ``fewlabels`` is called with to learn from a session's answers."""
+    """Return the arguments of ``fewlabels`` that fit a model to a session's answers."""
     found = ["fit", str(session.rows.source), "--labels", str(session.file.path), "-o", str(model)]
     for name, value in session.options.items():
         option, without = flags(name)
@@ -60,7 +60,7 @@ def arguments_of(session: LabelledTable, model: str | PathLike[str]) -> list[str
 
 
 def command_of(session: LabelledTable, model: str | PathLike[str]) -> str:
-    """The same as somebody would type it."""
+    """Return the command that fits a model to a session's answers, as a user would type it."""
     return shlex.join(["fewlabels", *arguments_of(session, model)])
 
 
@@ -117,7 +117,7 @@ class Finishing:
             self._process.terminate()
 
     def plain(self) -> dict[str, str | int]:
-        """For JSON."""
+        """Return plain values for JSON."""
         with self._lock:
             return {
                 "state": self.state,

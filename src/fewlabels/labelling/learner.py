@@ -26,23 +26,28 @@ from .models import (
     ignores_unlabelled,
 )
 
-# Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
-_FEW_ANSWERS, _SHARE = 8, 0.25
-# The same for answers that the machine expected to be others: it may be at a poor minimum, where
+# Answers after which a fit from scratch is due: so many, and this share of the labels.
+_MIN_ANSWERS = 8
+_MIN_ANSWER_SHARE = 0.25
+# The same for answers that the model predicted wrongly: it may be at a poor minimum, where
 # updates keep it.
-_FEW_SURPRISES, _SURPRISED = 2, 0.1
-_LEFT_OUT, _FOLDS = 150, 5
-# Share of positives that a PUSVM takes until this many are known, from which it can be estimated.
-_PRIOR, _FEW_POSITIVES = 0.1, 10
-# Anomalies are hunted with a ball until this many are confirmed; then classifiers are better.
-_HUNTED = 20
+_MIN_SURPRISES = 2
+_MIN_SURPRISE_SHARE = 0.1
+# Labelled rows that are left out to estimate errors, and the folds in which they are.
+_MAX_LEFT_OUT = 150
+_FOLDS = 5
+# Prior of a PUSVM with fewer known positives than it takes to estimate one.
+_DEFAULT_PRIOR = 0.1
+_MIN_POSITIVES = 10
+# Confirmed anomalies from which classifiers find further ones better than a ball.
+_MIN_ANOMALIES = 20
 UNKNOWN = -1
 # A kind of work, what was known when it began, and what it made.
 WorkResult: TypeAlias = tuple[str, Any, Any]
 Work: TypeAlias = Callable[[], WorkResult]
 Model: TypeAlias = SVDD | PUSVM | S3VM
 # Rows to learn from before anybody waits.
-_WARMING = 300
+_WARM_UP_ROWS = 300
 
 
 class Learnt(NamedTuple):
@@ -61,7 +66,7 @@ class Learnt(NamedTuple):
 
     @classmethod
     def of(cls, machine: S3VM) -> Self:
-        """What a fitted S3VM has learnt."""
+        """Return the state of a fitted S3VM."""
         classes, decisions = tuple(machine.classes_.tolist()), machine.training_decisions_
         return cls(machine, decisions, classes, machine.function_, doubts_of(machine))
 
@@ -110,7 +115,7 @@ class Learner:
     # -- answers ----------------------------------------------------------------------------------
 
     def tell(self, row: int, code: int) -> None:
-        """A row got a label, another one, or (``UNKNOWN``) none."""
+        """Record that a row got a label, another one, or (``UNKNOWN``) none."""
         expected = self.predictions
         self._surprises += expected is not None and code not in (UNKNOWN, expected[row])
         self._noted(row, code)
@@ -121,12 +126,12 @@ class Learner:
             self._due = "fit"
 
     def _worth_a_fit(self, n_labels: int) -> bool:
-        return len(self._since) >= max(_FEW_ANSWERS, _SHARE * n_labels) or (
-            self._surprises >= max(_FEW_SURPRISES, _SURPRISED * n_labels)
+        return len(self._since) >= max(_MIN_ANSWERS, _MIN_ANSWER_SHARE * n_labels) or (
+            self._surprises >= max(_MIN_SURPRISES, _MIN_SURPRISE_SHARE * n_labels)
         )
 
     def take_back(self, row: int, code: int) -> None:
-        """The newest label of a row goes, and the one before it comes back.
+        """Remove the newest label of a row, which gets the code that it had before.
 
         The model becomes the one that the other answers lead to, from the last fit on.
         """
@@ -142,14 +147,14 @@ class Learner:
     def _noted(self, row: int, code: int) -> None:
         self.codes[row] = code
         self.n_told += 1
-        self._due_left_out = self.n_told - self.left_out_at >= _FEW_ANSWERS
+        self._due_left_out = self.n_told - self.left_out_at >= _MIN_ANSWERS
 
     def share(self, shares: ClassRatio | None) -> None:
         """Say what share of the rows each class (by code) seems to have; None for unknown."""
         self._shares = shares
 
     def _follows(self) -> bool:
-        """Whether the model is one of exactly the classes that have labels."""
+        """Return whether the model is an S3VM of exactly the classes that have labels."""
         present = np.unique(self.codes[self.codes >= 0])
         return isinstance(self.machine, S3VM) and np.array_equal(present, self.machine.classes_)
 
@@ -157,23 +162,23 @@ class Learner:
 
     @property
     def kind(self) -> str:
-        """What has learned: "", "svdd", "pusvm" or "s3vm"."""
+        """Return the kind of the model: "", "svdd", "pusvm" or "s3vm"."""
         return "" if self.machine is None else type(self.machine).__name__.lower()
 
     @property
     def busy(self) -> bool:
-        """Whether heavier work is due."""
+        """Return whether heavier work is due."""
         return bool(self._due)
 
     @property
     def predictions(self) -> IntArray | None:
-        """The code predicted for every row; None without a model of two classes or more."""
+        """Return the predicted code of every row, or None without a model of two classes."""
         if self.decisions is None or self.kind != "s3vm":
             return None
         return _codes(self.decisions, self.classes)
 
     def drivers(self, row: int, columns: ObjectArray, most: int = 3) -> list[str]:
-        """The columns that a row's score would change most without, greatest first.
+        """Return the columns that a row's score would change most without, greatest first.
 
         Each column in turn is set to its mean over all rows; ``columns`` names the column of every
         feature. None of them where there is no model.
@@ -196,11 +201,11 @@ class Learner:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether the model has followed all that it can follow."""
+        """Return whether the model has learned all answers that updates can add."""
         return self.following() is None
 
     def following(self) -> Work | None:
-        """What the model was told and has not followed, as a function; None if nothing."""
+        """Return a function that updates the model by new answers; None if there are none."""
         if self._due == "undoing" or self._followed >= len(self._since) or not self._follows():
             return None
         machine, since, first = self.machine, list(self._since), self._followed
@@ -208,7 +213,7 @@ class Learner:
         return lambda: ("followed", since, followed(machine, since[first:]))
 
     def undoing(self) -> Work | None:
-        """A model without what was taken back, as a function; None if that is not due."""
+        """Return a function that takes undone answers out of the model; None if not due."""
         if self._due != "undoing":
             return None
         anchor, since = self._anchor, list(self._since)
@@ -216,7 +221,7 @@ class Learner:
         return lambda: ("undone", since, replayed(anchor, since))
 
     def plan(self, leave_out: bool = True) -> Work | None:
-        """What is due besides, as a function; None if nothing is.
+        """Return a function that does the heavier work that is due; None if nothing is.
 
         ``leave_out``: whether that is due as well.
         """
@@ -231,14 +236,14 @@ class Learner:
         return None
 
     def _to_leave_out(self) -> list[int]:
-        """Labelled rows that are left out: those requested at random come first."""
+        """Return the labelled rows to leave out; those queried at random come first."""
         labelled = np.flatnonzero(self.codes >= 0)
         first = [row for row in self.first_left_out if self.codes[row] >= 0]
         rest = np.setdiff1d(labelled, first).tolist()
-        return first + rest[-max(0, _LEFT_OUT - len(first)) :]
+        return first + rest[-max(0, _MAX_LEFT_OUT - len(first)) :]
 
     def give_up(self, *, refit: bool) -> None:
-        """Something failed: a fit is due (``refit``), or nothing until the next answer."""
+        """Discard work that failed; a fit is due (``refit``), or nothing until the next answer."""
         self._due, self._due_left_out = "fit" if refit else "", False
         self._followed = len(self._since)
 
@@ -249,7 +254,7 @@ class Learner:
             self._take_fit(then, made)
         elif what == "left out":
             self.left_out, (self.left_out_at, self.left_out_trained) = made, then
-            self._due_left_out = self.n_told - self.left_out_at >= _FEW_ANSWERS
+            self._due_left_out = self.n_told - self.left_out_at >= _MIN_ANSWERS
         elif what == "undone" and self._due == "undoing" and self._since[: len(then)] == then:
             self._due = ""
             self._show(made, len(then))
@@ -269,7 +274,10 @@ class Learner:
         before, now = (np.unique(codes[codes >= 0]) for codes in (then, self.codes))
         # It knows other classes, or has learnt from a label that was taken back.
         stale = not np.array_equal(before, now) or np.any(then[changed] >= 0)
-        if stale and (self._follows() or _ORDER[type(made.machine)] < _ORDER[type(self.machine)]):
+        if stale and (
+            self._follows()
+            or _RANK_OF_MODEL[type(made.machine)] < _RANK_OF_MODEL[type(self.machine)]
+        ):
             self._due = "fit"
             return  # what is there is better
         self._show(made, 0)
@@ -280,7 +288,7 @@ class Learner:
 
 
 # The more labels a machine takes, the better it is.
-_ORDER = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
+_RANK_OF_MODEL = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
 
 
 def fitted(
@@ -290,10 +298,10 @@ def fitted(
     shares: ClassRatio | None = None,
     hunts: bool = False,
 ) -> Learnt:
-    """The model that labels ask for, fitted; decisions of all rows; codes of its classes."""
+    """Fit the model that suits the labels, and return its state."""
     known = np.unique(codes[codes >= 0])
     odd = codes == 0
-    if hunts and odd.sum() < _HUNTED:
+    if hunts and odd.sum() < _MIN_ANOMALIES:
         known = known[:0]  # rows of other classes are like most rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # limits and ties: the page says what it is sure of
@@ -301,8 +309,8 @@ def fitted(
             machine = SVDD(slack="linear", nu=0.05, n_jobs=JOBS)
             machine.fit(X, anomalies=odd if odd.any() else None)
         elif len(known) == 1:
-            few = np.sum(codes >= 0) < _FEW_POSITIVES
-            prior = _PRIOR if few else "estimate"
+            few = np.sum(codes >= 0) < _MIN_POSITIVES
+            prior = _DEFAULT_PRIOR if few else "estimate"
             machine = PUSVM(prior=prior, threshold="prior", random_state=0, n_jobs=JOBS)
             machine.fit(X, codes >= 0)
         else:
@@ -317,7 +325,7 @@ def warm_up(X: RowMatrix, kernel: str, columns: ObjectArray) -> None:
     """Learn from a few rows, so that every import is done before anybody waits for it."""
     if X.shape[0] < 4:
         return
-    some = Learner(X[:_WARMING], np.full(min(X.shape[0], _WARMING), UNKNOWN), kernel)
+    some = Learner(X[:_WARM_UP_ROWS], np.full(min(X.shape[0], _WARM_UP_ROWS), UNKNOWN), kernel)
     with contextlib.suppress(ValueError, ArithmeticError, MemoryError):  # said when it matters
         for answer in (None, (0, 0), (1, 1), (2, 0), (3, 1)):
             if answer is not None:
@@ -328,7 +336,7 @@ def warm_up(X: RowMatrix, kernel: str, columns: ObjectArray) -> None:
 
 
 def followed(model: S3VM, since: Iterable[tuple[int, int]]) -> Learnt:
-    """The model once it was told answers, one after the other."""
+    """Update a model by answers, one after the other, and return its state."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row, code in since:
@@ -337,7 +345,7 @@ def followed(model: S3VM, since: Iterable[tuple[int, int]]) -> Learnt:
 
 
 def replayed(anchor: bytes, since: Iterable[tuple[int, int]]) -> Learnt:
-    """A pickled model that was told answers."""
+    """Restore a pickled model and update it by answers."""
     model = pickle.loads(anchor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -348,7 +356,7 @@ def replayed(anchor: bytes, since: Iterable[tuple[int, int]]) -> Learnt:
 def left_out(
     X: RowMatrix, codes: IntArray, kernel: str, shares: ClassRatio | None, rows: Sequence[int]
 ) -> LeftOut:
-    """Row to (code, decisions): what models say that were fitted without the row.
+    """Return the code and the decisions of rows by models that were fitted without them.
 
     A fifth of the rows are left out at a time, and not just their labels: an S3VM that takes a row
     for an unlabelled one moves it away from the boundary, to the wrong side as often as not, and
@@ -379,7 +387,7 @@ def _decided(
     kept: BoolArray,
     rows: list[int],
 ) -> tuple[FloatArray, tuple[int, ...]]:
-    """Decisions for some rows of a model of those kept, and codes of its classes."""
+    """Return decisions about some rows by a model of those kept, and codes of its classes."""
     if not ignores_unlabelled(kernel):
         made = fitted(X[kept], codes[kept], kernel, shares)
         return made.machine.decision_function(X[rows]), made.classes

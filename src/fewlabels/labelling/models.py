@@ -20,12 +20,12 @@ LeftOut: TypeAlias = dict[int, tuple[int, Any]]
 
 
 def default_kernel(X: RowMatrix) -> str:
-    """Linear for texts, whose rows are sparse, else trees."""
+    """Return "linear" for texts, whose rows are sparse, else "trees"."""
     return "linear" if sp.issparse(X) else "trees"
 
 
 def classifier(kernel: str, classes: IntArray, shares: ClassRatio | None = None) -> S3VM:
-    """An S3VM, not fitted.
+    """Return an S3VM that is not fitted.
 
     With trees it learns from labels alone, as ``fit`` does with tables of features. Otherwise
     unlabelled rows count, and ``shares`` says what share of the rows each of the ``classes``
@@ -39,12 +39,12 @@ def classifier(kernel: str, classes: IntArray, shares: ClassRatio | None = None)
 
 
 def ignores_unlabelled(kernel: str) -> bool:
-    """Whether rows without labels make no difference to the classifier."""
+    """Return whether rows without labels make no difference to the classifier."""
     return kernel == "trees"
 
 
 def doubts_of(model: S3VM) -> FloatArray:
-    """Decisions for all rows of a fitted S3VM that follow from its labels alone.
+    """Return decisions for all rows of a fitted S3VM that follow from its labels alone.
 
     Unlabelled rows push the boundary of an S3VM to where rows are rare. So rows near it are rare
     as well, and their labels say little about the others.

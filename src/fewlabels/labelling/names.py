@@ -13,7 +13,7 @@ class Refused(UserError):
 
 
 def check_names(names: Iterable[object], known: Sequence[str] = ()) -> list[str]:
-    """Names of classes as tables write them; those that a fit would lose or refuse are refused.
+    """Return class names as tables write them, and refuse those that a fit would lose.
 
     ``known`` are the classes that there are.
     """

@@ -37,7 +37,7 @@ class Labelling:
 
     @property
     def labels(self) -> pd.Series:
-        """The labels so far, with the index of the data; missing where there is none."""
+        """Return the labels so far, with the index of the data; missing where there is none."""
         with self.session.lock:
             given = self.session.labels
         values = [given.get(row) for row in range(len(self._index))]

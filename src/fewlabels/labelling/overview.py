@@ -69,7 +69,7 @@ class LabelledSession(LabelledTable, Protocol):
 
 
 def overview(session: LabelledSession, rate: float = 0.1, lists: bool = True) -> dict[str, Any]:
-    """All figures and, if requested, the lists of rows of a session."""
+    """Return all figures of a session and, if requested, its lists of rows."""
     learner, codes = session.learner, session.learner.codes
     sample = session.random_rows
     truth = [session.classes[codes[row]] for row in sample]
@@ -91,7 +91,7 @@ def overview(session: LabelledSession, rate: float = 0.1, lists: bool = True) ->
 
 
 def _error(session: LabelledSession, sample: list[int]) -> Share | None:
-    """Errors over the random rows, each by a model without its label; None if not known."""
+    """Estimate the error from the random rows, each scored without its label; None if unknown."""
     learner = session.learner
     if learner.kind != "s3vm" or not learner.left_out:
         return None
@@ -151,7 +151,7 @@ def _lists(session: LabelledSession, sample: list[int], rate: float) -> dict[str
 
 
 def _of_class(f: FloatArray, place: int) -> FloatArray:
-    """Scores that are greater for rows of a model's class at some place."""
+    """Return scores that are greater for rows of a model's class with this position."""
     return -f if f.ndim == 1 else f[:, place]
 
 
@@ -163,7 +163,7 @@ def _margins(f: FloatArray) -> FloatArray:
 
 
 def _differing(session: LabelledSession) -> list[dict[str, Any]]:
-    """Rows of which people say different things."""
+    """Return the rows to which people gave different labels."""
     said: defaultdict[str, dict[str, tuple[int, str | None]]] = defaultdict(dict)
     for one in session.standing:
         if one.kind == "label":

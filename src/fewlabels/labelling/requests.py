@@ -16,7 +16,7 @@ class Request:
 
     @classmethod
     def of_json(cls, body: str | bytes) -> Self:
-        """The request in a JSON object; values that it does not name are left out."""
+        """Read the request from a JSON object, whose other values are ignored."""
         try:
             given = json.loads(body)
         except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ class FinishRequest(Request):
 
 
 def row_of(text: str, n_rows: int) -> int:
-    """The number of a row in an address."""
+    """Return the number of a row in an address."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(n_rows))):
         row = None
     else:
@@ -86,7 +86,7 @@ def row_of(text: str, n_rows: int) -> int:
 
 
 def rate_of(text: str) -> float:
-    """A false discovery rate in an address."""
+    """Return the false discovery rate in an address."""
     try:
         rate = float(text)
     except ValueError:

@@ -22,8 +22,9 @@ from ..tables.reading.read import read_table
 from ..tables.reading.training import read_training
 from ..tables.sources import InMemory, Source
 
-# What a card shows of a cell, and which files it shows as pictures.
-_LONGEST_CELL = 20_000
+# Characters that a card shows of a cell.
+_MAX_CELL_LENGTH = 20_000
+# Types of the files that a card shows as pictures.
 PICTURES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -31,7 +32,9 @@ PICTURES = {
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
-_FOUND, _LOOKED_AT = 100, 20
+# Rows that a search returns, and rows whose cells decide whether a column names pictures.
+_MAX_ROWS_FOUND = 100
+_ROWS_CHECKED = 20
 
 
 class SessionRows:
@@ -94,18 +97,18 @@ class SessionRows:
 
     @property
     def folder(self) -> Path | None:
-        """Where pictures may lie; None for rows in memory."""
+        """Return the folder that may hold pictures; None for rows in memory."""
         return None if isinstance(self.source, InMemory) else Path(self.source).resolve().parent
 
     def card(self, row: int) -> list[dict[str, Any]]:
-        """Names and cells of a row, as text, and which of them are pictures."""
+        """Return names and cells of a row, as text, and whether they are pictures."""
         cells: list[dict[str, Any]] = []
         for name, text in self._cells(row, self.shown):
-            cut = len(text) > _LONGEST_CELL
+            cut = len(text) > _MAX_CELL_LENGTH
             cells.append(
                 {
                     "name": name,
-                    "text": text[:_LONGEST_CELL],
+                    "text": text[:_MAX_CELL_LENGTH],
                     "cut": cut,
                     "picture": self.picture(text) is not None,
                 }
@@ -113,7 +116,7 @@ class SessionRows:
         return cells
 
     def _cells(self, row: int, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Names and cells of a row as text; all cells of a type at once, as each call costs."""
+        """Return names and cells of a row as text; all of one type at once, as each call costs."""
         one = self.table.slice(row, 1)
         alike: dict[pa.DataType, list[str]] = {}
         found: dict[str, str] = {}
@@ -125,7 +128,7 @@ class SessionRows:
         return [(name, found[name]) for name in names]
 
     def picture(self, text: str) -> Path | None:
-        """The file that a cell names, if it is a picture below the data's folder; else None."""
+        """Return the picture below the data's folder that a cell names, or None."""
         if len(text) > 1000 or not text.lower().endswith(tuple(PICTURES)) or self.folder is None:
             return None
         try:
@@ -137,8 +140,8 @@ class SessionRows:
         return path if inside else None
 
     def _columns_of_pictures(self) -> list[str]:
-        """Names of columns whose first cells name pictures."""
-        first = self.table.slice(0, _LOOKED_AT)
+        """Return the names of columns whose first cells name pictures."""
+        first = self.table.slice(0, _ROWS_CHECKED)
         cells = {
             name: [str(cell) for cell in cells_of(first.column(name)) if cell]
             for name in self.shown
@@ -150,20 +153,20 @@ class SessionRows:
         ]
 
     def search(self, words: str) -> list[int]:
-        """Rows whose cells contain the words, the first hundred."""
+        """Return the first hundred rows whose cells contain the words."""
         hits = np.zeros(len(self), bool)
         for name in self.shown:
             column = pa.array(cells_of(self.table.column(name)), pa.large_string())
             hits |= pc.match_substring(column, words, ignore_case=True).to_numpy(False)
-        return np.flatnonzero(hits)[:_FOUND].tolist()
+        return np.flatnonzero(hits)[:_MAX_ROWS_FOUND].tolist()
 
     def short(self, row: int) -> str:
-        """A row in a line."""
+        """Return a row as one line."""
         line = " · ".join(cell for _, cell in self._cells(row, self.shown[:8]) if cell)
         return line if len(line) <= 160 else f"{line[:159]}…"
 
     def with_labels(self, target: str, labels: dict[int, str]) -> pa.Table:
-        """The table with a column of labels, by row; blank where there is none."""
+        """Return the table with a column of labels, by row; blank where there is none."""
         column = pa.array([labels.get(row) for row in range(len(self))], pa.large_string())
         if target in self.table.column_names:
             place = self.table.column_names.index(target)
@@ -172,7 +175,7 @@ class SessionRows:
 
 
 def _given(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> ObjectArray:
-    """The labels of a column by their names, "" where none; as a fit reads them."""
+    """Return the labels of a column by their names, "" where none; as a fit reads them."""
     labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
     try:
         check_class_names(labels.names)
@@ -189,7 +192,7 @@ def _unseen(pictures: list[str]) -> str:
 
 
 def _known(given: ObjectArray | None) -> IntArray | None:
-    """Codes of the labels that a table holds already, -1 where there is none."""
+    """Return codes of the labels that a table holds already, -1 where there is none."""
     if given is None:
         return None
     return np.where(given == "", -1, np.unique(given, return_inverse=True)[1])
@@ -200,7 +203,7 @@ def _place(seed: str, key: str) -> bytes:
 
 
 def _columns_of(names: Iterable[object], shown: Iterable[str]) -> ObjectArray:
-    """The column of the table that each encoded column comes from, by name; "" if unknown."""
+    """Return the column of the table that each encoded column comes from; "" if unknown."""
     longest = sorted(shown, key=len, reverse=True)
     found = []
     for name in map(str, names):

@@ -17,7 +17,7 @@ _SWITCH = 0.001
 
 
 class Running:
-    """The page of a session, served on this computer until :meth:`stop`.
+    """Server of the page of a session on this computer, until :meth:`stop`.
 
     ``url`` is the address of the page, with its token. ``port`` 0 takes any free one, ``public``
     is an address under which another server passes requests on, ``framed`` lets notebooks show the

@@ -6,6 +6,7 @@ import base64
 import secrets
 import threading
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from importlib.resources import files
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -45,9 +46,8 @@ if TYPE_CHECKING:
 
 RequestT = TypeVar("RequestT", bound=Request)
 
-# Bytes of a request; of an answer a few hundred are needed.
-_LARGEST = 65_536
-_FORBIDDEN, _MISSING, _TOO_LARGE, _UNUSABLE, _FULL = 403, 404, 413, 400, 507
+# Bytes of a request; an answer needs a few hundred.
+_MAX_REQUEST_BYTES = 65_536
 
 
 class _Stop(Exception):
@@ -68,7 +68,7 @@ def check_extra() -> tuple[ModuleType, ModuleType]:
 
 
 class PageSession(LabelledSession, Protocol):
-    """What the page shows of a session, and the answers that it sends to it."""
+    """Session as the page needs it: to show rows and to record answers."""
 
     lock: threading.Condition
     curve: list[dict[str, Any]]
@@ -101,7 +101,7 @@ def make_app(
     framed: bool = False,
     finishing: Finishing | None = None,
 ) -> Starlette:
-    """The application for a session, which ``finishing`` ends.
+    """Return the application for a session, which ``finishing`` ends.
 
     ``token`` is the first part of every path, ``urls`` the addresses under which the page is
     reached; all others are refused. ``framed``: whether pages of this computer may show it in a
@@ -128,10 +128,10 @@ def make_app(
         middleware=[Middleware(_Private), Middleware(_Guarded, token=token, urls=urls)],
         exception_handlers={
             _Stop: lambda request, stop: _refused(stop),
-            UserError: lambda request, error: _refused(_Stop(_UNUSABLE, str(error))),
+            UserError: lambda request, error: _refused(_Stop(HTTPStatus.BAD_REQUEST, str(error))),
             OSError: lambda request, error: _refused(
                 _Stop(
-                    _FULL,
+                    HTTPStatus.INSUFFICIENT_STORAGE,
                     f"Nothing was saved: {error}. Free some space, then label the row again.",
                 )
             ),
@@ -177,19 +177,19 @@ class _Guarded:
         token = path.split("/")[1] if path.startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
             raise _Stop(
-                _FORBIDDEN,
+                HTTPStatus.FORBIDDEN,
                 "This address has no valid token; open the one that 'fewlabels label' printed.",
             )
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self._hosts:
             said = f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
-            raise _Stop(_FORBIDDEN, said)
+            raise _Stop(HTTPStatus.FORBIDDEN, said)
         crossed = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
         if (origin is not None and origin not in self._origins) or (crossed and method != "GET"):
-            raise _Stop(_FORBIDDEN, "Requests from other pages are refused.")
+            raise _Stop(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
         length = headers.get("content-length", "0")
         # As text: a number of thousands of digits is no number for Python.
-        if not length.isdigit() or len(length) > 9 or int(length) > _LARGEST:
+        if not length.isdigit() or len(length) > 9 or int(length) > _MAX_REQUEST_BYTES:
             raise _too_large()
 
 
@@ -198,11 +198,14 @@ def _refused(stop: _Stop) -> JSONResponse:
 
 
 def _too_large() -> _Stop:
-    return _Stop(_TOO_LARGE, f"The request is larger than {_LARGEST} bytes.")
+    return _Stop(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"The request is larger than {_MAX_REQUEST_BYTES} bytes.",
+    )
 
 
 class _Page:
-    """The calls; what can be refused is refused here, in a sentence."""
+    """Handlers of the calls of the page; each refuses in a sentence what it can't do."""
 
     def __init__(self, session: PageSession, framed: bool, finishing: Finishing) -> None:
         self.session, self.ending = session, finishing
@@ -251,7 +254,7 @@ class _Page:
         cells = {c["name"]: c["text"] for c in rows.card(self._row(request))}
         path = rows.picture(cells.get(request.path_params["name"], ""))
         if path is None:
-            raise _Stop(_MISSING, "There is no such picture.")
+            raise _Stop(HTTPStatus.NOT_FOUND, "There is no such picture.")
         return FileResponse(path, media_type=PICTURES[path.suffix.lower()])
 
     async def finishing(self, request: HTTPRequest) -> JSONResponse:
@@ -260,7 +263,7 @@ class _Page:
     async def made_report(self, request: HTTPRequest) -> FileResponse:
         ending = self.ending
         if ending.state != "done" or not ending.report.is_file():
-            raise _Stop(_MISSING, "There is no report yet; finish first.")
+            raise _Stop(HTTPStatus.NOT_FOUND, "There is no report yet; finish first.")
         return FileResponse(ending.report, headers={"content-security-policy": _OF_REPORT})
 
     # -- changing ---------------------------------------------------------------------------------
@@ -307,16 +310,16 @@ class _Page:
     ) -> JSONResponse:
         """Read a request of a ``kind``, do what it says, and answer."""
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            raise _Stop(_UNUSABLE, "Send application/json.")
+            raise _Stop(HTTPStatus.BAD_REQUEST, "Send application/json.")
         body = b""
         async for part in request.stream():
             body += part
-            if len(body) > _LARGEST:
+            if len(body) > _MAX_REQUEST_BYTES:
                 raise _too_large()
         return await self._answered(call, kind.of_json(body))
 
     async def _answered(self, call: Callable[..., object], *args: object) -> JSONResponse:
-        """What a call gives as JSON; in a thread, as it may take a while."""
+        """Return the result of a call as JSON; in a thread, as it may take a while."""
         return JSONResponse(await run_in_threadpool(call, *args))
 
 
@@ -334,7 +337,7 @@ _HEADERS = {
 def state_of(
     session: PageSession, annotator: str, words: Callable[[str], str] = as_arguments
 ) -> dict[str, Any]:
-    """All that the page shows next to its views, for somebody. ``words`` renders the options."""
+    """Return all that the page shows somebody next to its views, with options by ``words``."""
     check_text("annotator", annotator)
     with session.lock:
         counts = {name: 0 for name in session.classes}
@@ -357,7 +360,7 @@ def state_of(
 
 
 def page_text(nonce: str) -> str:
-    """The page, with its style and its script inside."""
+    """Return the page, with its style and its script inside."""
     folder = files(__package__) / "page"
     text = {
         name: (folder / name).read_text(encoding="utf-8")
@@ -368,5 +371,5 @@ def page_text(nonce: str) -> str:
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """Return a random token."""
     return base64.urlsafe_b64encode(secrets.token_bytes(24)).decode()

@@ -135,7 +135,7 @@ class Session:
         self.target = target
 
     def _read(self, classes: Iterable[str]) -> None:
-        """What the file and the column of the data say so far."""
+        """Read the classes and the answers from the file and from the column of the data."""
         standing, about = self.file.standing(), self.file.about
         given = [] if self.rows.given is None else sorted({g for g in self.rows.given if g})
         answered = [one.label for one in standing if one.kind == "label"]
@@ -187,7 +187,7 @@ class Session:
     # -- what comes next --------------------------------------------------------------------------
 
     def card(self, annotator: str) -> dict[str, Any] | None:
-        """The row to show to somebody next, as plain values; None when all are answered."""
+        """Return the row to show to somebody next, as plain values; None when all have answers."""
         with self.lock:
             row, why = self._next(annotator)
             if row is None:
@@ -195,7 +195,7 @@ class Session:
             return self.shown(row, why)
 
     def shown(self, row: int, why: str = "") -> dict[str, Any]:
-        """A row as a card."""
+        """Return a row as a card."""
         with self.lock:
             said = [one for one in self.standing if self._place[one.row_key] == row]
             return {
@@ -226,7 +226,7 @@ class Session:
         return row, why
 
     def _chosen(self, strategy: Strategy, candidates: IntArray) -> tuple[int, str]:
-        """The row that a strategy asks for, and why."""
+        """Return the row that a strategy chooses, and why."""
         learner, hunts = self.learner, strategy.needs == "decisions"
         if learner.kind == "s3vm" and (not hunts or 0 in learner.classes):
             decisions = learner.decisions if hunts else learner.doubts
@@ -253,7 +253,7 @@ class Session:
         return int(next(row for row in self.rows.order if not taken[row]))
 
     def _taken(self, annotator: str, now: float) -> BoolArray:
-        """Rows not to be asked of somebody; skipped ones come when nothing else is left."""
+        """Return a mask of rows that are not for somebody; skipped ones come last."""
         taken = self.learner.codes != UNKNOWN
         for one in self.standing:
             if one.kind == "unknown":
@@ -267,7 +267,7 @@ class Session:
 
     @property
     def random_rows(self) -> list[int]:
-        """Labelled rows at the start of the random order: a random sample of all rows.
+        """Return the labelled rows at the start of the random order, a random sample of all rows.
 
         It ends with the last row that was queried as a random one; rows in between may have been
         requested another reason.
@@ -327,7 +327,7 @@ class Session:
             return last
 
     def _code(self, row: int) -> int:
-        """The code of a row by what stands."""
+        """Return the code of a row by the current answers."""
         key = self.rows.keys[row]
         labels = [a.label for a in self.standing if a.row_key == key and a.kind == "label"]
         return self.classes.index(labels[-1]) if labels else int(self._given[row])
@@ -382,18 +382,18 @@ class Session:
 
     @property
     def n_labels(self) -> int:
-        """Rows with a label that somebody gave."""
+        """Return the number of rows with a label that somebody gave."""
         return len({one.row_key for one in self.standing if one.kind == "label"})
 
     @property
     def labels(self) -> dict[int, str]:
-        """Row (position) to label: answers, and what the column held before."""
+        """Return labels by the position of the row: answers, and what the column held before."""
         codes = self.learner.codes
         return {int(row): self.classes[codes[row]] for row in np.flatnonzero(codes != UNKNOWN)}
 
     @property
     def changed_since(self) -> float | None:
-        """The share of predictions that twenty answers have changed; None if unknown."""
+        """Return the share of predictions that twenty answers have changed; None if unknown."""
         now = self.learner.predictions
         if len(self._past) < _BACK or self._past[0] is None or now is None:
             return None
@@ -422,7 +422,7 @@ class Session:
             self.run(plan, refit=work != self.learner.plan)
 
     def run(self, plan: Work, refit: bool = False) -> None:
-        """Do a piece of work, and take what it gives; ``refit``: whether a fit would do, too."""
+        """Do a piece of work and store its result; ``refit``: whether a fit can replace it."""
         try:
             result, trouble = plan(), ""
         except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
@@ -440,7 +440,7 @@ class Session:
             self._follow_now()
 
     def _note_change(self, what: str, before: IntArray | None, now: IntArray | None) -> None:
-        """How much of the predictions the last answer has changed."""
+        """Record the share of the predictions that the last answer has changed."""
         known = before is not None and now is not None
         if what in ("followed", "undone") and known and self.curve:
             self.curve[-1]["changed"] = float(np.mean(before != now))
@@ -471,12 +471,12 @@ class Session:
 
 
 def _one_number(decisions: FloatArray) -> FloatArray:
-    """Decisions as one number a row, the greatest or how far from the boundary."""
+    """Return one decision per row: the greatest, or the distance from the boundary."""
     return decisions if decisions.ndim == 1 else decisions.max(axis=1)
 
 
 def default_file(source: Source | InMemory) -> Path:
-    """Where the answers to a table go: next to it."""
+    """Return the default file of the answers to a table, next to the table."""
     if isinstance(source, InMemory):
         raise UserError("A data frame needs a file for its labels; pass labels=.")
     table = "" if not source.table else "." + re.sub(r"[^\w.-]", "_", source.table)

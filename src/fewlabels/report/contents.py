@@ -41,7 +41,7 @@ class Rate:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the interval is narrow enough for the value to mean anything."""
+        """Return whether the interval is narrow enough for the value to mean anything."""
         return is_determined(self.interval)
 
 
@@ -69,7 +69,7 @@ class Ranking:
 
 
 class Sensitivity(NamedTuple):
-    """How decisions depend on a bound on selection bias.
+    """Sensitivity of the decisions to a bound on selection bias.
 
     ``table`` has a row per bound, as in ``fewlabels.model_selection.BiasSensitivity``,
     ``text`` says how it came about, and ``ranking`` lists the rows that change first, if any.
@@ -82,7 +82,7 @@ class Sensitivity(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What a task adds to a report."""
+    """Findings that a task adds to a report."""
 
     headline: str  # the answer in two or three sentences
     answer: list[tuple[str, str]]  # the first figures to read

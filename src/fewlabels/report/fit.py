@@ -20,9 +20,11 @@ from ..tables.columns.schema import Schema
 from ..tables.reading.training import TableRows, TrainingFile, rows_for
 
 # Kernel values of one pass over the training rows; beyond, rows are sampled.
-_MOST_VALUES = 4e9
-# Rows that are scored for the time it takes, and the share of the time that all of them may take.
-_TIMED, _SCORING = 500, 0.2
+_MAX_KERNEL_VALUES = 4e9
+# Rows that are scored to measure the time per row.
+_TIMED_ROWS = 500
+# Share of the time left for the report that scoring rows may take.
+_SCORING_SHARE = 0.2
 
 
 # Rows of a table before they are encoded.
@@ -130,29 +132,34 @@ class Fit:
     def trained(self) -> ReportRows:
         return ReportRows(self.found.rows, self.X, self.found.numbers)
 
-    def most_rows(self) -> int:
-        """Rows that are scored in a few seconds, or in a part of those until the deadline."""
+    def max_scored_rows(self) -> int:
+        """Return how many rows can be scored in a few seconds, or in time for the deadline."""
         values = max(1, len(getattr(self.estimator, "support_", self.found.numbers)))
-        most = int(_MOST_VALUES / values)
-        if self.deadline.is_near and self.X.shape[0] > _TIMED:
-            most = min(most, max(_TIMED, int(_SCORING * self.deadline.left() / self._seconds)))
-        return most
+        max_rows = int(_MAX_KERNEL_VALUES / values)
+        if self.deadline.is_near and self.X.shape[0] > _TIMED_ROWS:
+            max_rows = min(
+                max_rows,
+                max(
+                    _TIMED_ROWS, int(_SCORING_SHARE * self.deadline.left() / self._seconds_per_row)
+                ),
+            )
+        return max_rows
 
     @cached_property
-    def _seconds(self) -> float:
-        """Seconds that the score of a row takes."""
-        rows = self.X[:_TIMED]
+    def _seconds_per_row(self) -> float:
+        """Return the seconds that the score of a row takes."""
+        rows = self.X[:_TIMED_ROWS]
         since = time.perf_counter()
         self.estimator.decision_function(rows)
         return max(time.perf_counter() - since, 1e-6) / rows.shape[0]
 
     @cached_property
     def scored(self) -> IntArray:
-        """Training rows that are scored: all, or a sample where that would take long."""
-        n, most = self.X.shape[0], self.most_rows()
-        if n <= most:
+        """Return the training rows that are scored: all, or a sample if that takes long."""
+        n, max_rows = self.X.shape[0], self.max_scored_rows()
+        if n <= max_rows:
             return np.arange(n)
-        return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+        return np.sort(np.random.default_rng(0).choice(n, max_rows, replace=False))
 
     @property
     def is_sampled(self) -> bool:
@@ -160,17 +167,17 @@ class Fit:
 
     @cached_property
     def decisions(self) -> FloatArray:
-        """What ``predict`` writes as score, of the rows in :attr:`scored`."""
+        """Return the scores, as ``predict`` writes them, of the rows in :attr:`scored`."""
         return self.estimator.decision_function(self.X[self.scored])
 
     def others(self, positions: IntArray) -> ReportRows:
-        """Rows of the file that were not trained on, by position from 0; a sample of many.
+        """Return rows of the file that were not trained on, by position from 0; a sample of many.
 
         Those that the model cannot take are left out; a UserError says why none fits.
         """
-        if len(positions) > self.most_rows():
+        if len(positions) > self.max_scored_rows():
             rng = np.random.default_rng(0)
-            positions = np.sort(rng.choice(positions, self.most_rows(), replace=False))
+            positions = np.sort(rng.choice(positions, self.max_scored_rows(), replace=False))
         schema = Schema.from_dict(self.metadata["schema"])
         inputs, numbers = rows_for(self.file, schema, positions)
         return ReportRows(inputs, self.encoder.transform(inputs), numbers)
@@ -185,17 +192,17 @@ class Fit:
                 continue
             if column.note.startswith("an identifier"):
                 return column.name
-            if column.note == "counts the rows" and not self._is_row_number(column.name):
+            if column.note == "counts the rows" and not self._numbers_rows(column.name):
                 return column.name
         return None
 
-    def _is_row_number(self, name: str) -> bool:
+    def _numbers_rows(self, name: str) -> bool:
         assert isinstance(self.file.content, pa.Table)
         values = numbers(self.file.content.column(name))[0]
         return bool(np.ptp(values - np.arange(len(values))) == 0)
 
     def table(self, rows: ReportRows, order: IntArray, columns: RankingColumns) -> pd.DataFrame:
-        """Rows for people: number in the file, identifier, further columns in the order given."""
+        """Return rows for people: number in the file, identifier, columns in this order."""
         chosen = rows.numbers[order]
         data: RankingColumns = {"row": chosen}
         if self.identifier is not None:

@@ -28,12 +28,12 @@ class Split:
 
     @property
     def is_normal(self) -> BoolArray:
-        """Which test rows are of the normal class."""
+        """Return a mask of the test rows of the normal class."""
         return self.classes == self.normal
 
 
 def split_data(name: str, digit: int) -> Split:
-    """Two thirds of the normal rows to learn from, all other rows to score."""
+    """Return two thirds of the normal rows to learn from, and all other rows to score."""
     if name == "digits":
         data = load_digits(as_frame=True)
         classes = data.target.astype(str).to_numpy()

@@ -9,10 +9,18 @@ from sklearn.utils import check_array, check_random_state
 
 from ..._typing import IntArray
 
-_CARDS, _SUITS, _RANKS, _HAND = 52, 4, 13, 5
+# A deck, and the cards of a hand.
+_CARDS = 52
+_SUITS = 4
+_RANKS = 13
+_HAND = 5
 # Classes of hands without a straight or flush, by how many pairs of cards have equal rank.
 _CLASS_OF_EQUAL_PAIRS = np.array([0, 1, 2, 3, 6, 0, 7])
-_STRAIGHT, _FLUSH, _STRAIGHT_FLUSH, _ROYAL_FLUSH = 4, 5, 8, 9
+# Classes of the other hands.
+_STRAIGHT = 4
+_FLUSH = 5
+_STRAIGHT_FLUSH = 8
+_ROYAL_FLUSH = 9
 # Ace, ten, jack, queen, king: the ace also ends a straight.
 _HIGH_STRAIGHT = np.array([1, 10, 11, 12, 13])
 
@@ -20,7 +28,7 @@ _HIGH_STRAIGHT = np.array([1, 10, 11, 12, 13])
 def make_poker_hands(
     n_samples: int, *, random_state: int | np.random.RandomState | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Random hands of five cards and their classes, as in the UCI set Poker-hand.
+    """Return random hands of five cards and their classes, as in the UCI set Poker-hand.
 
     Every ordered choice of five different cards of 52 is equally likely. (The UCI training file is
     not quite like this: it has more straight flushes and royal flushes.)
@@ -61,7 +69,7 @@ def make_poker_hands(
 
 
 def poker_hand_class(X: npt.ArrayLike) -> IntArray:
-    """Class of each hand, by the rules of poker.
+    """Return the class of each hand, by the rules of poker.
 
     Parameters
     ----------
@@ -106,7 +114,7 @@ def poker_hand_class(X: npt.ArrayLike) -> IntArray:
 
 
 def _deal(n: int, rng: np.random.RandomState) -> IntArray:
-    """Five different cards per row, 0 to 51, every ordered choice equally likely."""
+    """Deal five different cards per row, 0 to 51, every ordered choice equally likely."""
     cards = np.empty((n, _HAND), dtype=np.int64)
     for drawn in range(_HAND):
         # The k-th of the cards that are left: step over those that are gone, lowest first.

@@ -116,7 +116,7 @@ def _ours(
 
 
 def _peer(split: Split, output: Path) -> dict[str, Any]:
-    """scikit-learn's model on the rows as our model sees them."""
+    """Fit scikit-learn's model to the rows as the pipeline encodes them."""
     pipeline, _, _ = load_model(output / "one-class.skops")
     rows = pipeline[:-1].transform(split.train)
     started = time.perf_counter()
@@ -168,7 +168,7 @@ def _print_table(results: dict[str, dict[str, Any]]) -> None:
 
 
 def moved_images() -> FloatArray:
-    """All digits and their copies moved by one pixel in the eight directions."""
+    """Return all digits and their copies moved by one pixel in the eight directions."""
     images = load_digits().images
     moves = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
     return np.concatenate(

@@ -21,15 +21,18 @@ from ..fit import Fit, HeldOutScores
 from ..page import words
 from .intervals import counted_interval
 
-# Machines of a cross-fit; seconds after which no further one is begun, and their share of those
-# that are left for a report.
+# Models of a cross-fit.
 _FOLDS = 5
-_MOST_SECONDS, _SHARE = 60.0, 0.6
-# What a fit of a part of the labels costs, as a share of one of all; seconds of one that is made
-# in any case, so that rates can be counted.
-_PART, _SHORT = 0.8, 0.5
-# The same for models with a part of the labels hidden; a fit of so many seconds always has time.
-_MOST_HIDING_SECONDS, _ALWAYS = 30.0, 1.0
+# Seconds after which no further model is begun, and their share of those left for a report.
+_MAX_SECONDS = 60.0
+_TIME_SHARE = 0.6
+# Cost of a fit to a part of the labels, as a share of the cost of a fit to all of them.
+_COST_OF_PART = 0.8
+# A fit of so many seconds is made in any case, so that rates can be counted.
+_FREE_SECONDS = 0.5
+# The same limits of models with a part of the labels hidden, in seconds.
+_MAX_SECONDS_HIDING = 30.0
+_FREE_SECONDS_HIDING = 1.0
 
 
 def cross_fit_positive(
@@ -48,10 +51,10 @@ def cross_fit_positive(
     of_groups = kinds_of_groups(y == 1, groups)
     fewest = int(min(np.sum(of_groups), np.sum(~of_groups)))
     if fewest < 2:
-        return _none("no row can be held out, because one kind has only one row.")
+        return _no_scores("no row can be held out, because one kind has only one row.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
-    machine = clone(estimator).set_params(prior=estimator.prior_)
-    return _cross_fit(machine, X, y, folds, deadline, seconds, groups=groups)
+    estimator = clone(estimator).set_params(prior=estimator.prior_)
+    return _cross_fit(estimator, X, y, folds, deadline, seconds, groups=groups)
 
 
 def cross_fit_classes(
@@ -70,12 +73,12 @@ def cross_fit_classes(
     what probabilities were calibrated by is taken. Rows of one of the ``groups`` are held out
     together.
     """
-    known = getattr(estimator, "left_out_decisions_", None)
-    if known is not None and len(known) == len(y):
+    calibration_scores = getattr(estimator, "left_out_decisions_", None)
+    if calibration_scores is not None and len(calibration_scores) == len(y):
         # Calibration has held rows out, perhaps more than there is time for here.
-        n_known = int(np.isfinite(known).all(axis=1).sum())
-        if _time_for(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
-            return _calibrated_by(known, deadline, y, groups)
+        n_known = int(np.isfinite(calibration_scores).all(axis=1).sum())
+        if _time_limit(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
+            return _scores_of_calibration(calibration_scores, deadline, y, groups)
     labelled = np.flatnonzero(y >= 0)
     of_groups = kinds_of_groups(y[labelled], take_groups(groups, labelled))
     sizes, held = np.bincount(of_groups, minlength=int(y.max()) + 1), y
@@ -84,31 +87,31 @@ def cross_fit_classes(
         sizes, held = sizes[sizes > 1], np.where(np.isin(y, alone), -1, y)
     fewest = int(sizes.min())
     if fewest < 2:
-        return _none("no row can be held out, because a class has only one labelled row.")
+        return _no_scores("no row can be held out, because a class has only one labelled row.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
     return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held, groups)
 
 
-def _time_for(deadline: Deadline) -> float:
-    """Seconds for a cross-fit."""
-    return min(_MOST_SECONDS, _SHARE * deadline.left())
+def _time_limit(deadline: Deadline) -> float:
+    """Return the seconds for a cross-fit."""
+    return min(_MAX_SECONDS, _TIME_SHARE * deadline.left())
 
 
-def _calibrated_by(
-    known: FloatArray, deadline: Deadline, y: IntArray, groups: IntArray | None
+def _scores_of_calibration(
+    calibration_scores: FloatArray, deadline: Deadline, y: IntArray, groups: IntArray | None
 ) -> HeldOutScores:
     deadline.cut.append(
         "held-out predictions are missing for some labels, so error rates are based on the others"
     )
-    rows = count_once(np.flatnonzero(np.isfinite(known).all(axis=1)), y >= 0, groups)
+    rows = count_once(np.flatnonzero(np.isfinite(calibration_scores).all(axis=1)), y >= 0, groups)
     if not len(rows):
-        return _none("there was no time to train models without part of the labels.")
-    scores = known[rows]
+        return _no_scores("there was no time to train models without part of the labels.")
+    scores = calibration_scores[rows]
     return HeldOutScores(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
 
 def _cross_fit(
-    machine: BaseEstimator,
+    estimator: BaseEstimator,
     X: RowMatrix,
     y: IntArray,
     folds: LabeledKFold | PUKFold,
@@ -118,12 +121,12 @@ def _cross_fit(
     held: IntArray | None = None,
     groups: IntArray | None = None,
 ) -> HeldOutScores:
-    end = Deadline(_time_for(deadline))
-    if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
+    end = Deadline(_time_limit(deadline))
+    if deadline.is_near and max(_FREE_SECONDS, end.left()) < _COST_OF_PART * seconds:
         deadline.cut.append("no held-out predictions")
-        return _none("there was no time to train a model without them.")
+        return _no_scores("there was no time to train a model without them.")
     # Decisions are all that is needed: baselines need not fit their probabilities.
-    fresh = getattr(machine, "uncalibrated", partial(clone, machine))
+    make_estimator = getattr(estimator, "uncalibrated", partial(clone, estimator))
     splits = folds.split(X, y if held is None else held, groups)
     kinds = y if others is None else y >= 0
     sample, splits = Sample(X, y), splits_counted_once(splits, kinds, groups)
@@ -137,7 +140,7 @@ def _cross_fit(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                part = sample.fit(fresh(), train)
+                part = sample.fit(make_estimator(), train)
             except ValueError as error:
                 failed = str(error)
                 return None
@@ -156,7 +159,7 @@ def _cross_fit(
         n_scores=n_classes if n_classes > 2 else None,
     )
     if not done:
-        return _none(f"no row could be held out ({failed})")
+        return _no_scores(f"no row could be held out ({failed})")
     if done < len(splits) and not failed:
         deadline.cut.append(
             f"error rates are based on {done} of {len(splits)} models trained without part of "
@@ -171,12 +174,12 @@ def _cross_fit(
     return HeldOutScores(rows, scores[rows], done, len(splits), votes=all_votes, parts=parts[rows])
 
 
-def _none(reason: str) -> HeldOutScores:
+def _no_scores(reason: str) -> HeldOutScores:
     return HeldOutScores(np.zeros(0, int), np.zeros(0), 0, 0, reason)
 
 
-def group_of(fit: Fit, held: HeldOutScores, value: int, title: str) -> Group:
-    """Scores of the rows with a label, held-out ones if there are any."""
+def make_score_group(fit: Fit, held: HeldOutScores, value: int, title: str) -> Group:
+    """Return the scores of the rows with a label, held-out ones if there are any."""
     chosen = fit.labels[held.rows] == value
     if chosen.any():
         return Group(title, held.scores[chosen], held.about)
@@ -184,7 +187,7 @@ def group_of(fit: Fit, held: HeldOutScores, value: int, title: str) -> Group:
     return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
 
 
-def counted(
+def make_counted_rate(
     name: str,
     hits: int,
     n: int,
@@ -192,16 +195,16 @@ def counted(
     interval: Callable[[float, float], tuple[float, float]] = counted_interval,
     term: str = "",
 ) -> Rate:
-    """A rate of which ``hits`` of ``n`` rows were counted; ``how`` continues after these numbers.
+    """Return a rate of ``hits`` of ``n`` rows; ``how`` continues after these numbers.
 
     ``interval`` is ``cross_fitted_interval`` for rows that were scored by cross-fitted models.
     """
-    of_what = f"{words.count(hits)} of {words.count(n)} {how}"
-    return Rate(name, hits / n, interval(hits, n), of_what, term)
+    source = f"{words.count(hits)} of {words.count(n)} {how}"
+    return Rate(name, hits / n, interval(hits, n), source, term)
 
 
-class Hidden(NamedTuple):
-    """Of ``n`` labelled rows ``found`` were marked by models that took them for unlabelled.
+class HiddenLabelCounts(NamedTuple):
+    """Counts of labelled rows that models marked which took them for unlabelled.
 
     ``folds`` models were trained. ``n`` is 0 if none could be, and ``reason`` says why.
     """
@@ -219,7 +222,7 @@ def hide_labels(
     deadline: Deadline,
     seconds: float = 0.0,
     groups: IntArray | None = None,
-) -> Hidden:
+) -> HiddenLabelCounts:
     """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
     The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)
@@ -230,24 +233,28 @@ def hide_labels(
     together, and one of them is counted.
     """
     labelled = np.flatnonzero(y == 1)
-    _, place = np.unique(groups[labelled] if groups is not None else labelled, return_inverse=True)
-    n_groups = int(place.max(initial=-1)) + 1
+    _, group_index = np.unique(
+        groups[labelled] if groups is not None else labelled, return_inverse=True
+    )
+    n_groups = int(group_index.max(initial=-1)) + 1
     if n_groups < 2:
-        return Hidden(0, 0, 0, "there is only one labelled row, so no label can be hidden.")
+        return HiddenLabelCounts(
+            0, 0, 0, "there is only one labelled row, so no label can be hidden."
+        )
     n_unlabelled = int(np.sum(y != 1))
     expected = estimator.prior_ * n_unlabelled
     folds = KFold(min(_FOLDS, n_groups), shuffle=True, random_state=0)
-    if seconds > max(deadline.left(), _ALWAYS):
+    if seconds > max(deadline.left(), _FREE_SECONDS_HIDING):
         deadline.cut.append("no models with part of the labels hidden")
-        return Hidden(0, 0, 0, "there was no time to hide labels.")
-    end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
+        return HiddenLabelCounts(0, 0, 0, "there was no time to hide labels.")
+    end = Deadline(min(_MAX_SECONDS_HIDING, _TIME_SHARE * deadline.left()))
     found = n = done = 0
     longest, reason = 0.0, ""
     for _, part in folds.split(np.arange(n_groups)):
         if done and end.left() < longest:
             break
         since = time.perf_counter()
-        rows = labelled[np.isin(place, part)]
+        rows = labelled[np.isin(group_index, part)]
         counted_rows = count_once(rows, y, groups)
         hidden = y.copy()
         hidden[rows] = 0
@@ -267,4 +274,4 @@ def hide_labels(
         deadline.cut.append(
             f"only {done} of {folds.n_splits} models with part of the labels hidden"
         )
-    return Hidden(found, n, done, "" if done else reason)
+    return HiddenLabelCounts(found, n, done, "" if done else reason)

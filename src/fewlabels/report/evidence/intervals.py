@@ -27,7 +27,7 @@ _PRIOR_AND_RECALL = -0.5
 
 
 def threshold_interval(rank: int, n: int) -> tuple[float, float]:
-    """Interval of the rate below the ``rank``-th lowest of ``n`` scores.
+    """Return the interval of the rate below the ``rank``-th lowest of ``n`` scores.
 
     The rate of new rows below an order statistic follows a Beta(rank, n + 1 - rank) distribution,
     if scores do not tie.
@@ -37,7 +37,7 @@ def threshold_interval(rank: int, n: int) -> tuple[float, float]:
 
 
 class Promise(NamedTuple):
-    """What to expect of the unlabelled rows that a model marks: values and their intervals."""
+    """Precision and recall to expect of the unlabelled rows that a model marks."""
 
     precision: float
     precision_interval: tuple[float, float]
@@ -54,7 +54,7 @@ def promise(
     n_unlabelled: int,
     seed: int = 0,
 ) -> Promise:
-    """Precision and recall of a model that marks ``marked`` of ``n_unlabelled`` unlabelled rows.
+    """Estimate precision and recall of a model that marks ``marked`` unlabelled rows.
 
     Models that were trained without knowing the labels of ``n_hidden`` rows marked ``found`` of
     these. Recall is drawn from its posterior (with Jeffreys' prior), the class prior from the
@@ -68,9 +68,9 @@ def promise(
     """
     rng = np.random.default_rng(seed)
     counted, n = cross_fitted(found, n_hidden)
-    normal, own = rng.standard_normal((2, _DRAWS))
-    own = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * own
-    recall = beta.ppf(ndtr(own), counted + 0.5, n - counted + 0.5)
+    normal, recall_noise = rng.standard_normal((2, _DRAWS))
+    recall_noise = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * recall_noise
+    recall = beta.ppf(ndtr(recall_noise), counted + 0.5, n - counted + 0.5)
     share = np.full(_DRAWS, prior)
     if quantiles is not None:
         share = prior_at(ndtr(normal), quantiles)
@@ -84,18 +84,18 @@ def promise(
     nearest = np.clip(nearest, edge, 1.0 - edge)
     log_weight = xlogy(counted, nearest) + xlogy(n - counted, 1.0 - nearest)
     weight = np.exp(log_weight - log_weight.max())
-    drawn = rng.choice(_DRAWS, _DRAWS, p=weight / weight.sum())
-    precision, recall = (hits / marked)[drawn], (hits / positives)[drawn]
+    chosen = rng.choice(_DRAWS, _DRAWS, p=weight / weight.sum())
+    precision, recall = (hits / marked)[chosen], (hits / positives)[chosen]
     mean = float(np.mean(precision))
     ends = [_TAIL, 1.0 - _TAIL]
     return Promise(
         mean,
-        _around(mean, np.quantile(precision, ends)),
+        _extend_to(mean, np.quantile(precision, ends)),
         found / n_hidden,
-        _around(found / n_hidden, np.quantile(recall, ends)),
+        _extend_to(found / n_hidden, np.quantile(recall, ends)),
     )
 
 
-def _around(value: float, ends: FloatArray) -> tuple[float, float]:
-    """Ends of an interval with the value in it."""
+def _extend_to(value: float, ends: FloatArray) -> tuple[float, float]:
+    """Return the ends of an interval, extended to contain the value."""
     return float(min(value, ends[0])), float(max(value, ends[1]))

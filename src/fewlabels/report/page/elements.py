@@ -8,8 +8,10 @@ import pandas as pd
 
 # Characters that are not allowed in a document.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
-# Words of a table longer than this are broken where the line ends, cells up to this never.
-_LONG, _SHORT = 20, 12
+# Characters from which a word of a table may be broken where the line ends.
+_LONG_WORD = 20
+# Characters up to which a cell is never broken.
+_SHORT_CELL = 12
 # Options of the command line.
 _OPTION = re.compile(r"(--[a-z][a-z-]*)")
 _EMPTY = frozenset(("meta", "line", "rect", "circle", "path", "br"))
@@ -21,39 +23,39 @@ class Html(str):
     __slots__ = ()
 
 
-def escaped(value: object) -> Html:
+def escape(value: object) -> Html:
     if isinstance(value, Html):
         return value
     return Html(html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))))
 
 
 def prose(text: str) -> Html:
-    """A sentence; options of the command line stand as code, in one piece."""
+    """Render a sentence with options of the command line as code, in one piece."""
     text = str(text).replace(" +- ", " \N{PLUS-MINUS SIGN} ").replace(" %", "\N{NO-BREAK SPACE}%")
     parts = _OPTION.split(text)
-    return joined(
+    return join(
         tag("code", part, class_="option") if k % 2 else part for k, part in enumerate(parts)
     )
 
 
-def joined(parts: Iterable[object], between: str = "") -> Html:
-    """Parts one after the other; what is None is left out."""
-    return Html(between.join(escaped(part) for part in parts if part is not None))
+def join(parts: Iterable[object], between: str = "") -> Html:
+    """Render parts one after the other; those that are None are left out."""
+    return Html(between.join(escape(part) for part in parts if part is not None))
 
 
 def tag(element: str, /, *children: object, **attributes: object) -> Html:
-    """An element with its children, escaped unless they are Html, and attributes.
+    """Render an element with its children, escaped unless they are Html, and attributes.
 
     ``class_`` is "class", ``data_label`` is "data-label"; what is None is left out.
     """
     shown = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escaped(_plain(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if element in _EMPTY:
         return Html(f"<{element}{shown}/>" if element != "meta" else f"<{element}{shown}>")
-    return Html(f"<{element}{shown}>{joined(children)}</{element}>")
+    return Html(f"<{element}{shown}>{join(children)}</{element}>")
 
 
 def section(name: str, title: str, *children: object) -> Html:
@@ -78,7 +80,7 @@ def table(
     class_: str = "stacked",
     label: str | None = None,
 ) -> Html:
-    """A table whose rows become blocks on a narrow page.
+    """Render a table whose rows become blocks on a narrow page.
 
     Of the ``classes`` of columns, "number" is aligned to the right and "wide" takes its own line
     where there is little room. Rows in ``marked`` stand out; ``label`` names a table without
@@ -122,15 +124,15 @@ def table(
 
 
 def _room(k: int, heads: Sequence[str], rows: Sequence[Sequence[object]], class_: str) -> str:
-    """Class of a column by the length of what it holds."""
+    """Return the class of a column by the length of its content."""
     cells = [str(row[k]) for row in rows if not isinstance(row[k], Html)]
-    if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG:
+    if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG_WORD:
         return "loose"
-    return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT else ""
+    return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT_CELL else ""
 
 
 def alignment(values: pd.Series) -> str:
-    """The class of the cells of a column: numbers are aligned."""
+    """Return the class of the cells of a column: numbers are aligned."""
     return "number" if pd.api.types.is_numeric_dtype(values) else ""
 
 

@@ -10,13 +10,13 @@ from ..._util.messages import ref
 from ...tables.columns.profile import ColumnProfile
 from ..contents import Contents, Excerpt, Ranking
 from . import pictures, words
-from .elements import Html, alignment, facts, joined, prose, section, table, tag
+from .elements import Html, alignment, facts, join, prose, section, table, tag
 
 # Columns shown before the rest is folded away.
-_COLUMNS = 40
+_MAX_COLUMNS = 40
 
 
-def answer(contents: Contents) -> Html:
+def render_answer(contents: Contents) -> Html:
     findings = contents.findings
     against = []
     if not contents.converged:
@@ -29,20 +29,20 @@ def answer(contents: Contents) -> Html:
         against.append((clearly if contents.outcome == "worse" else "") + contents.verdict)
     parts = [tag("p", findings.headline, class_="lead")]
     if against:
-        parts.append(_callout(*against))
+        parts.append(_make_callout(*against))
     if contents.delivered:
         parts.append(tag("p", prose(f"Delivered: {contents.delivered}.")))
     parts.append(facts(findings.answer, class_="facts answer"))
-    parts += [tag("p", prose(note)) for note in contents.notes if _on_columns(note)]
+    parts += [tag("p", prose(note)) for note in contents.notes if _is_about_columns(note)]
     return section("answer", "In short", *parts)
 
 
-def _on_columns(note: str) -> bool:
-    """Whether a note says which columns were not learned from, which belongs to the top."""
+def _is_about_columns(note: str) -> bool:
+    """Return whether a note says which columns were not learned from; it goes to the top."""
     return note.startswith(("Column left out", "Columns left out"))
 
 
-def _callout(*sentences: str) -> Html:
+def _make_callout(*sentences: str) -> Html:
     return tag(
         "div",
         *(tag("p", prose(sentence)) for sentence in sentences),
@@ -51,15 +51,15 @@ def _callout(*sentences: str) -> Html:
     )
 
 
-def notes(contents: Contents) -> Html | None:
-    listed = [note for note in contents.notes if not _on_columns(note)]
+def render_notes(contents: Contents) -> Html | None:
+    listed = [note for note in contents.notes if not _is_about_columns(note)]
     if not listed:
         return None
     items = (tag("li", prose(note)) for note in listed)
     return section("notes", "What to know", tag("ul", *items, class_="notes"))
 
 
-def ranked(contents: Contents) -> Html | None:
+def render_rankings(contents: Contents) -> Html | None:
     rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
     if not rankings:
         return None
@@ -73,11 +73,11 @@ def ranked(contents: Contents) -> Html | None:
         "rows",
         "Look at these first",
         tag("p", sentence),
-        *(_ranking(ranking) for ranking in rankings),
+        *(_render_ranking(ranking) for ranking in rankings),
     )
 
 
-def classes(contents: Contents) -> Html | None:
+def render_classes(contents: Contents) -> Html | None:
     found = contents.findings.classes
     if found is None:
         return None
@@ -111,14 +111,16 @@ def classes(contents: Contents) -> Html | None:
     )
 
 
-def _ranking(ranking: Ranking) -> Html:
+def _render_ranking(ranking: Ranking) -> Html:
     heads = list(ranking.rows.columns)
-    rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
+    rows = zip(*(_write_column(name, ranking.rows[name]) for name in heads), strict=True)
     classes = [
-        "wide" if name == "why" or _is_text(ranking.rows[name]) else alignment(ranking.rows[name])
+        "wide"
+        if name == "why" or _holds_texts(ranking.rows[name])
+        else alignment(ranking.rows[name])
         for name in heads
     ]
-    return joined(
+    return join(
         [
             tag("h3", ranking.title),
             tag("p", ranking.text),
@@ -127,26 +129,26 @@ def _ranking(ranking: Ranking) -> Html:
     )
 
 
-def _is_text(values: pd.Series) -> bool:
+def _holds_texts(values: pd.Series) -> bool:
     return bool(len(values)) and isinstance(values.iloc[0], Excerpt)
 
 
-def _cells(name: str, values: pd.Series) -> list[str]:
+def _write_column(name: str, values: pd.Series) -> list[str]:
     if name == "row":
         return [words.count(value) for value in values]
     if name == "score":
         return words.column(values)
-    if _is_text(values):
-        return [_excerpt(value) for value in values]
+    if _holds_texts(values):
+        return [_render_excerpt(value) for value in values]
     if pd.api.types.is_float_dtype(values):
         return [f"{value:.4f}" if name == "p-value" else words.percent(value) for value in values]
     return list(values)
 
 
-def _excerpt(excerpt: Excerpt) -> Html:
-    """A text with the words marked that move the score."""
+def _render_excerpt(excerpt: Excerpt) -> Html:
+    """Render a text with the words marked that move the score."""
     sides = {1: "up", -1: "down"}
-    return joined(
+    return join(
         tag("mark", piece, class_=sides[side], title=f"changes the score {sides[side]}")
         if side
         else piece
@@ -154,7 +156,7 @@ def _excerpt(excerpt: Excerpt) -> Html:
     )
 
 
-def telling(contents: Contents) -> Html | None:
+def render_distinctive_words(contents: Contents) -> Html | None:
     if not contents.telling:
         return None
     return section(
@@ -169,7 +171,7 @@ def telling(contents: Contents) -> Html | None:
     )
 
 
-def scores(contents: Contents) -> Html | None:
+def render_scores(contents: Contents) -> Html | None:
     findings = contents.findings
     if not findings.groups:
         return None
@@ -183,11 +185,11 @@ def scores(contents: Contents) -> Html | None:
             f"are {low}, rows above it {high}. Each picture has its own scale of row counts. "
             "Extreme scores are drawn at the edge.",
         ),
-        pictures.histograms(findings.groups, findings.sides),
+        pictures.draw_histograms(findings.groups, findings.sides),
     )
 
 
-def rates(contents: Contents) -> Html | None:
+def render_rates(contents: Contents) -> Html | None:
     findings = contents.findings
     shown = [*findings.rates, *([findings.prior] if findings.prior else [])]
     if not shown:
@@ -200,7 +202,7 @@ def rates(contents: Contents) -> Html | None:
             ends = words.span(rate.interval)
             name += f", interval {ends}"
         point = rate.value if rate.is_determined else None
-        picture = pictures.interval(point, rate.interval, name=name)
+        picture = pictures.draw_interval(point, rate.interval, name=name)
         rows.append((rate.name, value, ends, picture, prose(rate.source)))
     return section(
         "rates",
@@ -219,7 +221,7 @@ def rates(contents: Contents) -> Html | None:
 _NOT_RANDOM = "If the labels aren't random"
 
 
-def bias(contents: Contents) -> Html | None:
+def render_bias(contents: Contents) -> Html | None:
     found = contents.findings.bias
     if found is None:
         return None
@@ -237,14 +239,14 @@ def bias(contents: Contents) -> Html | None:
                 words.count(marked) if marked == most else f"{words.count(marked)} to {most:,}",
                 words.count(marked),
                 words.count(int(line.undecided)),
-                pictures.shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
+                pictures.draw_shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
             )
         )
     return section(
         "bias",
         _NOT_RANDOM,
         tag("p", found.text),
-        pictures.legend(
+        pictures.draw_legend(
             ("above", "always positive"),
             ("open", "undecided"),
             ("below", "never positive"),
@@ -256,26 +258,26 @@ def bias(contents: Contents) -> Html | None:
             rows,
             ["number", "number", "number", "number", "number", "picture plain"],
         ),
-        None if found.ranking is None else _ranking(found.ranking),
+        None if found.ranking is None else _render_ranking(found.ranking),
     )
 
 
-def baselines(contents: Contents) -> Html | None:
+def render_baselines(contents: Contents) -> Html | None:
     if not contents.verdict:
         return None
     # What speaks against the model stands at the top.
     parts = [] if contents.worse_than else [tag("p", prose(contents.verdict))]
     found = contents.baselines
     if found is not None and found["score"].notna().sum() > 1:
-        parts.append(_compared(found, contents.measure))
+        parts.append(_render_comparison(found, contents.measure))
     elif contents.agreement is not None and len(contents.agreement) > 1:
-        parts.append(_agreeing(contents.agreement))
+        parts.append(_render_agreement(contents.agreement))
     if contents.protocol:
         parts.append(tag("p", contents.protocol, class_="muted"))
     return section("baselines", "Comparison with other methods", *parts)
 
 
-def _compared(found: pd.DataFrame, measure: str) -> Html:
+def _render_comparison(found: pd.DataFrame, measure: str) -> Html:
     ends = found[["score", "low", "high"]].to_numpy(float)
     ends = ends[np.isfinite(ends)]
     low, high = float(ends.min()), float(ends.max())
@@ -289,7 +291,7 @@ def _compared(found: pd.DataFrame, measure: str) -> Html:
         picture = ""
         if known:
             name = f"{row.name}: {row.score:.3f}"
-            picture = pictures.interval(row.score, interval, low, high, bool(row.ours), name)
+            picture = pictures.draw_interval(row.score, interval, low, high, bool(row.ours), name)
         rows.append(
             (
                 f"{row.name} (this model)" if row.ours else row.name,
@@ -307,7 +309,7 @@ def _compared(found: pd.DataFrame, measure: str) -> Html:
     return table(f"Score: {measure.rstrip('.')}. Best first.", heads, rows, classes, marked)
 
 
-def _agreeing(found: pd.DataFrame) -> Html:
+def _render_agreement(found: pd.DataFrame) -> Html:
     rows = [
         (row.name, words.percent(row.false_alarms), f"{row.rank_correlation:.2f}")
         for row in found.itertuples(index=False)
@@ -321,23 +323,23 @@ def _agreeing(found: pd.DataFrame) -> Html:
     )
 
 
-def data(contents: Contents) -> Html:
+def render_data(contents: Contents) -> Html:
     parts = [facts([("File", contents.source), *contents.rows])]
     if contents.columns:
-        first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
-        parts.append(_columns("The columns of the file and how they were used.", first))
+        first, rest = contents.columns[:_MAX_COLUMNS], contents.columns[_MAX_COLUMNS:]
+        parts.append(_render_columns("The columns of the file and how they were used.", first))
         if rest:
             parts.append(
                 tag(
                     "details",
                     tag("summary", f"{words.count(len(rest))} more columns"),
-                    _columns("The other columns.", rest),
+                    _render_columns("The other columns.", rest),
                 )
             )
     return section("data", "Training data", *parts)
 
 
-def _columns(caption: str, columns: Sequence[ColumnProfile]) -> Html:
+def _render_columns(caption: str, columns: Sequence[ColumnProfile]) -> Html:
     rows: list[tuple[str, ...]] = [
         (
             c.name,
@@ -361,20 +363,20 @@ def _columns(caption: str, columns: Sequence[ColumnProfile]) -> Html:
     return table(caption, heads, rows, classes)
 
 
-def usage(contents: Contents) -> Html | None:
+def render_usage(contents: Contents) -> Html | None:
     if not contents.usage:
         return None
     parts = [
-        joined([tag("h3", head), tag("pre", tag("code", code))]) for head, code in contents.usage
+        join([tag("h3", head), tag("pre", tag("code", code))]) for head, code in contents.usage
     ]
     return section("usage", "How to use the model", *parts)
 
 
-def glossary(contents: Contents) -> Html:
+def render_glossary(contents: Contents) -> Html:
     return section("words", "Glossary", facts(contents.task.glossary, class_="terms"))
 
 
-def made(contents: Contents) -> Html:
+def render_origin(contents: Contents) -> Html:
     lines = [("Data", contents.source)]
     if contents.model:
         lines.append(("Model", contents.model))
