@@ -8,7 +8,7 @@ import typer
 from .._util.messages import UserError, plural, quoted
 from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
-from ..labelling.asking import DEFAULT, Ask, help_of_ask
+from ..labelling.asking import DEFAULT, Ask, describe_ask_option
 from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
 from .show import say
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class AskingOptions(NamedTuple):
     """Options of the choice of rows to label."""
 
-    ask: Ask = typer.Option(DEFAULT, help=help_of_ask())
+    ask: Ask = typer.Option(DEFAULT, help=describe_ask_option())
     kernel: Kernel | None = plain_option(
         None,
         help="Kernel. (default: linear with text columns, else trees)",
@@ -120,10 +120,10 @@ def label(
 
 def _export(session: "Session", path: Path, quiet: bool) -> None:
     """Write the labelled table, and end the session."""
-    from ..labelling.finishing import export_labels
+    from ..labelling.finishing import write_labels
 
     try:
-        n_labels, counted = export_labels(session, path), _counted(session)
+        n_labels, counted = write_labels(session, path), _counted(session)
     finally:
         session.close()
     if not quiet:
@@ -136,11 +136,11 @@ def _serve(
     """Show the page until Ctrl-C."""
     import webbrowser
 
-    from ..labelling.finishing import command_of
-    from ..labelling.running import Running
+    from ..labelling.finishing import make_fit_command
+    from ..labelling.running import PageServer
 
     try:
-        running = Running(session, port, url)
+        running = PageServer(session, port, url)
     except BaseException:
         session.close()
         raise
@@ -158,7 +158,7 @@ def _serve(
         say(_counted(session))
         if session.labels:
             say("to train on all labels:")
-            say(f"  {command_of(session, 'MODEL.fewlabels')}")
+            say(f"  {make_fit_command(session, 'MODEL.fewlabels')}")
 
 
 def _counted(session: "Session") -> str:

@@ -1,4 +1,4 @@
-"""Which rows can come next: what ``--ask`` offers, and the strategy of each.
+"""Choices of the next row: what ``--ask`` offers, and the strategy of each.
 
 A strategy of :mod:`fewlabels.querying` that this table doesn't name is for Python alone.
 """
@@ -22,21 +22,22 @@ _RANDOM_SHARE = 0.2
 MakeStrategy: TypeAlias = "Callable[[ModuleType, dict[str, Any], bool], Mixed]"
 
 
-class Asking(NamedTuple):
+class QueryOption(NamedTuple):
     """A way to choose the next row.
 
     ``make(querying, settings, texts)`` returns the ``Mixed`` strategy, from the module
     ``querying`` (imported on first use, as it is slow) with the ``settings`` of all strategies;
-    ``texts`` says whether rows are sparse. ``help`` continues "``name`` ...". With ``hunts``, the
-    first class is unlike most rows, and a ball finds it until enough of its rows are known.
+    ``texts`` says whether rows are sparse. ``help`` continues "``name`` ...". With
+    ``targets_rare_class``, the first class is unlike most rows, and a ball finds it until enough
+    of its rows are known.
     """
 
     make: MakeStrategy
     help: str = ""
-    hunts: bool = False
+    targets_rare_class: bool = False
 
 
-def always(name: str) -> MakeStrategy:
+def make_constant_strategy(name: str) -> MakeStrategy:
     """Return a maker of a strategy of ``fewlabels.querying`` that is queried for each row."""
 
     def make(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
@@ -45,39 +46,45 @@ def always(name: str) -> MakeStrategy:
     return make
 
 
-def _mixed(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
-    begins, n_first = (
+def _make_mixed(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
+    first, n_first = (
         (querying.Random, _N_FIRST_OF_TEXTS) if texts else (querying.Central, _N_FIRST)
     )
-    return querying.Mixed(first=begins(**settings), n_first=n_first, **settings)
+    return querying.Mixed(first=first(**settings), n_first=n_first, **settings)
 
 
-def _hunting(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
-    parts = [
+def _make_rare_class_search(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
+    strategies = [
         (querying.Random(**settings), _RANDOM_SHARE),
         (querying.Positives(positive=0, **settings), 1.0 - _RANDOM_SHARE),
     ]
-    return querying.Mixed(parts, **settings)
+    return querying.Mixed(strategies, **settings)
 
 
-ASKING = {
-    "mixed": Asking(
-        _mixed,
+QUERY_OPTIONS = {
+    "mixed": QueryOption(
+        _make_mixed,
         "begins with varied rows, then combines uncertain rows with 25 % random rows, which the "
         "estimates need",
     ),
-    "uncertain": Asking(always("Uncertain")),
-    "typical": Asking(always("Typical")),
-    "diverse": Asking(always("Diverse")),
-    "positives": Asking(_hunting, "looks for the first class"),
-    "anomalies": Asking(_hunting, "looks for a rare first class, unlike most rows", hunts=True),
-    "random": Asking(always("Random")),
+    "uncertain": QueryOption(make_constant_strategy("Uncertain")),
+    "typical": QueryOption(make_constant_strategy("Typical")),
+    "diverse": QueryOption(make_constant_strategy("Diverse")),
+    "positives": QueryOption(_make_rare_class_search, "looks for the first class"),
+    "anomalies": QueryOption(
+        _make_rare_class_search,
+        "looks for a rare first class, unlike most rows",
+        targets_rare_class=True,
+    ),
+    "random": QueryOption(make_constant_strategy("Random")),
 }
 DEFAULT = "mixed"
-Ask = StrEnum("Ask", list(ASKING))  # type: ignore[misc]
+Ask = StrEnum("Ask", list(QUERY_OPTIONS))  # type: ignore[misc]
 
 
-def help_of_ask() -> str:
+def describe_ask_option() -> str:
     """Return the help of ``--ask``."""
-    ways = [f"{name} {way.help}" for name, way in ASKING.items() if way.help]
-    return f"How to choose the next row: {'; '.join(ways)}."
+    descriptions = [
+        f"{name} {option.help}" for name, option in QUERY_OPTIONS.items() if option.help
+    ]
+    return f"How to choose the next row: {'; '.join(descriptions)}."

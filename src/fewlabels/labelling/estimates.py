@@ -1,4 +1,4 @@
-"""What a sample of rows drawn at random tells of all rows; plain numbers in and out."""
+"""Estimates for all rows from a random sample of rows; plain numbers in and out."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Share(NamedTuple):
     def value(self) -> float | None:
         return self.hits / self.n if self.n else None
 
-    def plain(self) -> dict[str, float | None]:
+    def as_plain(self) -> dict[str, float | None]:
         """Return plain values for JSON."""
         return {
             "count": self.hits,
@@ -41,7 +41,7 @@ class Share(NamedTuple):
         }
 
 
-def share_of(hits: int, n: int, n_trained: float = np.inf) -> Share:
+def estimate_share(hits: int, n: int, n_trained: float = np.inf) -> Share:
     """Estimate the share of ``hits`` among ``n`` random rows, with its Clopper-Pearson interval.
 
     It holds for any share and any n: at least 95 of 100 such intervals hold the true share.
@@ -54,12 +54,14 @@ def share_of(hits: int, n: int, n_trained: float = np.inf) -> Share:
     return Share(int(hits), int(n), *counted_interval(weight * hits, weight * n, LEVEL))
 
 
-def shares_of(labels: Sequence[str], names: Iterable[str]) -> dict[str, Share]:
+def estimate_shares(labels: Sequence[str], names: Iterable[str]) -> dict[str, Share]:
     """Estimate the share of every name from the labels of random rows."""
-    return {name: share_of(sum(one == name for one in labels), len(labels)) for name in names}
+    return {
+        name: estimate_share(sum(one == name for one in labels), len(labels)) for name in names
+    }
 
 
-class Found(NamedTuple):
+class PositiveList(NamedTuple):
     """Rows of a class, the likeliest first, of which at most ``rate`` are expected to be wrong."""
 
     rows: list[int]
@@ -67,14 +69,14 @@ class Found(NamedTuple):
     why: str
 
 
-def positives_at(
+def list_positives(
     scores: FloatArray,
     candidates: IntArray,
     sample_scores: npt.ArrayLike,
     sample_positive: npt.ArrayLike,
     n_rows: int,
     rate: float,
-) -> Found:
+) -> PositiveList:
     """List candidates by score, as many as keep the false discovery rate below ``rate``.
 
     The random sample tells how many rows of other classes lie above each score: its negatives
@@ -84,15 +86,15 @@ def positives_at(
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
     n = np.size(sample_scores)
     if not n or not len(order):
-        return Found([], rate, "no rows drawn at random yet")
+        return PositiveList([], rate, "no rows drawn at random yet")
     negatives = np.sort(np.asarray(sample_scores)[~np.asarray(sample_positive, bool)])
     above = len(negatives) - np.searchsorted(negatives, scores[order], side="left")
     wrong = (above + 1.0) / (n + 1.0) * n_rows
     found = np.flatnonzero(wrong / np.arange(1, len(order) + 1) <= rate)
     length = int(found[-1]) + 1 if len(found) else 0
     if not length:
-        return Found([], rate, f"{n} random rows are too few for such a bound")
-    return Found(order[:length].tolist(), rate, "")
+        return PositiveList([], rate, f"{n} random rows are too few for such a bound")
+    return PositiveList(order[:length].tolist(), rate, "")
 
 
 class Advice(NamedTuple):
@@ -102,7 +104,7 @@ class Advice(NamedTuple):
     words: str
 
 
-def advice_on(changed: float | None, n_random: int, error: Share | None) -> Advice:
+def advise_stopping(changed: float | None, n_random: int, error: Share | None) -> Advice:
     """Advise whether twenty more labels are likely to be worth their time.
 
     ``changed`` is the share of predictions that differs from twenty answers ago (None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from .running import Running
+from .running import PageServer
 from .session import TARGET, Session
 
 
@@ -32,7 +32,7 @@ class Labelling:
     def __init__(self, session: Session, index: pd.Index | None = None) -> None:
         self.session = session
         self._index = pd.RangeIndex(len(session.rows)) if index is None else index
-        self._running = Running(session, framed=True).start()
+        self._running = PageServer(session, framed=True).start()
         self.url = self._running.url
 
     @property

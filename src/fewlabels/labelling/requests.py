@@ -1,4 +1,4 @@
-"""What the page may send: typed values, checked before anything is done with them."""
+"""Requests of the page: typed values, checked before anything is done with them."""
 
 import json
 from dataclasses import MISSING, dataclass, fields
@@ -18,24 +18,25 @@ class Request:
     def of_json(cls, body: str | bytes) -> Self:
         """Read the request from a JSON object, whose other values are ignored."""
         try:
-            given = json.loads(body)
+            values = json.loads(body)
         except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
+            values = None
+        if not isinstance(values, dict):
             raise UserError("The request is not a JSON object.")
-        kinds, found = get_type_hints(cls), {}
+        kinds = get_type_hints(cls)
+        checked = {}
         for field in fields(cls):
-            if field.name not in given and field.default is MISSING:
+            if field.name not in values and field.default is MISSING:
                 raise UserError(f"The request has no {field.name!r}.")
-            value = given.get(field.name, field.default)
+            value = values.get(field.name, field.default)
             allowed = _kinds(kinds[field.name])
             if type(value) not in allowed:  # not isinstance: true is no number
                 words = " or ".join(_NAMES[kind] for kind in allowed)
                 raise UserError(
                     f"The {field.name!r} of the request is {value!r:.40}, not {words}."
                 )
-            found[field.name] = value
-        return cls(**found)
+            checked[field.name] = value
+        return cls(**checked)
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:
@@ -55,7 +56,7 @@ class AnswerRequest(Request):
 
 @dataclass(frozen=True)
 class UndoRequest(Request):
-    """Take back the newest answer of somebody."""
+    """A request to undo the newest answer of somebody."""
 
     id: str
     annotator: str
@@ -63,7 +64,7 @@ class UndoRequest(Request):
 
 @dataclass(frozen=True)
 class ClassRequest(Request):
-    """Let there be one class more."""
+    """A new class."""
 
     name: str
     annotator: str = "me"
@@ -71,7 +72,7 @@ class ClassRequest(Request):
 
 @dataclass(frozen=True)
 class FinishRequest(Request):
-    """Make a model of the labels."""
+    """A request to fit a model to the labels."""
 
 
 def row_of(text: str, n_rows: int) -> int:

@@ -64,33 +64,35 @@ class SessionRows:
             )
         self.source, self.seed = source, seed
         table = read_table(source)
-        beside = [name for name in table.column_names if is_beside(name)]
+        sidecar_names = [name for name in table.column_names if is_beside(name)]
         # Numbers beside the table are learnt from, but are no cells of its rows.
-        self.table = without(table, beside)
-        held = target in self.table.column_names
-        self.given = _given(self.table.column(target), target, source) if held else None
+        self.table = without(table, sidecar_names)
+        has_target = target in self.table.column_names
+        self.given = (
+            _read_labels(self.table.column(target), target, source) if has_target else None
+        )
         self.shown = [name for name in self.table.column_names if name != target]
         self.keys = RowKeys(without=target).of(self.table)
         self.fingerprint = fingerprint(self.keys)
-        pictures = [] if beside else self._columns_of_pictures()
+        pictures = [] if sidecar_names else self._find_picture_columns()
         try:
             file = read_training(
                 source,
-                target=target if held else None,
+                target=target if has_target else None,
                 drop=drop,
                 keep=keep,
                 text=text,
                 categorical=categorical,
             )
-            found = file.choose(every_row(file.n_rows), known=_known(self.given))
+            chosen = file.choose(every_row(file.n_rows), known=_label_codes(self.given))
         except UserError as error:
             if pictures:
-                raise UserError(f"{template(error)} {_unseen(pictures)}") from error
+                raise UserError(f"{template(error)} {_unused_pictures_note(pictures)}") from error
             raise
-        encoder, self.X, schema = fit_encoder(found.schema, found.rows, source)
-        self.columns = _columns_of(feature_names(encoder, schema), self.shown)
-        self.notes = found.notes + ([_unseen(pictures)] if pictures else [])
-        self.order = np.argsort([_place(seed, key) for key in self.keys], kind="stable")
+        encoder, self.X, schema = fit_encoder(chosen.schema, chosen.rows, source)
+        self.columns = _source_columns(feature_names(encoder, schema), self.shown)
+        self.notes = chosen.notes + ([_unused_pictures_note(pictures)] if pictures else [])
+        self.order = np.argsort([_order_key(seed, key) for key in self.keys], kind="stable")
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -110,24 +112,24 @@ class SessionRows:
                     "name": name,
                     "text": text[:_MAX_CELL_LENGTH],
                     "cut": cut,
-                    "picture": self.picture(text) is not None,
+                    "picture": self.find_picture(text) is not None,
                 }
             )
         return cells
 
     def _cells(self, row: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return names and cells of a row as text; all of one type at once, as each call costs."""
-        one = self.table.slice(row, 1)
-        alike: dict[pa.DataType, list[str]] = {}
+        table_row = self.table.slice(row, 1)
+        names_by_type: dict[pa.DataType, list[str]] = {}
         found: dict[str, str] = {}
         for name in names:
-            alike.setdefault(one.column(name).type, []).append(name)
-        for kind, some in alike.items():
-            parts = [part for name in some for part in one.column(name).chunks if len(part)]
-            found |= zip(some, map(str, cells_of(pa.chunked_array(parts, kind))), strict=True)
+            names_by_type.setdefault(table_row.column(name).type, []).append(name)
+        for kind, alike in names_by_type.items():
+            parts = [part for name in alike for part in table_row.column(name).chunks if len(part)]
+            found |= zip(alike, map(str, cells_of(pa.chunked_array(parts, kind))), strict=True)
         return [(name, found[name]) for name in names]
 
-    def picture(self, text: str) -> Path | None:
+    def find_picture(self, text: str) -> Path | None:
         """Return the picture below the data's folder that a cell names, or None."""
         if len(text) > 1000 or not text.lower().endswith(tuple(PICTURES)) or self.folder is None:
             return None
@@ -139,7 +141,7 @@ class SessionRows:
             return None
         return path if inside else None
 
-    def _columns_of_pictures(self) -> list[str]:
+    def _find_picture_columns(self) -> list[str]:
         """Return the names of columns whose first cells name pictures."""
         first = self.table.slice(0, _ROWS_CHECKED)
         cells = {
@@ -148,8 +150,8 @@ class SessionRows:
         }
         return [
             name
-            for name, some in cells.items()
-            if some and all(self.picture(cell) is not None for cell in some)
+            for name, texts in cells.items()
+            if texts and all(self.find_picture(cell) is not None for cell in texts)
         ]
 
     def search(self, words: str) -> list[int]:
@@ -160,7 +162,7 @@ class SessionRows:
             hits |= pc.match_substring(column, words, ignore_case=True).to_numpy(False)
         return np.flatnonzero(hits)[:_MAX_ROWS_FOUND].tolist()
 
-    def short(self, row: int) -> str:
+    def summarise(self, row: int) -> str:
         """Return a row as one line."""
         line = " · ".join(cell for _, cell in self._cells(row, self.shown[:8]) if cell)
         return line if len(line) <= 160 else f"{line[:159]}…"
@@ -174,7 +176,7 @@ class SessionRows:
         return self.table.append_column(target, column)
 
 
-def _given(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> ObjectArray:
+def _read_labels(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> ObjectArray:
     """Return the labels of a column by their names, "" where none; as a fit reads them."""
     labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
     try:
@@ -184,30 +186,32 @@ def _given(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> O
     return np.array([*labels.names, ""], dtype=object)[labels.index]
 
 
-def _unseen(pictures: list[str]) -> str:
+def _unused_pictures_note(pictures: list[str]) -> str:
     return (
         f"The model doesn't use the pictures in {listing(pictures)}; pass {ref('features')} with "
         "an .npy file of embeddings, one row per picture."
     )
 
 
-def _known(given: ObjectArray | None) -> IntArray | None:
+def _label_codes(given: ObjectArray | None) -> IntArray | None:
     """Return codes of the labels that a table holds already, -1 where there is none."""
     if given is None:
         return None
     return np.where(given == "", -1, np.unique(given, return_inverse=True)[1])
 
 
-def _place(seed: str, key: str) -> bytes:
+def _order_key(seed: str, key: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=16).digest()
 
 
-def _columns_of(names: Iterable[object], shown: Iterable[str]) -> ObjectArray:
+def _source_columns(names: Iterable[object], shown: Iterable[str]) -> ObjectArray:
     """Return the column of the table that each encoded column comes from; "" if unknown."""
-    longest = sorted(shown, key=len, reverse=True)
-    found = []
+    by_length = sorted(shown, key=len, reverse=True)
+    sources = []
     for name in map(str, names):
-        bare = name.removeprefix("missingindicator_")
-        own = (c for c in longest if bare == c or bare.startswith((f"{c}_", f"{c}: ")))
-        found.append(next(own, ""))
-    return np.array(found, dtype=object)
+        plain_name = name.removeprefix("missingindicator_")
+        candidates = (
+            c for c in by_length if plain_name == c or plain_name.startswith((f"{c}_", f"{c}: "))
+        )
+        sources.append(next(candidates, ""))
+    return np.array(sources, dtype=object)

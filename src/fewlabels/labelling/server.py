@@ -16,7 +16,7 @@ from .._util.extras import require
 from .._util.messages import UserError, as_arguments
 from ..pipeline.options.flags import as_flags
 from ..tables.answers.file import AnswerEntry
-from .finishing import Finishing
+from .finishing import ModelFit
 from .names import check_text
 from .overview import LabelledSession, overview
 from .requests import (
@@ -50,8 +50,8 @@ RequestT = TypeVar("RequestT", bound=Request)
 _MAX_REQUEST_BYTES = 65_536
 
 
-class _Stop(Exception):
-    """A request that is refused: a status and a sentence."""
+class _RefusedRequest(Exception):
+    """A request that is refused, with a status and a sentence."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -99,7 +99,7 @@ def make_app(
     token: str,
     urls: Iterable[str],
     framed: bool = False,
-    finishing: Finishing | None = None,
+    finishing: ModelFit | None = None,
 ) -> Starlette:
     """Return the application for a session, which ``finishing`` ends.
 
@@ -108,7 +108,7 @@ def make_app(
     frame, as notebooks do.
     """
     check_extra()
-    page = _Page(session, framed, finishing or Finishing(session))
+    page = _PageHandlers(session, framed, finishing or ModelFit(session))
     routes = [
         Route("/", page.page, methods=["GET"]),
         Route("/api/state", page.state, methods=["GET"]),
@@ -121,16 +121,18 @@ def make_app(
         Route("/api/class", page.new_class, methods=["POST"]),
         Route("/api/finish", page.finishing, methods=["GET"]),
         Route("/api/finish", page.finish, methods=["POST"]),
-        Route("/report", page.made_report, methods=["GET"]),
+        Route("/report", page.model_report, methods=["GET"]),
     ]
     return Starlette(
         routes=[Mount(f"/{token}", routes=routes)],
-        middleware=[Middleware(_Private), Middleware(_Guarded, token=token, urls=urls)],
+        middleware=[Middleware(_PrivacyHeaders), Middleware(_AccessCheck, token=token, urls=urls)],
         exception_handlers={
-            _Stop: lambda request, stop: _refused(stop),
-            UserError: lambda request, error: _refused(_Stop(HTTPStatus.BAD_REQUEST, str(error))),
-            OSError: lambda request, error: _refused(
-                _Stop(
+            _RefusedRequest: lambda request, stop: _error_response(stop),
+            UserError: lambda request, error: _error_response(
+                _RefusedRequest(HTTPStatus.BAD_REQUEST, str(error))
+            ),
+            OSError: lambda request, error: _error_response(
+                _RefusedRequest(
                     HTTPStatus.INSUFFICIENT_STORAGE,
                     f"Nothing was saved: {error}. Free some space, then label the row again.",
                 )
@@ -139,25 +141,25 @@ def make_app(
     )
 
 
-class _Private:
-    """Middleware: headers that keep the page to itself go with every answer."""
+class _PrivacyHeaders:
+    """Middleware that adds headers to every response which keep the page to itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sent(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, sent)
+        await self._app(scope, receive, send_with_headers)
 
 
-class _Guarded:
-    """Middleware: what every request has to pass."""
+class _AccessCheck:
+    """Middleware that checks every request."""
 
     def __init__(self, app: ASGIApp, token: str, urls: Iterable[str]) -> None:
         self._app, self._token = app, token
@@ -169,46 +171,50 @@ class _Guarded:
         if scope["type"] == "http":
             try:
                 self._check(scope["path"], scope["method"], Headers(scope=scope))
-            except _Stop as stop:
-                app = _refused(stop)
+            except _RefusedRequest as stop:
+                app = _error_response(stop)
         await app(scope, receive, send)
 
     def _check(self, path: str, method: str, headers: Headers) -> None:
         token = path.split("/")[1] if path.startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
-            raise _Stop(
+            raise _RefusedRequest(
                 HTTPStatus.FORBIDDEN,
                 "This address has no valid token; open the one that 'fewlabels label' printed.",
             )
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self._hosts:
-            said = f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
-            raise _Stop(HTTPStatus.FORBIDDEN, said)
-        crossed = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-        if (origin is not None and origin not in self._origins) or (crossed and method != "GET"):
-            raise _Stop(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
+            message = (
+                f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
+            )
+            raise _RefusedRequest(HTTPStatus.FORBIDDEN, message)
+        is_cross_site = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if (origin is not None and origin not in self._origins) or (
+            is_cross_site and method != "GET"
+        ):
+            raise _RefusedRequest(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
         length = headers.get("content-length", "0")
         # As text: a number of thousands of digits is no number for Python.
         if not length.isdigit() or len(length) > 9 or int(length) > _MAX_REQUEST_BYTES:
-            raise _too_large()
+            raise _size_error()
 
 
-def _refused(stop: _Stop) -> JSONResponse:
+def _error_response(stop: _RefusedRequest) -> JSONResponse:
     return JSONResponse({"error": stop.words}, stop.status)
 
 
-def _too_large() -> _Stop:
-    return _Stop(
+def _size_error() -> _RefusedRequest:
+    return _RefusedRequest(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"The request is larger than {_MAX_REQUEST_BYTES} bytes.",
     )
 
 
-class _Page:
+class _PageHandlers:
     """Handlers of the calls of the page; each refuses in a sentence what it can't do."""
 
-    def __init__(self, session: PageSession, framed: bool, finishing: Finishing) -> None:
-        self.session, self.ending = session, finishing
+    def __init__(self, session: PageSession, framed: bool, finishing: ModelFit) -> None:
+        self.session, self.model_fit = session, finishing
         self.words = as_arguments if framed else as_flags
         self.ancestors = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
 
@@ -219,12 +225,12 @@ class _Page:
             f"'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
             f"frame-ancestors {self.ancestors}"
         )
-        return HTMLResponse(page_text(nonce), headers={"content-security-policy": policy})
+        return HTMLResponse(build_page(nonce), headers={"content-security-policy": policy})
 
     # -- reading ----------------------------------------------------------------------------------
 
     async def state(self, request: HTTPRequest) -> JSONResponse:
-        return await self._answered(self._state, request.query_params.get("annotator", "me"))
+        return await self._respond(self._state, request.query_params.get("annotator", "me"))
 
     async def overview(self, request: HTTPRequest) -> JSONResponse:
         def call() -> dict[str, Any]:
@@ -233,38 +239,38 @@ class _Page:
                 curve = self.session.curve[-500:]
                 return {**overview(self.session, rate), "curve": curve}
 
-        return await self._answered(call)
+        return await self._respond(call)
 
     def _row(self, request: HTTPRequest) -> int:
         return row_of(request.path_params["row"], len(self.session.rows))
 
     async def row(self, request: HTTPRequest) -> JSONResponse:
-        return await self._answered(lambda: {"card": self.session.shown(self._row(request))})
+        return await self._respond(lambda: {"card": self.session.shown(self._row(request))})
 
     async def search(self, request: HTTPRequest) -> JSONResponse:
         def call() -> dict[str, Any]:
             words = request.query_params.get("words", "").strip()
             rows = self.session.rows.search(words) if words else []
-            return {"rows": [{"row": r, "text": self.session.rows.short(r)} for r in rows]}
+            return {"rows": [{"row": r, "text": self.session.rows.summarise(r)} for r in rows]}
 
-        return await self._answered(call)
+        return await self._respond(call)
 
     async def picture(self, request: HTTPRequest) -> FileResponse:
         rows = self.session.rows
         cells = {c["name"]: c["text"] for c in rows.card(self._row(request))}
-        path = rows.picture(cells.get(request.path_params["name"], ""))
+        path = rows.find_picture(cells.get(request.path_params["name"], ""))
         if path is None:
-            raise _Stop(HTTPStatus.NOT_FOUND, "There is no such picture.")
+            raise _RefusedRequest(HTTPStatus.NOT_FOUND, "There is no such picture.")
         return FileResponse(path, media_type=PICTURES[path.suffix.lower()])
 
     async def finishing(self, request: HTTPRequest) -> JSONResponse:
-        return await self._answered(self.ending.plain)
+        return await self._respond(self.model_fit.as_plain)
 
-    async def made_report(self, request: HTTPRequest) -> FileResponse:
-        ending = self.ending
-        if ending.state != "done" or not ending.report.is_file():
-            raise _Stop(HTTPStatus.NOT_FOUND, "There is no report yet; finish first.")
-        return FileResponse(ending.report, headers={"content-security-policy": _OF_REPORT})
+    async def model_report(self, request: HTTPRequest) -> FileResponse:
+        model_fit = self.model_fit
+        if model_fit.state != "done" or not model_fit.report.is_file():
+            raise _RefusedRequest(HTTPStatus.NOT_FOUND, "There is no report yet; finish first.")
+        return FileResponse(model_fit.report, headers={"content-security-policy": _REPORT_POLICY})
 
     # -- changing ---------------------------------------------------------------------------------
 
@@ -279,52 +285,55 @@ class _Page:
             )
             return self._state(given.annotator)
 
-        return await self._changed(request, AnswerRequest, call)
+        return await self._apply_request(request, AnswerRequest, call)
 
     async def undo(self, request: HTTPRequest) -> JSONResponse:
         def call(given: UndoRequest) -> dict[str, Any]:
             undone = self.session.undo(id=given.id, annotator=given.annotator)
             return {**self._state(given.annotator), "undone": undone is not None}
 
-        return await self._changed(request, UndoRequest, call)
+        return await self._apply_request(request, UndoRequest, call)
 
     async def new_class(self, request: HTTPRequest) -> JSONResponse:
         def call(given: ClassRequest) -> dict[str, Any]:
             self.session.add_class(given.name)
             return self._state(given.annotator)
 
-        return await self._changed(request, ClassRequest, call)
+        return await self._apply_request(request, ClassRequest, call)
 
     async def finish(self, request: HTTPRequest) -> JSONResponse:
         def call(given: FinishRequest) -> dict[str, str | int]:
-            self.ending.start()
-            return self.ending.plain()
+            self.model_fit.start()
+            return self.model_fit.as_plain()
 
-        return await self._changed(request, FinishRequest, call)
+        return await self._apply_request(request, FinishRequest, call)
 
     def _state(self, annotator: str) -> dict[str, Any]:
-        return state_of(self.session, annotator, self.words)
+        return collect_state(self.session, annotator, self.words)
 
-    async def _changed(
-        self, request: HTTPRequest, kind: type[RequestT], call: Callable[[RequestT], object]
+    async def _apply_request(
+        self,
+        request: HTTPRequest,
+        kind: type[RequestT],
+        call: Callable[[RequestT], object],
     ) -> JSONResponse:
-        """Read a request of a ``kind``, do what it says, and answer."""
+        """Read a request of a ``kind``, do what it says, and respond."""
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            raise _Stop(HTTPStatus.BAD_REQUEST, "Send application/json.")
+            raise _RefusedRequest(HTTPStatus.BAD_REQUEST, "Send application/json.")
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > _MAX_REQUEST_BYTES:
-                raise _too_large()
-        return await self._answered(call, kind.of_json(body))
+                raise _size_error()
+        return await self._respond(call, kind.of_json(body))
 
-    async def _answered(self, call: Callable[..., object], *args: object) -> JSONResponse:
+    async def _respond(self, call: Callable[..., object], *args: object) -> JSONResponse:
         """Return the result of a call as JSON; in a thread, as it may take a while."""
         return JSONResponse(await run_in_threadpool(call, *args))
 
 
 # A report is a document of its own: it reaches nothing of the page.
-_OF_REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -334,7 +343,7 @@ _HEADERS = {
 }
 
 
-def state_of(
+def collect_state(
     session: PageSession, annotator: str, words: Callable[[str], str] = as_arguments
 ) -> dict[str, Any]:
     """Return all that the page shows somebody next to its views, with options by ``words``."""
@@ -359,7 +368,7 @@ def state_of(
         }
 
 
-def page_text(nonce: str) -> str:
+def build_page(nonce: str) -> str:
     """Return the page, with its style and its script inside."""
     folder = files(__package__) / "page"
     text = {
@@ -370,6 +379,6 @@ def page_text(nonce: str) -> str:
     return page.replace("{{style}}", text["page.css"]).replace("{{script}}", text["page.js"])
 
 
-def new_token() -> str:
+def make_token() -> str:
     """Return a random token."""
     return base64.urlsafe_b64encode(secrets.token_bytes(24)).decode()

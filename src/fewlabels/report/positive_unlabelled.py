@@ -7,7 +7,7 @@ from .._typing import FloatArray, IntArray
 from .._util.messages import ref
 from ..tables.models.contents import RANDOM_SAMPLE, labels_words
 from .contents import Findings, Ranking, Rate
-from .evidence.cross_fit_arguments import (
+from .evidence.held_out import (
     HiddenLabelCounts,
     cross_fit_positive,
     hide_labels,
