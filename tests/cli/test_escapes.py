@@ -16,7 +16,7 @@ import pytest
 import fewlabels.cli
 from fewlabels import fit_table
 from fewlabels._util.messages import UserError, printable
-from fewlabels.cli.show import guard
+from fewlabels.cli.show import install_output_hooks
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 NAMES = [f"wi{ESCAPE}dth", "he\u202eight", "a\r\nError: b", "c\x9b2J"]
@@ -89,7 +89,7 @@ def test_no_message_of_the_library_holds_them(files):
 def test_warnings_and_bugs_take_the_same_way(capsys):
     before, hook = warnings.formatwarning, sys.excepthook
     try:
-        guard(), guard()
+        install_output_hooks(), install_output_hooks()
         text = warnings.formatwarning(f"a{ESCAPE}\nb", UserWarning, "x.py", 3, "")
         assert is_clean(text) and text.endswith("\nb\n")
         sys.excepthook(ValueError, ValueError(f"a{ESCAPE}"), None)

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from fewlabels import fit_table, querying
 from fewlabels._util.messages import UserError, as_arguments
-from fewlabels.cli.label import _counted
+from fewlabels.cli.label import _count_labels
 from fewlabels.labelling import asking
 from fewlabels.labelling import session as sessions
 from fewlabels.labelling.finishing import ModelFit, make_fit_arguments, write_labels
@@ -123,7 +123,7 @@ def test_a_file_without_answers_takes_another_column(table, tmp_path):
     Session(table[0]).close()
     session = Session(table[0], target="town")
     assert session.target == "town" and set(session.classes) == {"x", "y"}
-    assert _counted(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
+    assert _count_labels(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
     session.close()
     assert read_answers(f"{table[0]}.labels").about["target"] == "town"
 

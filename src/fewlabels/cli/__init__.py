@@ -14,7 +14,7 @@ from .explain import explain
 from .export import export
 from .fit import fit
 from .inspect import inspect
-from .interrupts import end_at_the_second
+from .interrupts import exit_on_second_interrupt
 from .label import label
 from .options import Command
 from .predict import predict
@@ -71,5 +71,5 @@ app.command(cls=Command, epilog=WATCH_EXPLAINED)(watch)
 
 def main(started: float | None = None) -> None:
     """Run the command line, which ``started`` then, by ``time.perf_counter``."""
-    end_at_the_second()
+    exit_on_second_interrupt()
     app(obj=started)

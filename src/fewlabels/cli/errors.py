@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from .._util.extras import MissingExtra
 from .._util.messages import UserError, template
-from .show import guard, say
+from .show import install_output_hooks, say
 
 if TYPE_CHECKING:
     from typer import _click as click
@@ -42,7 +42,7 @@ class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        guard()
+        install_output_hooks()
         for stream in (sys.stdout, sys.stderr):
             # Names of files may hold what the terminal's encoding does not know.
             if isinstance(stream, io.TextIOWrapper):
@@ -63,9 +63,9 @@ class Commands(TyperGroup):
         try:
             return super().main(*args, **options)
         except OSError as error:
-            if isinstance(error, BrokenPipeError) or not _is_of_printing(error):
+            if isinstance(error, BrokenPipeError) or not _was_printing(error):
                 raise
-            give_up_output()
+            discard_output()
             say(
                 f"Error: can't write to standard output: {error.strerror}. Files written so far "
                 "are complete.",
@@ -74,19 +74,19 @@ class Commands(TyperGroup):
             sys.exit(BAD_INPUT)
 
 
-def _is_of_printing(error: BaseException) -> bool:
+def _was_printing(error: BaseException) -> bool:
     """Return whether an error came up while a line, or help by rich, was printed."""
-    last = error.__traceback__
-    assert last is not None
-    while last.tb_next is not None:
-        last = last.tb_next
-    frame = last.tb_frame
+    trace = error.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
     return frame.f_code is typer.echo.__code__ or frame.f_globals["__name__"] == "rich.console"
 
 
-def give_up_output() -> None:
+def discard_output() -> None:
     """Drop what standard output still holds, which Python would flush at the end."""
     with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, sys.stdout.fileno())
+        os.close(null_device)

@@ -20,22 +20,22 @@ def inspect(
 
     metadata, n_bytes = read_header(model)
     if json:
-        show.as_json(metadata)
+        show.print_json(metadata)
         return
     try:
-        parts, notes, columns = _described(metadata, n_bytes)
+        parts, notes, columns = _describe_model(metadata, n_bytes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model(model) from error
     say(f"{model}: {metadata['machine']}, created {metadata['created']}")
-    show.sections(parts)
+    show.print_sections(parts)
     for message in notes:
         say(f"  note: {message}")
     if columns:
         say("Columns")
-        show.lines(columns)
+        show.print_pairs(columns)
 
 
-def _described(
+def _describe_model(
     metadata: dict[str, Any], n_bytes: int
 ) -> tuple[dict[str, list[tuple[str, Any]]], list[str], list[tuple[str, str]]]:
     """Return titled lines, notes and columns of a model file."""
@@ -49,7 +49,7 @@ def _described(
             ("target", training["target"]),
             ("normal value", training.get("normal")),
             *summary.details(metadata),
-            ("search", _search(training.get("tuning"))),
+            ("search", _describe_search(training.get("tuning"))),
             ("parameters", parameters),
         ],
         "File": [
@@ -58,11 +58,13 @@ def _described(
             ("written by", versions),
         ],
     }
-    columns = [(column["name"], _kind(column)) for column in metadata["schema"]["columns"]]
+    columns = [
+        (column["name"], _describe_kind(column)) for column in metadata["schema"]["columns"]
+    ]
     return parts, list(training["notes"]), columns
 
 
-def _search(tuning: dict[str, Any] | None) -> str | None:
+def _describe_search(tuning: dict[str, Any] | None) -> str | None:
     if not tuning:
         return None
     n, scored = tuning["candidates"], tuning["scored"]
@@ -72,7 +74,7 @@ def _search(tuning: dict[str, Any] | None) -> str | None:
     return f"{tried}, ended by {tuning['stopped']}" if tuning["stopped"] else tried
 
 
-def _kind(column: dict[str, Any]) -> str:
+def _describe_kind(column: dict[str, Any]) -> str:
     if column["kind"] == "text":
         return f"text, {column['words']:,} terms"
     if column["kind"] != "category":

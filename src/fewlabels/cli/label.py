@@ -9,14 +9,22 @@ from .._util.messages import UserError, plural, quoted
 from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
 from ..labelling.asking import DEFAULT, Ask, describe_ask_option
-from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
+from .options import (
+    READING,
+    OptionGroup,
+    Quiet,
+    argument,
+    expand_groups,
+    given_values,
+    plain_option,
+)
 from .show import say
 
 if TYPE_CHECKING:
     from ..labelling.session import Session
 
 
-class AskingOptions(NamedTuple):
+class QueryingOptions(NamedTuple):
     """Options of the choice of rows to label."""
 
     ask: Ask = typer.Option(DEFAULT, help=describe_ask_option())
@@ -27,11 +35,11 @@ class AskingOptions(NamedTuple):
     )
 
 
-@grouped
+@expand_groups
 def label(
     data: Annotated[Path, argument(metavar="DATA", help="Table to label.")],
     columns: OptionGroup("drop", "keep", "text", "categorical"),  # type: ignore[valid-type]
-    of_asking: AskingOptions,
+    querying_options: QueryingOptions,
     reading: OptionGroup(*READING),  # type: ignore[valid-type]
     target: Annotated[
         str | None,
@@ -103,34 +111,34 @@ def label(
         raise UserError(
             f"--url '{url}' is not an address; write it like https://labels.example.org."
         )
-    given = columns | values_of(of_asking)
+    options = columns | given_values(querying_options)
     session = Session(
         data,
         target,
         [] if classes is None else classes.split(","),
         labels,
         reading=reading,
-        **given,
+        **options,
     )
     if export is not None:
-        _export(session, export, quiet)
+        _write_table(session, export, quiet)
     else:
-        _serve(session, data, port, url, browser, quiet)
+        _serve_page(session, data, port, url, browser, quiet)
 
 
-def _export(session: "Session", path: Path, quiet: bool) -> None:
+def _write_table(session: "Session", path: Path, quiet: bool) -> None:
     """Write the labelled table, and end the session."""
     from ..labelling.finishing import write_labels
 
     try:
-        n_labels, counted = write_labels(session, path), _counted(session)
+        n_labels, counted = write_labels(session, path), _count_labels(session)
     finally:
         session.close()
     if not quiet:
         say(f"{n_labels} labels written to {path}: {counted}")
 
 
-def _serve(
+def _serve_page(
     session: "Session", data: Path, port: int, url: str | None, browser: bool, quiet: bool
 ) -> None:
     """Show the page until Ctrl-C."""
@@ -140,29 +148,29 @@ def _serve(
     from ..labelling.running import PageServer
 
     try:
-        running = PageServer(session, port, url)
+        server = PageServer(session, port, url)
     except BaseException:
         session.close()
         raise
     # The address is what the command is for.
-    say(f"labelling {data} at {running.url}")
+    say(f"labelling {data} at {server.url}")
     if not quiet:
         for note in session.notes:
             say(f"  {note}")
         say(f"  labels of the column {quoted(session.target)} are saved to {session.file.path}")
         say("  Ctrl-C stops the page; the same command continues")
     if browser:
-        webbrowser.open(running.url)
-    running.run()
+        webbrowser.open(server.url)
+    server.run()
     if not quiet:
-        say(_counted(session))
+        say(_count_labels(session))
         if session.labels:
             say("to train on all labels:")
             say(f"  {make_fit_command(session, 'MODEL.fewlabels')}")
 
 
-def _counted(session: "Session") -> str:
+def _count_labels(session: "Session") -> str:
     """Count the rows with a label from the page, and those from the column of the table."""
-    before = len(session.labels) - session.n_labels
-    column = f", and {plural(before, 'row')} in the column {quoted(session.target)}"
-    return f"{plural(session.n_labels, 'row')} labelled on the page{column if before else ''}"
+    n_before = len(session.labels) - session.n_labels
+    column = f", and {plural(n_before, 'row')} in the column {quoted(session.target)}"
+    return f"{plural(session.n_labels, 'row')} labelled on the page{column if n_before else ''}"

@@ -74,36 +74,37 @@ class OptionGroup(tuple[str, ...]):
             option = FIT[name]
             if name in self.helps:
                 option = option._replace(help=self.helps[name])
-            type_ = _type_of(name, option)
-            typed = _typed(name, option, type_ is bool, self.callbacks.get(name))
-            annotation = Annotated[type_ | None, typed]  # type: ignore[valid-type] # known at run time
+            value_type = _choose_type(name, option)
+            typer_option = _make_option(name, option, value_type is bool, self.callbacks.get(name))
+            # The type is known at run time only.
+            annotation = Annotated[value_type | None, typer_option]  # type: ignore[valid-type]
             yield inspect.Parameter(name, kind, default=None, annotation=annotation)
 
-    def of(self, given: dict[str, Any]) -> dict[str, Any]:
+    def take_values(self, values: dict[str, Any]) -> dict[str, Any]:
         """Take the options out of everything that was given; jobs check their values."""
-        return _given({name: given.pop(name) for name in self})
+        return _without_missing({name: values.pop(name) for name in self})
 
 
-def _type_of(name: str, option: Option) -> Any:
+def _choose_type(name: str, option: Option) -> Any:
     """Return the type that the command line reads: a list for columns, else the first fit."""
     field = _FIELDS[name]
-    kinds = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
+    types = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
     if field.default == ():
         return list[str]
     if option.choices:
-        return StrEnum(name, [(one.replace("-", "_"), one) for one in option.choices])
+        return StrEnum(name, [(choice.replace("-", "_"), choice) for choice in option.choices])
     if option.words:
         return str
-    return next((kind for kind in (bool, int, float, str) if kind in kinds), Path)
+    return next((kind for kind in (bool, int, float, str) if kind in types), Path)
 
 
-def _typed(name: str, option: Option, is_switch: bool, callback: Callback | None) -> Any:
+def _make_option(name: str, option: Option, is_switch: bool, callback: Callback | None) -> Any:
     """Return the Typer option of an option."""
     on, off = flags(name)
     default = _FIELDS[name].default
     if not (option.unset or default in (None, (), "auto")):
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        option = option._replace(unset=shown)
+        default_text = f"{default:g}" if isinstance(default, float) else str(default)
+        option = option._replace(unset=default_text)
     help = as_flags(explained(option)) + (" Repeatable." if default == () else "")
     details = dict(
         help=help,
@@ -139,7 +140,7 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def _show_all(context: typer.Context, asked: bool) -> None:
+def _print_full_help(context: typer.Context, asked: bool) -> None:
     if not asked or context.resilient_parsing:
         return
     formatter = context.make_formatter()
@@ -155,7 +156,7 @@ def _show_all(context: typer.Context, asked: bool) -> None:
 HelpAll = Annotated[
     bool,
     typer.Option(
-        "--help-all", callback=_show_all, is_eager=True, help="Show every option and exit."
+        "--help-all", callback=_print_full_help, is_eager=True, help="Show every option and exit."
     ),
 ]
 
@@ -168,7 +169,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")
 SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command some of whose parameters are groups of options.
 
     A group is an :class:`OptionGroup`, or a named tuple whose fields become options with the
@@ -176,45 +177,45 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Callable[[dict[str, Any]], Any]] = {}
-    spread: list[inspect.Parameter] = []
+    parameters: list[inspect.Parameter] = []
     kind = inspect.Parameter.KEYWORD_ONLY
     for name, parameter in signature.parameters.items():
         group = parameter.annotation
         if isinstance(group, OptionGroup):
-            groups[name] = group.of
-            spread += group.parameters()
+            groups[name] = group.take_values
+            parameters += group.parameters()
         elif hasattr(group, "_fields"):
-            groups[name] = partial(_filled, group)
+            groups[name] = partial(_fill_group, group)
             for field, annotation in get_type_hints(group, include_extras=True).items():
                 default = group._field_defaults[field]
-                spread.append(
+                parameters.append(
                     inspect.Parameter(field, kind, default=default, annotation=annotation)
                 )
         else:
-            spread.append(parameter.replace(kind=kind))
-    spread.append(inspect.Parameter("help_all", kind, default=False, annotation=HelpAll))
+            parameters.append(parameter.replace(kind=kind))
+    parameters.append(inspect.Parameter("help_all", kind, default=False, annotation=HelpAll))
 
-    def run(help_all: bool = False, **given: Any) -> None:
-        for name, take in groups.items():
-            given[name] = take(given)
-        return command(**given)
+    def run(help_all: bool = False, **values: Any) -> None:
+        for name, read_group in groups.items():
+            values[name] = read_group(values)
+        return command(**values)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
-    vars(run)["__signature__"] = signature.replace(parameters=spread)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = signature.replace(parameters=parameters)
     return run
 
 
-def _filled(group: type[NamedTuple], given: dict[str, Any]) -> Any:
-    return group(*(given.pop(field) for field in group._fields))
+def _fill_group(group: type[NamedTuple], values: dict[str, Any]) -> Any:
+    return group(*(values.pop(field) for field in group._fields))
 
 
-def values_of(group: Any) -> dict[str, Any]:
+def given_values(group: Any) -> dict[str, Any]:
     """Return the values of a group of options that were given."""
-    return _given(group._asdict())
+    return _without_missing(group._asdict())
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _without_missing(values: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value.value if isinstance(value, Enum) else value
         for name, value in values.items()
@@ -227,7 +228,7 @@ def check_kernel(name: str | None) -> str | None:
     if name is not None:
         from ..kernels import KERNELS, Trees  # slow to import
 
-        names = [*(known for known in KERNELS if known != "precomputed"), Trees.name]
+        names = [*(kernel for kernel in KERNELS if kernel != "precomputed"), Trees.name]
         if name not in names:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
     return name

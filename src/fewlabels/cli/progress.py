@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .._util.messages import printable
 from ..pipeline.observer import Observer
 from ..pipeline.options.flags import as_flags
-from .interrupts import going_on
+from .interrupts import announce_continuation
 from .show import say
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class Quiet(Observer):
     @contextlib.contextmanager
     def handed_over(self, text: str) -> Iterator[bool]:
         self.step(text)
-        with going_on():
+        with announce_continuation():
             yield False
 
 
-class _Verbose(Quiet):
+class _VerboseObserver(Quiet):
     """A line per step and round, terminal or not."""
 
     def __init__(self) -> None:
-        self._rounds = OfRounds()
+        self._rounds = TimeLeftByRounds()
 
     def step(self, text: str) -> None:
         say(text, err=True)
@@ -57,16 +57,16 @@ class _Verbose(Quiet):
         say(f"{describe(entry)}{self._rounds.words(entry)}", err=True)
 
 
-class _Line(Quiet):
+class _LineObserver(Quiet):
     """A line that renews itself."""
 
     def __init__(self, bar: Progress, task: TaskID, timed: bool) -> None:
         self._bar, self._task, self._timed = bar, task, timed
-        self._rounds, self._left, self._passes = OfRounds(), OfShare(), 0
+        self._rounds, self._time_left, self._passes = TimeLeftByRounds(), TimeLeftByShare(), 0
         self._round = ""
 
     def step(self, text: str) -> None:
-        self._left, self._passes, self._round = OfShare(), 0, ""
+        self._time_left, self._passes, self._round = TimeLeftByShare(), 0, ""
         self._show(text)
 
     def _show(self, text: str) -> None:
@@ -80,16 +80,18 @@ class _Line(Quiet):
         self, done: int, share: float, total: int | None = None, what: str = "scored"
     ) -> None:
         of = "" if total is None else f" of {total:,}"
-        left = "" if self._timed else self._left.words(share)
-        text = f"{done:,}{of} rows {what}{left}"
+        time_left = "" if self._timed else self._time_left.words(share)
+        text = f"{done:,}{of} rows {what}{time_left}"
         self._bar.update(self._task, completed=share, description=printable(text))
 
     def passes(self, done: float) -> None:
         if int(done) > self._passes:
-            self._passes, self._left = int(done), OfShare()
-        share, behind = done - int(done), f"{self._round}; " if self._round else ""
-        left = self._left.words(share).replace(" left", " left of it")
-        self._show(f"{behind}pass {int(done) + 1} over the rows, {100 * share:.0f} %{left}")
+            self._passes, self._time_left = int(done), TimeLeftByShare()
+        share, last_round = done - int(done), f"{self._round}; " if self._round else ""
+        time_left = self._time_left.words(share).replace(" left", " left of it")
+        self._show(
+            f"{last_round}pass {int(done) + 1} over the rows, {100 * share:.0f} %{time_left}"
+        )
 
     @contextlib.contextmanager
     def handed_over(self, text: str) -> Iterator[bool]:
@@ -114,7 +116,7 @@ def describe(entry: dict[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def observing(
+def observe_progress(
     start: str, quiet: bool = False, verbose: bool = False, timed: bool = False
 ) -> Iterator[Observer]:
     """Give an :class:`Observer` whose line begins with the text ``start``.
@@ -123,7 +125,7 @@ def observing(
     time left.
     """
     if verbose and not quiet:
-        yield _Verbose()
+        yield _VerboseObserver()
         return
     if quiet or not sys.stderr.isatty():
         yield Quiet()
@@ -133,16 +135,14 @@ def observing(
 
     columns = _columns(timed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Line(bar, bar.add_task(printable(start), total=1.0), timed)
+        yield _LineObserver(bar, bar.add_task(printable(start), total=1.0), timed)
 
 
 def _columns(timed: bool) -> tuple[ProgressColumn, ...]:
     from rich import progress
 
-    text, elapsed = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.TimeElapsedColumn(),
-    )
+    text = progress.TextColumn("{task.description}", markup=False)
+    elapsed = progress.TimeElapsedColumn()
     if not timed:
         return progress.SpinnerColumn(), text, elapsed
     gone, left = progress.TextColumn("gone,"), progress.TextColumn("left")
@@ -150,7 +150,7 @@ def _columns(timed: bool) -> tuple[ProgressColumn, ...]:
     return text, progress.BarColumn(), done, elapsed, gone, remaining, left
 
 
-class OfShare:
+class TimeLeftByShare:
     """Time left of a job that began now and reports its progress as a share."""
 
     def __init__(self) -> None:
@@ -158,13 +158,13 @@ class OfShare:
 
     def words(self, share: float) -> str:
         """Return words such as ", about 2 min left", or "" while that is not known."""
-        gone = time.monotonic() - self._began
-        if share < _MIN_SHARE or gone < _MIN_SECONDS:
+        elapsed = time.monotonic() - self._began
+        if share < _MIN_SHARE or elapsed < _MIN_SECONDS:
             return ""
-        return words_of(gone * (1.0 - share) / share)
+        return describe_time_left(elapsed * (1.0 - share) / share)
 
 
-class OfRounds:
+class TimeLeftByRounds:
     """Time left of a solver whose violation falls about geometrically from round to round."""
 
     def __init__(self) -> None:
@@ -186,16 +186,19 @@ class OfRounds:
         self._rounds = [*self._rounds, (entry["round"], math.log(violation), seconds)][-_N_ROUNDS:]
         if len(self._rounds) < 2:
             return ""
-        (first, before, since), (last, now, _) = self._rounds[0], self._rounds[-1]
-        fall = (before - now) / (last - first)
-        if not fall > 0:
+        (first, log_violation_before, seconds_before), (last, log_violation_now, _) = (
+            self._rounds[0],
+            self._rounds[-1],
+        )
+        fall_per_round = (log_violation_before - log_violation_now) / (last - first)
+        if not fall_per_round > 0:
             return ""
-        pace = (seconds - since) / (last - first)
-        rounds = (now - math.log(tolerance)) / fall - 1.0
-        return words_of(pace * max(0, math.ceil(rounds - _ROUNDING)))
+        seconds_per_round = (seconds - seconds_before) / (last - first)
+        rounds = (log_violation_now - math.log(tolerance)) / fall_per_round - 1.0
+        return describe_time_left(seconds_per_round * max(0, math.ceil(rounds - _ROUNDING)))
 
 
-def words_of(seconds: float) -> str:
+def describe_time_left(seconds: float) -> str:
     """Describe a time left in words that promise no more than they can."""
     if not seconds >= _MIN_SECONDS_LEFT:  # nor NaN
         return ""

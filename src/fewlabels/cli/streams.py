@@ -11,7 +11,7 @@ from pathlib import Path
 from .._util.messages import UserError
 from ..tables.formats.registry import formats_of, writable
 from ..tables.scratch import temporary_folder
-from .errors import give_up_output
+from .errors import discard_output
 
 # What stands for standard input or output.
 STREAM = Path("-")
@@ -42,20 +42,20 @@ def input_file(data: Path, form: Format | None) -> Iterator[tuple[Path, Format |
         yield data, None
         return
     with temporary_folder() as folder:
-        held = folder / "input"
-        with open(held, "wb") as file:
+        input_path = folder / "input"
+        with open(input_path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        form = form or _format_of(held)
+        form = form or _format_of(input_path)
         path = folder / f"standard-input.{form}"
-        if _is_gzip(held):
-            with _open_rows(held) as packed, open(path, "wb") as file:
-                shutil.copyfileobj(packed, file)
+        if _is_gzip(input_path):
+            with _open_rows(input_path) as compressed_file, open(path, "wb") as file:
+                shutil.copyfileobj(compressed_file, file)
         else:
-            held.rename(path)
+            input_path.rename(path)
         yield path, form
 
 
-def format_of(data: Path) -> Format:
+def choose_format(data: Path) -> Format:
     """Return the format of standard output for rows of a file."""
     names = [each.name for each in formats_of(data) if each.name in [*Format]]
     return Format(names[0]) if names else Format("csv")
@@ -64,8 +64,8 @@ def format_of(data: Path) -> Format:
 def _format_of(path: Path) -> Format:
     """Return the format of a file by its content: JSON Lines begin with a brace."""
     with _open_rows(path) as file:
-        begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return Format("jsonl") if begin.startswith(b"{") else Format("csv")
+        beginning = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return Format("jsonl") if beginning.startswith(b"{") else Format("csv")
 
 
 def _is_gzip(path: Path) -> bool:
@@ -99,5 +99,5 @@ def output_file(out: Path, form: Format) -> Iterator[Path]:
         except BrokenPipeError:
             raise
         except OSError as error:
-            give_up_output()
+            discard_output()
             raise UserError(f"Can't write to standard output: {error.strerror}.") from error

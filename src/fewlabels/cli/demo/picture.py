@@ -24,13 +24,13 @@ def save_picture(path: Path, split: Split, scores: dict[str, FloatArray]) -> Non
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
     title, values = next(iter(scores.items()))
-    _histogram(left, values, split, title)
-    _roc(right, split.is_normal, scores)
+    _draw_histogram(left, values, split, title)
+    _draw_roc(right, split.is_normal, scores)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 
-def _histogram(axes: Axes, values: FloatArray, split: Split, title: str) -> None:
+def _draw_histogram(axes: Axes, values: FloatArray, split: Split, title: str) -> None:
     edges = bin_edges([values], 49)
     for chosen, colour, name in (
         (~split.is_normal, _OTHER, "all other rows"),
@@ -55,7 +55,7 @@ def _histogram(axes: Axes, values: FloatArray, split: Split, title: str) -> None
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _roc(axes: Axes, is_normal: BoolArray, scores: dict[str, FloatArray]) -> None:
+def _draw_roc(axes: Axes, is_normal: BoolArray, scores: dict[str, FloatArray]) -> None:
     styles = [("-", "#2a6f97", 2.4), ("-", "#e9a23b", 2.4), (":", "black", 1.6)]
     for (title, values), (line, colour, width) in zip(scores.items(), styles, strict=False):
         missed, accepted, _ = roc_curve(is_normal, values)

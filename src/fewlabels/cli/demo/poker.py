@@ -96,17 +96,17 @@ def poker_hand_class(X: npt.ArrayLike) -> IntArray:
             f"X has {hands.shape[1]} columns."
         )
     suit, rank = hands[:, 0::2], hands[:, 1::2]
-    fine = np.isin(suit, np.arange(1, _SUITS + 1)) & np.isin(rank, np.arange(1, _RANKS + 1))
-    if not fine.all():
-        row = int(np.flatnonzero(~fine.all(axis=1))[0])
+    is_valid = np.isin(suit, np.arange(1, _SUITS + 1)) & np.isin(rank, np.arange(1, _RANKS + 1))
+    if not is_valid.all():
+        row = int(np.flatnonzero(~is_valid.all(axis=1))[0])
         raise ValueError(
             f"row {row} of X is {hands[row].tolist()}; suits must be 1 to {_SUITS} and ranks 1 to "
             f"{_RANKS}."
         )
     cards = np.sort((suit - 1) * _RANKS + rank, axis=1)
-    twice = (cards[:, 1:] == cards[:, :-1]).any(axis=1)
-    if twice.any():
-        row = int(np.flatnonzero(twice)[0])
+    is_repeated = (cards[:, 1:] == cards[:, :-1]).any(axis=1)
+    if is_repeated.any():
+        row = int(np.flatnonzero(is_repeated)[0])
         raise ValueError(
             f"row {row} of X holds a card twice: {hands[row].tolist()}; pass hands of one deck."
         )
@@ -116,12 +116,12 @@ def poker_hand_class(X: npt.ArrayLike) -> IntArray:
 def _deal(n: int, rng: np.random.RandomState) -> IntArray:
     """Deal five different cards per row, 0 to 51, every ordered choice equally likely."""
     cards = np.empty((n, _HAND), dtype=np.int64)
-    for drawn in range(_HAND):
+    for n_dealt in range(_HAND):
         # The k-th of the cards that are left: step over those that are gone, lowest first.
-        card = rng.randint(_CARDS - drawn, size=n)
-        for gone in np.sort(cards[:, :drawn], axis=1).T:
-            card += card >= gone
-        cards[:, drawn] = card
+        card = rng.randint(_CARDS - n_dealt, size=n)
+        for dealt in np.sort(cards[:, :n_dealt], axis=1).T:
+            card += card >= dealt
+        cards[:, n_dealt] = card
     return cards
 
 
@@ -131,11 +131,11 @@ def _classes(suit: IntArray, rank: IntArray) -> IntArray:
     )
     y = _CLASS_OF_EQUAL_PAIRS[equal_pairs]
     rank = np.sort(rank, axis=1)
-    high = (rank == _HIGH_STRAIGHT).all(axis=1)
-    straight = high | ((equal_pairs == 0) & (rank[:, -1] - rank[:, 0] == _HAND - 1))
-    flush = (suit == suit[:, :1]).all(axis=1)
-    y[straight] = _STRAIGHT
-    y[flush] = _FLUSH
-    y[straight & flush] = _STRAIGHT_FLUSH
-    y[high & flush] = _ROYAL_FLUSH
+    is_royal = (rank == _HIGH_STRAIGHT).all(axis=1)
+    is_straight = is_royal | ((equal_pairs == 0) & (rank[:, -1] - rank[:, 0] == _HAND - 1))
+    is_flush = (suit == suit[:, :1]).all(axis=1)
+    y[is_straight] = _STRAIGHT
+    y[is_flush] = _FLUSH
+    y[is_straight & is_flush] = _STRAIGHT_FLUSH
+    y[is_royal & is_flush] = _ROYAL_FLUSH
     return y
