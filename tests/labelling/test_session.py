@@ -29,9 +29,9 @@ from .conftest import Person
 def test_rows_of_every_cluster_come_first_and_random_ones_count_later(session, person):
     person.answer(20)
     spread = {Central.why, Central.why_without_model}
-    assert {one.asked for one in session.standing} == spread
+    assert {one.asked for one in session.current_answers} == spread
     person.answer(20)
-    asked = [one.asked for one in session.standing[20:]]
+    asked = [one.asked for one in session.current_answers[20:]]
     assert asked.count(Random.why) == 5 and asked.count(Uncertain.why) == 15
     # Labels that were there before count: nothing is spread twice.
     again = Session(session.rows.source.path, labels=session.file.path.with_suffix(".copy"))
@@ -64,7 +64,7 @@ def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
             kinds.add(session.learner.kind)
             assert person.answer() == [expected]
         assert kinds == {"svdd", "pusvm", "s3vm"}
-        assert {one.asked for one in session.standing} == {Latest.why}
+        assert {one.asked for one in session.current_answers} == {Latest.why}
     finally:
         session.close()
 
@@ -97,7 +97,7 @@ def test_texts_are_drawn_at_random_first(tmp_path):
         assert session.learner.kernel == "linear"
         truth = np.where(np.sum(words == "ball", axis=1) > 4, "a", "b")
         Person(session, truth).answer(10)
-        assert {one.asked for one in session.standing} == {Random.why}
+        assert {one.asked for one in session.current_answers} == {Random.why}
         assert len(session.random_rows) == 10
     finally:
         session.close()
@@ -123,7 +123,9 @@ def test_a_file_without_answers_takes_another_column(table, tmp_path):
     Session(table[0]).close()
     session = Session(table[0], target="town")
     assert session.target == "town" and set(session.classes) == {"x", "y"}
-    assert _count_labels(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
+    assert (
+        _count_labels(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
+    )
     session.close()
     assert read_answers(f"{table[0]}.labels").about["target"] == "town"
 

@@ -289,8 +289,10 @@ def test_labels_are_tested_once_for_all_models(monkeypatch):
     signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
     result = LabelledAtRandomTest(False, 0.5, 0.5, 0.5, 0.5, 0.2, False, 0.05, 50, 500, 9)
     made = []
-    monkeypatch.setattr(evidence, "tested", lambda *given: evidence.Tests(signal))
-    monkeypatch.setattr(evidence, "labels_test", lambda *given: made.append(given) or (result, ""))
+    monkeypatch.setattr(evidence, evidence.tested.__name__, lambda *given: evidence.Tests(signal))
+    monkeypatch.setattr(
+        evidence, evidence.labels_test.__name__, lambda *given: made.append(given) or (result, "")
+    )
     fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
     X, y = np.zeros((2, 1)), np.array([1, 0])
     tests, _ = testing.test_model(fitted, X, y, budget)

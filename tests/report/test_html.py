@@ -295,7 +295,7 @@ def test_everything_from_the_file_is_escaped(contents):
         EVIL, EVIL, pd.DataFrame({"row": [1], EVIL: [EVIL], "score": [0.5], "why": [EVIL]})
     )
     evil = replace(
-        contents, source=EVIL, model=EVIL, command=EVIL, why=EVIL, verdict=EVIL, notes=[EVIL],
+        contents, source=EVIL, model=EVIL, command=EVIL, reason=EVIL, verdict=EVIL, notes=[EVIL],
         protocol=EVIL, measure=EVIL, worse_than=[EVIL], rows=[(EVIL, EVIL)],
         columns=[ColumnProfile(EVIL, EVIL, 1, 2, EVIL, EVIL)], usage=[(EVIL, EVIL)],
         settings={EVIL: EVIL}, certificate=[(EVIL, EVIL)],

@@ -53,7 +53,7 @@ class LabelledSession(LabelledTable, Protocol):
     """A table that people label, and the model that follows their answers."""
 
     classes: list[str]
-    standing: list[AnswerEntry]
+    current_answers: list[AnswerEntry]
 
     @property
     def rows(self) -> RowsWithKeys: ...
@@ -170,7 +170,7 @@ def _margins_between_classes(decisions: FloatArray) -> FloatArray:
 def _list_disagreements(session: LabelledSession) -> list[dict[str, Any]]:
     """Return the rows to which people gave different labels."""
     labels_by_row: defaultdict[str, dict[str, tuple[int, str | None]]] = defaultdict(dict)
-    for answer in session.standing:
+    for answer in session.current_answers:
         if answer.kind == "label":
             labels_by_row[answer.row_key][answer.annotator] = (answer.row, answer.label)
     disagreements = []

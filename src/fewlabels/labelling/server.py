@@ -363,7 +363,7 @@ def collect_state(
             "n_known": len(session.labels),
             "notes": [words(note) for note in session.notes],
             "trouble": session.trouble,
-            "can_undo": any(one.annotator == annotator for one in session.standing),
+            "can_undo": any(one.annotator == annotator for one in session.current_answers),
             "card": session.card(annotator),
         }
 

@@ -28,7 +28,7 @@ from ..tables.paths import resolved
 from ..tables.sources import InMemory, Source
 from .asking import DEFAULT, QUERY_OPTIONS
 from .learner import UNKNOWN, Learner, Work, warm_up
-from .names import Refused, check_names, check_text
+from .names import InvalidAnswer, check_names, check_text
 from .overview import overview
 from .rows import SessionRows
 
@@ -175,7 +175,7 @@ class Session:
             )
         if earlier != self.rows.fingerprint:
             self.file.describe(fingerprint=self.rows.fingerprint)
-        self.standing = [entry for entry in standing if entry.row_key in self._row_of_key]
+        self.current_answers = [entry for entry in standing if entry.row_key in self._row_of_key]
 
     def _initial_codes(self) -> IntArray:
         codes = np.full(len(self.rows), UNKNOWN)
@@ -186,7 +186,7 @@ class Session:
         self._order = self.rows.order[codes[self.rows.order] == UNKNOWN]
         self._rank = np.full(len(codes), -1)
         self._rank[self._order] = np.arange(len(self._order))
-        for entry in self.standing:
+        for entry in self.current_answers:
             if entry.kind == "label":
                 codes[self._row_of_key[entry.row_key]] = number[entry.label]
         return codes
@@ -204,7 +204,9 @@ class Session:
     def shown(self, row: int, why: str = "") -> dict[str, Any]:
         """Return a row as a card."""
         with self.lock:
-            answers = [entry for entry in self.standing if self._row_of_key[entry.row_key] == row]
+            answers = [
+                entry for entry in self.current_answers if self._row_of_key[entry.row_key] == row
+            ]
             return {
                 "row": row,
                 "cells": self.rows.card(row),
@@ -263,7 +265,7 @@ class Session:
     def _find_unavailable(self, annotator: str, current: float) -> BoolArray:
         """Return a mask of rows that are not for somebody; skipped ones come last."""
         unavailable = self.learner.codes != UNKNOWN
-        for entry in self.standing:
+        for entry in self.current_answers:
             if entry.kind == "unknown":
                 unavailable[self._row_of_key[entry.row_key]] = True
         for person, (row, _, leased_at) in self._leases.items():
@@ -271,7 +273,11 @@ class Session:
                 unavailable[row] = True
         with_skipped = unavailable.copy()
         with_skipped[
-            [self._row_of_key[entry.row_key] for entry in self.standing if entry.kind == "skip"]
+            [
+                self._row_of_key[entry.row_key]
+                for entry in self.current_answers
+                if entry.kind == "skip"
+            ]
         ] = True
         return unavailable if with_skipped.all() else with_skipped
 
@@ -283,7 +289,9 @@ class Session:
         requested another reason.
         """
         asked = [
-            self._row_of_key[entry.row_key] for entry in self.standing if entry.asked == Random.why
+            self._row_of_key[entry.row_key]
+            for entry in self.current_answers
+            if entry.asked == Random.why
         ]
         last = self._rank[asked].max(initial=-1)
         first = self._order[: last + 1]
@@ -309,7 +317,7 @@ class Session:
             )
             if len(self.file.answers) == n_answers:
                 return answer  # sent twice
-            self.standing.append(answer)
+            self.current_answers.append(answer)
             self._leases.pop(annotator, None)
             if kind == "label":
                 self.learner.record_answer(row, self.classes.index(label))
@@ -321,7 +329,7 @@ class Session:
         with self.lock:
             check_text("id", id)
             check_text("annotator", annotator)
-            last = undo_of(self.standing, annotator)
+            last = undo_of(self.current_answers, annotator)
             if last is None:
                 return None
             n_answers = len(self.file.answers)
@@ -330,7 +338,7 @@ class Session:
             )
             if len(self.file.answers) == n_answers:
                 return None
-            self.standing.remove(last)
+            self.current_answers.remove(last)
             row = self._row_of_key[last.row_key]
             self._leases[annotator] = (row, last.asked, time.monotonic())
             if last.kind == "label":
@@ -343,7 +351,7 @@ class Session:
         key = self.rows.keys[row]
         labels = [
             entry.label
-            for entry in self.standing
+            for entry in self.current_answers
             if entry.row_key == key and entry.kind == "label"
         ]
         return self.classes.index(labels[-1]) if labels else int(self._given[row])
@@ -374,17 +382,21 @@ class Session:
         check_text("id", id)
         check_text("annotator", annotator)
         if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(self.rows):
-            raise Refused(f"There is no row {row!r:.40}; rows are 0 to {len(self.rows) - 1}.")
+            raise InvalidAnswer(
+                f"There is no row {row!r:.40}; rows are 0 to {len(self.rows) - 1}."
+            )
         if kind not in KINDS[:-1]:
-            raise Refused(
+            raise InvalidAnswer(
                 f"An answer of the kind {kind!r:.40} is not valid; choose {', '.join(KINDS[:-1])}."
             )
         if kind == "label" and label not in self.classes:
-            raise Refused(f"{label!r:.80} is not one of the classes: {listing(self.classes)}.")
+            raise InvalidAnswer(
+                f"{label!r:.80} is not one of the classes: {listing(self.classes)}."
+            )
         if kind == "label":
             check_class_names([str(label)], self.classes)
         elif label is not None:
-            raise Refused(f"An answer of the kind '{kind}' has no label; omit it.")
+            raise InvalidAnswer(f"An answer of the kind '{kind}' has no label; omit it.")
 
     def add_class(self, name: str) -> None:
         """Add a class."""
@@ -399,7 +411,7 @@ class Session:
     @property
     def n_labels(self) -> int:
         """Return the number of rows with a label that somebody gave."""
-        return len({entry.row_key for entry in self.standing if entry.kind == "label"})
+        return len({entry.row_key for entry in self.current_answers if entry.kind == "label"})
 
     @property
     def labels(self) -> dict[int, str]:

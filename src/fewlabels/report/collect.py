@@ -80,11 +80,11 @@ def collect(
         machine=metadata["machine"],
         title=machine.title,
         task=task,
-        why=training["choice"],
+        reason=training["choice"],
         findings=findings,
         rows=_count_rows(file, fit.X),
         columns=list(fit.profile or ()),
-        telling=find_distinctive_words(fit, findings.sides) if findings.groups else [],
+        distinctive_words=find_distinctive_words(fit, findings.sides) if findings.groups else [],
         settings=estimator.get_params(),
         tuning=fit.tuning,
         history=list(getattr(estimator, "history_", ())),
@@ -94,7 +94,7 @@ def collect(
         **(
             {} if comparison is None else _comparison_fields(comparison, training.get("baselines"))
         ),
-        delivered=(training.get("delivered") or {}).get("sentence", ""),
+        replacement=(training.get("delivered") or {}).get("sentence", ""),
         notes=list(dict.fromkeys(notes)),
         usage=_usage_examples(metadata, model_path, file, findings),
     )

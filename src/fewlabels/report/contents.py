@@ -100,16 +100,16 @@ class Findings(NamedTuple):
 class Contents:
     """Contents of a report, as plain data.
 
-    ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
-    fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``
-    has its name on the command line, the ``title`` in words, and learns a ``task``; ``why`` it
-    was taken. ``findings`` are the answer, ``rows`` counts by label, ``columns`` describe the
-    table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
+    ``source`` and ``model`` name the data and the model file, which a ``version`` of fewlabels
+    ``created``, and ``command`` repeats that (empty if it is unknown). ``machine`` is the method's
+    name on the command line, ``title`` its name in words, ``task`` its task, and ``reason`` says
+    why it was chosen. ``findings`` are the answer, ``rows`` counts by label, ``columns`` describe
+    the table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
     ``converged`` and ``certificate`` describe the fit, and ``limits`` names the options that stop
     one. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol`` and
-    ``agreement`` come from a ``BaselineComparison``. ``delivered`` says why another method took
-    the place of the model for such labels, if one did. ``telling`` are kinds of rows
-    and the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
+    ``agreement`` come from a ``BaselineComparison``. ``replacement`` says why another method
+    replaced the model, if one did. ``distinctive_words`` are kinds of rows and words that are more
+    frequent in them, ``notes`` are remarks, ``usage`` headings and code.
     """
 
     source: str
@@ -120,7 +120,7 @@ class Contents:
     machine: str
     title: str
     task: Task
-    why: str  # this machine
+    reason: str
     findings: Findings
     rows: list[tuple[str, str]]
     columns: list[ColumnProfile]
@@ -136,9 +136,9 @@ class Contents:
     outcome: str = ""
     worse_than: list[str] = field(default_factory=list)
     limits: str = ""  # the options that stop a fit
-    delivered: str = ""
+    replacement: str = ""
     protocol: str = ""
     agreement: pd.DataFrame | None = None
-    telling: list[tuple[str, str]] = field(default_factory=list)
+    distinctive_words: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     usage: list[tuple[str, str]] = field(default_factory=list)

@@ -13,7 +13,7 @@ from .evidence.held_out import (
     hide_labels,
     make_score_group,
 )
-from .evidence.intervals import promise
+from .evidence.intervals import estimate_precision_and_recall
 from .fit import Fit, RankingColumns
 from .page import words
 from .rankings import count_equal_rows, describe_ties, list_contradicted_labels, merge_equal_rows
@@ -176,7 +176,9 @@ def _estimate_rates(
         return [], [f"Error rates are unknown: {counts.reason}"]
     if not marked:
         return [], ["No unlabelled row is predicted positive, so there are no error rates."]
-    found = promise(prior.value, quantiles, counts.found, counts.n, marked, n_unlabelled)
+    found = estimate_precision_and_recall(
+        prior.value, quantiles, counts.found, counts.n, marked, n_unlabelled
+    )
     recall_source = (
         f"{words.count(counts.found)} of {words.count(counts.n)} labelled rows are found if "
         "their labels are hidden in training."

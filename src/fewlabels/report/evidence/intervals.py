@@ -11,10 +11,10 @@ from ...class_prior.uncertainty import prior_at
 from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
 
 __all__ = [
-    "Promise",
+    "PrecisionAndRecall",
     "counted_interval",
     "cross_fitted_interval",
-    "promise",
+    "estimate_precision_and_recall",
     "threshold_interval",
 ]
 
@@ -36,7 +36,7 @@ def threshold_interval(rank: int, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-class Promise(NamedTuple):
+class PrecisionAndRecall(NamedTuple):
     """Precision and recall to expect of the unlabelled rows that a model marks."""
 
     precision: float
@@ -45,7 +45,7 @@ class Promise(NamedTuple):
     recall_interval: tuple[float, float]
 
 
-def promise(
+def estimate_precision_and_recall(
     prior: float,
     quantiles: FloatArray | None,
     found: int,
@@ -53,7 +53,7 @@ def promise(
     marked: int,
     n_unlabelled: int,
     seed: int = 0,
-) -> Promise:
+) -> PrecisionAndRecall:
     """Estimate precision and recall of a model that marks ``marked`` unlabelled rows.
 
     Models that were trained without knowing the labels of ``n_hidden`` rows marked ``found`` of
@@ -88,7 +88,7 @@ def promise(
     precision, recall = (hits / marked)[chosen], (hits / positives)[chosen]
     mean = float(np.mean(precision))
     ends = [_TAIL, 1.0 - _TAIL]
-    return Promise(
+    return PrecisionAndRecall(
         mean,
         _extend_to(mean, np.quantile(precision, ends)),
         found / n_hidden,

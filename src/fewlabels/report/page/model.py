@@ -23,7 +23,7 @@ def render_model(contents: Contents) -> Html:
         for name, value in contents.settings.items()
         if value is not None and name not in chosen and name not in _HIDDEN_SETTINGS
     ]
-    reason = words.capital(contents.why)
+    reason = words.capital(contents.reason)
     return section(
         "machine",
         "Model and settings",

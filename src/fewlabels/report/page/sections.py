@@ -30,8 +30,8 @@ def render_answer(contents: Contents) -> Html:
     parts = [tag("p", findings.headline, class_="lead")]
     if against:
         parts.append(_make_callout(*against))
-    if contents.delivered:
-        parts.append(tag("p", prose(f"Delivered: {contents.delivered}.")))
+    if contents.replacement:
+        parts.append(tag("p", prose(f"Delivered: {contents.replacement}.")))
     parts.append(facts(findings.answer, class_="facts answer"))
     parts += [tag("p", prose(note)) for note in contents.notes if _is_about_columns(note)]
     return section("answer", "In short", *parts)
@@ -157,7 +157,7 @@ def _render_excerpt(excerpt: Excerpt) -> Html:
 
 
 def render_distinctive_words(contents: Contents) -> Html | None:
-    if not contents.telling:
+    if not contents.distinctive_words:
         return None
     return section(
         "telling",
@@ -167,7 +167,7 @@ def render_distinctive_words(contents: Contents) -> Html | None:
             "Words and word pairs that are clearly more frequent in rows of one kind, the "
             "clearest first.",
         ),
-        facts(contents.telling),
+        facts(contents.distinctive_words),
     )
 
 
