@@ -102,8 +102,8 @@ def test_a_progress_line_shows_names_as_they_are(files, tmp_path):
     """Neither control characters nor what looks like markup, on a terminal of its own."""
     ours, theirs = pty.openpty()
     code = (
-        "from fewlabels.cli.progress import observing\n"
-        "with observing('reading [bold]a\\x1b]0;owned\\x07') as observer:\n"
+        "from fewlabels.cli.progress import observe_progress\n"
+        "with observe_progress('reading [bold]a\\x1b]0;owned\\x07') as observer:\n"
         "    observer.step('[red]b\\x1b]0;owned\\x07')\n"
         "    observer.rows(5, 0.5, what='of \\x1b]0;owned\\x07')\n"
         "    import time; time.sleep(0.5)\n"

@@ -71,7 +71,7 @@ def test_of_a_fit(rng):
 
 def test_what_a_terminal_shows(clock):
     bar = Progress(*progress._columns(False), console=Console(file=io.StringIO(), width=150))
-    line = progress._Line(bar, bar.add_task("reading", total=1.0), False)
+    line = progress._LineObserver(bar, bar.add_task("reading", total=1.0), False)
 
     def shown():
         return bar.tasks[0].description

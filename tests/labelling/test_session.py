@@ -52,7 +52,7 @@ class Latest(Strategy):
 def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
     monkeypatch.setattr(querying, "Latest", Latest, raising=False)
     monkeypatch.setitem(
-        asking.QUERY_OPTIONS, "latest", asking.QueryOption(asking.make_constant_strategy("Latest"))
+        asking.QUERY_OPTIONS, "latest", asking.QueryOption(asking.use_only("Latest"))
     )
     session = Session(table[0], classes=["ham", "spam"], ask="latest")
     try:
@@ -209,7 +209,7 @@ def test_undo_is_exact(session, person, steps):
     rows = person.answer(steps, wrong=True)
     assert np.abs(session.learner.decisions - before).max() > 1e-3
     for row in reversed(rows):
-        assert session._place[person.undo().row_key] == row
+        assert session._row_of_key[person.undo().row_key] == row
         assert session.card("me")["row"] == row  # it comes again
     assert session.labels == labels
     if session.learner.n_fits == fits:  # else the machine is what a fit of the labels gives
@@ -292,11 +292,11 @@ def test_what_is_answered_while_a_fit_runs_counts(session, person, table):
 def test_leaving_out_is_that_of_a_machine_without_the_row(table, kernel):
     session = Session(table[0], classes=["ham", "spam"], kernel=kernel)
     Person(session, table[1]).answer(30)
-    session.learner._due_left_out = True
+    session.learner._is_left_out_due = True
     session.catch_up()
     learner = session.learner
     assert set(learner.left_out_predictions) == set(np.flatnonzero(learner.codes >= 0).tolist())
-    rows = learner._to_leave_out()
+    rows = learner._choose_left_out()
     for k in range(5):
         fold, codes = rows[k::5], learner.codes.copy()
         codes[fold] = -1
@@ -316,7 +316,7 @@ def test_the_error_is_no_flattery(session, person):
     rng = np.random.default_rng(0)
     person.truth = rng.choice(["ham", "spam"], 120)
     person.answer(60)
-    session.learner._due_left_out = True
+    session.learner._is_left_out_due = True
     session.catch_up()
     codes, found = session.learner.codes, session.learner.left_out_predictions
     wrong = np.mean([found[row][0] != codes[row] for row in found])

@@ -124,8 +124,10 @@ def test_positive(positive_parts):
     assert [len(labelled.scores), len(unlabelled.scores)] == [np.sum(y == 1), np.sum(y == 0)]
     hidden = hide_labels(machine, X, y, Deadline())
     marked = int((machine.transduction_[y == 0] == machine.classes_[1]).sum())
-    found_in = estimate_precision_and_recall(machine.prior_, machine.prior_quantiles_, hidden.found, hidden.n,
-                       marked, int(np.sum(y == 0)))  # fmt: skip
+    n_unlabelled = int(np.sum(y == 0))
+    found_in = estimate_precision_and_recall(
+        machine.prior_, machine.prior_quantiles_, hidden.found, hidden.n, marked, n_unlabelled
+    )
     assert hidden.n == np.sum(y == 1) and hidden.folds == 5
     assert recall.value == hidden.found / hidden.n
     assert precision.value == found_in.precision

@@ -37,7 +37,7 @@ class QueryOption(NamedTuple):
     targets_rare_class: bool = False
 
 
-def make_constant_strategy(name: str) -> MakeStrategy:
+def use_only(name: str) -> MakeStrategy:
     """Return a maker of a strategy of ``fewlabels.querying`` that is queried for each row."""
 
     def make(querying: ModuleType, settings: dict[str, Any], texts: bool) -> Mixed:
@@ -67,16 +67,16 @@ QUERY_OPTIONS = {
         "begins with varied rows, then combines uncertain rows with 25 % random rows, which the "
         "estimates need",
     ),
-    "uncertain": QueryOption(make_constant_strategy("Uncertain")),
-    "typical": QueryOption(make_constant_strategy("Typical")),
-    "diverse": QueryOption(make_constant_strategy("Diverse")),
+    "uncertain": QueryOption(use_only("Uncertain")),
+    "typical": QueryOption(use_only("Typical")),
+    "diverse": QueryOption(use_only("Diverse")),
     "positives": QueryOption(_make_rare_class_search, "looks for the first class"),
     "anomalies": QueryOption(
         _make_rare_class_search,
         "looks for a rare first class, unlike most rows",
         targets_rare_class=True,
     ),
-    "random": QueryOption(make_constant_strategy("Random")),
+    "random": QueryOption(use_only("Random")),
 }
 DEFAULT = "mixed"
 Ask = StrEnum("Ask", list(QUERY_OPTIONS))  # type: ignore[misc]

@@ -50,8 +50,8 @@ class Tests(NamedTuple):
     contradicts them. ``held`` are the ``HeldOutScores``, if they are of all rows. ``labels`` is a
     ``LabelledAtRandomTest``, or None, and then ``labels_untested`` may say why; ``labels_test``
     makes both. ``apart`` are one or two columns that separate labelled from unlabelled rows, where
-    the prior contradicts the labels. ``shares`` are ``ClassShares``, or None, and ``unlike`` says
-    whether labelled rows are ``Unlike`` the rest, or is None.
+    the prior contradicts the labels. ``shares`` are ``ClassShares``, or None, and ``unlike`` is an
+    ``Unlike``, or None where labelled rows weren't compared with the rest.
     """
 
     signal: PermutationTest | None = None
