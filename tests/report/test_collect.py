@@ -428,8 +428,8 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
     named = {field.name for field in fields(Fit)}
     fit = Fit(**{name: part for name, part in positive_parts.items() if name in named})
     order = np.arange(9)
-    whole = explain_rows(fit, fit.trained, order, 1.0)
-    parts = explain_rows(replace(fit, deadline=Deadline(3600.0)), fit.trained, order, 1.0)
+    whole = explain_rows(fit, fit.trained_rows, order, 1.0)
+    parts = explain_rows(replace(fit, deadline=Deadline(3600.0)), fit.trained_rows, order, 1.0)
     assert parts == whole
     assert sum(map(bool, whole[:4])) == 4 and any(whole[4:])
 
@@ -443,7 +443,7 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
             return self.looks > 1
 
     end = Soon(1.0)
-    some = explain_rows(replace(fit, deadline=end), fit.trained, order, 1.0)
+    some = explain_rows(replace(fit, deadline=end), fit.trained_rows, order, 1.0)
     assert some[0] == whole[0] and not any(some[1:])
     assert end.cut == ["no reasons for the scores of some rows"]
 

@@ -204,9 +204,9 @@ def _order_key(seed: str, key: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=16).digest()
 
 
-def _source_columns(names: Iterable[object], shown: Iterable[str]) -> ObjectArray:
+def _source_columns(names: Iterable[object], column_names: Iterable[str]) -> ObjectArray:
     """Return the column of the table that each encoded column comes from; "" if unknown."""
-    by_length = sorted(shown, key=len, reverse=True)
+    by_length = sorted(column_names, key=len, reverse=True)
     sources = []
     for name in map(str, names):
         plain_name = name.removeprefix("missingindicator_")

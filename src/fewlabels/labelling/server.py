@@ -83,7 +83,7 @@ class PageSession(LabelledSession, Protocol):
 
     def card(self, annotator: str) -> dict[str, Any] | None: ...
 
-    def shown(self, row: int, why: str = "") -> dict[str, Any]: ...
+    def make_card(self, row: int, why: str = "") -> dict[str, Any]: ...
 
     def answer(
         self, *, id: str, annotator: str, row: int, kind: str, label: str | None = None
@@ -245,7 +245,7 @@ class _PageHandlers:
         return row_of(request.path_params["row"], len(self.session.rows))
 
     async def row(self, request: HTTPRequest) -> JSONResponse:
-        return await self._respond(lambda: {"card": self.session.shown(self._row(request))})
+        return await self._respond(lambda: {"card": self.session.make_card(self._row(request))})
 
     async def search(self, request: HTTPRequest) -> JSONResponse:
         def call() -> dict[str, Any]:

@@ -199,9 +199,9 @@ class Session:
             row, why = self._next_row(annotator)
             if row is None:
                 return None
-            return self.shown(row, why)
+            return self.make_card(row, why)
 
-    def shown(self, row: int, why: str = "") -> dict[str, Any]:
+    def make_card(self, row: int, why: str = "") -> dict[str, Any]:
         """Return a row as a card."""
         with self.lock:
             answers = [

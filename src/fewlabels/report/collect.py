@@ -68,7 +68,7 @@ def collect(
         notes.append(_missing_parts_note(write.listing(fit.deadline.cut), training))
     if fit.is_sampled:
         notes.append(
-            f"Scores and rows are from a random sample of {write.rows(len(fit.scored))}. "
+            f"Scores and rows are from a random sample of {write.rows(len(fit.scored_rows))}. "
             "'fewlabels predict' scores all rows."
         )
     contents = Contents(

@@ -129,7 +129,7 @@ class Fit:
         return self.y
 
     @property
-    def trained(self) -> ReportRows:
+    def trained_rows(self) -> ReportRows:
         return ReportRows(self.found.rows, self.X, self.found.numbers)
 
     def max_scored_rows(self) -> int:
@@ -154,7 +154,7 @@ class Fit:
         return max(time.perf_counter() - since, 1e-6) / rows.shape[0]
 
     @cached_property
-    def scored(self) -> IntArray:
+    def scored_rows(self) -> IntArray:
         """Return the training rows that are scored: all, or a sample if that takes long."""
         n, max_rows = self.X.shape[0], self.max_scored_rows()
         if n <= max_rows:
@@ -163,12 +163,12 @@ class Fit:
 
     @property
     def is_sampled(self) -> bool:
-        return len(self.scored) < self.X.shape[0]
+        return len(self.scored_rows) < self.X.shape[0]
 
     @cached_property
     def decisions(self) -> FloatArray:
         """Return the scores, as ``predict`` writes them, of the rows in :attr:`scored`."""
-        return self.estimator.decision_function(self.X[self.scored])
+        return self.estimator.decision_function(self.X[self.scored_rows])
 
     def others(self, positions: IntArray) -> ReportRows:
         """Return rows of the file that were not trained on, by position from 0; a sample of many.

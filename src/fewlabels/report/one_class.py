@@ -50,12 +50,12 @@ def find(fit: Fit) -> Findings:
         if false_alarms is not None:
             answer.append(_count_discoveries(fit, rows))
     rankings.append(_rank_strangest(fit, _select_scored_rows(fit), scores, name))
-    found = count_outside(fit.estimator, fit.X[fit.scored])
-    outside = words.of_all(found.outside, found.counted)
-    answer.append((f"{words.capital(name)} outside", outside))
+    found = count_outside(fit.estimator, fit.X[fit.scored_rows])
+    share_outside = words.of_all(found.outside, found.counted)
+    answer.append((f"{words.capital(name)} outside", share_outside))
     answer += [(rate.name, words.rate(rate)) for rate in rates]
     return Findings(
-        headline=_write_headline(fit, outside, false_alarms, unlabelled_outside),
+        headline=_write_headline(fit, share_outside, false_alarms, unlabelled_outside),
         answer=answer,
         sides=("outside", "inside"),
         groups=groups,
@@ -66,11 +66,11 @@ def find(fit: Fit) -> Findings:
 
 
 def _write_headline(
-    fit: Fit, outside: str, false_alarms: Rate | None, unlabelled_outside: str | None
+    fit: Fit, share_outside: str, false_alarms: Rate | None, unlabelled_outside: str | None
 ) -> str:
     sentence = (
         f"The model describes {words.rows(fit.X.shape[0])} that count as "
-        f"normal{_describe_trimming(fit.estimator)}. {outside} lie outside its boundary."
+        f"normal{_describe_trimming(fit.estimator)}. {share_outside} lie outside its boundary."
     )
     if false_alarms is not None:
         share = words.value(false_alarms)
@@ -186,10 +186,10 @@ def _count_discoveries(fit: Fit, rows: ReportRows) -> tuple[str, str]:
 
 
 def _rate_outside(title: str, scores: FloatArray) -> Rate:
-    outside = int(np.count_nonzero(scores < 0))
+    share_outside = int(np.count_nonzero(scores < 0))
     source = "rows of the file that weren't used for training."
     return make_counted_rate(
-        f"{words.capital(title)} called outside", outside, len(scores), source
+        f"{words.capital(title)} called outside", share_outside, len(scores), source
     )
 
 
@@ -198,7 +198,7 @@ def _rate_outside(title: str, scores: FloatArray) -> Rate:
 
 def _select_scored_rows(fit: Fit) -> ReportRows:
     """Return the training rows that are scored."""
-    rows, order = fit.trained, fit.scored
+    rows, order = fit.trained_rows, fit.scored_rows
     if not fit.is_sampled:
         return rows
     inputs = rows.inputs.iloc[order] if hasattr(rows.inputs, "iloc") else rows.inputs[order]

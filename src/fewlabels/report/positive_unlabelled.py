@@ -30,8 +30,8 @@ def find(fit: Fit) -> Findings:
     estimator, training, y = fit.estimator, fit.training, fit.labels
     name = training["positive"]
     prior = _make_prior_rate(estimator, name)
-    unlabelled = y[fit.scored] != 1
-    scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
+    unlabelled = y[fit.scored_rows] != 1
+    scores, order = fit.decisions[unlabelled], fit.scored_rows[unlabelled]
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
     cross_fit_arguments = estimator, fit.X, y, fit.deadline, training["seconds"], fit.groups
@@ -208,10 +208,10 @@ def _rank_likely_positives(
     if chances and hasattr(fit.estimator, "predict_proba"):
         columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
     columns |= count_equal_rows(sizes)
-    columns["why"] = explain_rows(fit, fit.trained, order, 1.0)
+    columns["why"] = explain_rows(fit, fit.trained_rows, order, 1.0)
     return Ranking(
         f"Unlabelled rows most like '{name}'",
         f"The {sizes.sum()} unlabelled rows most likely to be '{name}', the likeliest "
         f"first.{describe_ties(sizes)} 'fewlabels predict' scores all rows.",
-        fit.table(fit.trained, order, columns),
+        fit.table(fit.trained_rows, order, columns),
     )

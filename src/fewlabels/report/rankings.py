@@ -69,14 +69,14 @@ def list_contradicted_labels(
     if chances is not None:
         columns["probability"] = chances[best]
     columns |= count_equal_rows(sizes)
-    columns["why"] = explain_rows(fit, fit.trained, rows, directions)
+    columns["why"] = explain_rows(fit, fit.trained_rows, rows, directions)
     text = (
         f"{held.about.removesuffix('.')}; {len(order)} of {len(labelled)} scores contradict the "
         "label, the clearest first. The label may be wrong, or the row unusual. "
     )
     if "probability" in columns:
         text += "The probability refers to the given label."
-    return [Ranking("Labels to check", text.rstrip(), fit.table(fit.trained, rows, columns))]
+    return [Ranking("Labels to check", text.rstrip(), fit.table(fit.trained_rows, rows, columns))]
 
 
 def _margins_of_labels(

@@ -253,7 +253,7 @@ def find_distinctive_words(fit: Fit, sides: tuple[str, str]) -> list[tuple[str, 
     if not encoders:
         return []
     # Few words in every row leave the encoded rows dense.
-    X = sp.csr_array(fit.X[fit.scored][:, text_columns(fit.encoder, fit.X.shape[1])])
+    X = sp.csr_array(fit.X[fit.scored_rows][:, text_columns(fit.encoder, fit.X.shape[1])])
     frequent = len(encoders) > 1
     names = np.array(
         [
@@ -278,7 +278,7 @@ def _split_rows(fit: Fit, sides: tuple[str, str]) -> list[tuple[str, BoolArray]]
         return [(f"'{name}'", answers == k) for k, name in enumerate(fit.training["classes"])]
     above = class_of(decisions) == 1
     if "positive" in fit.training and above.sum() < _MIN_ROWS:
-        return [(f"labelled '{fit.training['positive']}'", fit.labels[fit.scored] == 1)]
+        return [(f"labelled '{fit.training['positive']}'", fit.labels[fit.scored_rows] == 1)]
     return [(sides[1], above), (sides[0], ~above)]
 
 

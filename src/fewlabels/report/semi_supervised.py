@@ -35,12 +35,12 @@ def find(fit: Fit) -> Findings:
     names = training["classes"]
     counts = training["unlabeled_predicted"]
     n_unlabelled = sum(counts.values())
-    unlabelled = np.flatnonzero(y[fit.scored] < 0)[:MAX_QUERIED]
+    unlabelled = np.flatnonzero(y[fit.scored_rows] < 0)[:MAX_QUERIED]
     held = fit.held or cross_fit_classes(
         fit.estimator,
         fit.X,
         y,
-        fit.scored[unlabelled],
+        fit.scored_rows[unlabelled],
         fit.deadline,
         training["seconds"],
         fit.groups,
@@ -226,7 +226,7 @@ def _tabulate_classes(
     y, called = fit.labels, fit.training["unlabeled_predicted"]
     chances = None
     if hasattr(fit.estimator, "predict_proba") and len(unlabelled):
-        chances = fit.estimator.predict_proba(fit.X[fit.scored[unlabelled]]).mean(axis=0)
+        chances = fit.estimator.predict_proba(fit.X[fit.scored_rows[unlabelled]]).mean(axis=0)
     truth, answers = y[held.rows], class_of(held.scores) if len(held.rows) else np.zeros(0, int)
     n_labelled, lines = int(np.sum(y >= 0)), []
     confusion = np.zeros((len(names), len(names)))
@@ -274,7 +274,7 @@ def _write_rate(hits: int, n: int) -> str:
 
 def _group_scores(fit: Fit, held: HeldOutScores, names: Sequence[str]) -> list[Group]:
     groups = [make_score_group(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
-    unlabelled = fit.labels[fit.scored] < 0
+    unlabelled = fit.labels[fit.scored_rows] < 0
     if unlabelled.any():
         about = "Scored by the model, which was trained on these rows without labels."
         groups.append(Group("unlabelled", fit.decisions[unlabelled], about))
@@ -284,7 +284,7 @@ def _group_scores(fit: Fit, held: HeldOutScores, names: Sequence[str]) -> list[G
 def _rank_unlabelled_rows(
     fit: Fit, unlabelled: IntArray, held: HeldOutScores, names: Sequence[str]
 ) -> list[Ranking]:
-    scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
+    scores, order = fit.decisions[unlabelled], fit.scored_rows[unlabelled]
     listed = [_rank_least_certain(fit, scores, order, held, names)]
     answers, margins = class_of(scores), _margins_between_classes(scores)
     if len(names) > _MAX_CLASSES_LISTED:
@@ -296,12 +296,12 @@ def _rank_unlabelled_rows(
         best = of_class[np.argsort(-margins[of_class], kind="stable")][:_ROWS_LISTED]
         columns = _score_columns(fit, scores[best], order[best])
         direction = 2.0 * k - 1.0 if len(names) == 2 else 1.0
-        columns["why"] = explain_rows(fit, fit.trained, order[best], direction)
+        columns["why"] = explain_rows(fit, fit.trained_rows, order[best], direction)
         listed.append(
             Ranking(
                 f"Most confident predictions of '{name}'",
                 "If one of these is wrong, check the labels and the columns.",
-                fit.table(fit.trained, order[best], columns),
+                fit.table(fit.trained_rows, order[best], columns),
             )
         )
     return listed
@@ -336,13 +336,13 @@ def _rank_least_certain(
         votes = np.array([class_of(vote[best]) for vote in held.votes])
         agrees = votes == answers[best]
         columns["models that agree"] = [f"{n} of {held.folds}" for n in agrees.sum(axis=0)]
-    columns["why"] = explain_rows(fit, fit.trained, order[best], 0.0)
+    columns["why"] = explain_rows(fit, fit.trained_rows, order[best], 0.0)
     which = "to either class" if len(names) == 2 else "for or against the class"
     return Ranking(
         "Least confident: label these next",
         f"{text} Their labels would help the model most."
         + any(columns["why"]) * f" The columns listed contribute most {which}.",
-        fit.table(fit.trained, order[best], columns),
+        fit.table(fit.trained_rows, order[best], columns),
     )
 
 

@@ -49,16 +49,16 @@ def measure_sensitivity(fit: Fit, name: str) -> Sensitivity | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = bias_sensitivity_within(fit.deadline, model, fit.X[rows], y, BOUNDS)
+            result = bias_sensitivity_within(fit.deadline, model, fit.X[rows], y, BOUNDS)
         except ValueError as error:  # few different rows
             why = template(error).rstrip(".")
             text = f"{_UNKNOWN}: with a bound, no model could be fitted ({why})."
             return Sensitivity(None, text, None)
-    if len(found.table) < len(BOUNDS):
-        largest = f"{found.table['bias'].iloc[-1]:g}"
+    if len(result.table) < len(BOUNDS):
+        largest = f"{result.table['bias'].iloc[-1]:g}"
         fit.deadline.cut.append(f"no figures on labels that aren't random beyond B = {largest}")
     text = _describe_table(name, len(rows) if sampled_share < 1.0 else None, is_estimator)
-    return Sensitivity(found.table, text, _rank_first_changes(fit, unlabelled, found, name))
+    return Sensitivity(result.table, text, _rank_first_changes(fit, unlabelled, result, name))
 
 
 def _sample_rows(rows: IntArray, max_rows: int, rng: np.random.Generator) -> IntArray:
@@ -95,23 +95,23 @@ def _describe_table(name: str, n_sample: int | None, is_estimator: bool) -> str:
 
 
 def _rank_first_changes(
-    fit: Fit, unlabelled: IntArray, found: BiasSensitivity, name: str
+    fit: Fit, unlabelled: IntArray, result: BiasSensitivity, name: str
 ) -> Ranking | None:
     """List rows whose decision changes first, the nearest to the threshold in front."""
-    changing = np.flatnonzero(np.isfinite(found.changes_at))
+    changing = np.flatnonzero(np.isfinite(result.changes_at))
     if not len(changing):
         return None
     scores = fit.estimator.decision_function(fit.X[unlabelled[changing]])
-    order = np.lexsort((np.abs(scores), found.changes_at[changing]))[:_ROWS_LISTED]
+    order = np.lexsort((np.abs(scores), result.changes_at[changing]))[:_ROWS_LISTED]
     chosen = changing[order]
     columns = {
         "score": scores[order],
-        "at B = 1": np.where(found.base[chosen], "positive", "negative"),
-        "changes at B": [f"{bound:g}" for bound in found.changes_at[chosen]],
+        "at B = 1": np.where(result.base[chosen], "positive", "negative"),
+        "changes at B": [f"{bound:g}" for bound in result.changes_at[chosen]],
     }
     return Ranking(
         "Decisions that change first",
         f"The {words.rows(len(chosen))} that depend most on random labels. Review these before "
         f"you rely on the number of '{name}' rows.",
-        fit.table(fit.trained, unlabelled[chosen], columns),
+        fit.table(fit.trained_rows, unlabelled[chosen], columns),
     )

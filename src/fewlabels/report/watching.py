@@ -64,11 +64,11 @@ def _render_summary(summary: dict[str, Any], change: Change | None) -> Html:
             f"The alarm came at row {change.alarm + 1:,}. The change began between rows {low} and "
             f"{high} (90 % interval). Rows are numbered as they were scored."
         )
-        shown = tag("div", tag("p", more), class_="callout", role="note")
+        callout = tag("div", tag("p", more), class_="callout", role="note")
     elif summary["alarms"]:
-        lead, shown = f"{summary['alarms']:,} alarms in {rows}.", None
+        lead, callout = f"{summary['alarms']:,} alarms in {rows}.", None
     else:
-        lead, shown = f"No change was found in {rows}.", None
+        lead, callout = f"No change was found in {rows}.", None
     counts = [
         ("Rows read", words.count(summary["rows"])),
         ("Rows without a score", words.count(summary["skipped"])),
@@ -81,7 +81,7 @@ def _render_summary(summary: dict[str, Any], change: Change | None) -> Html:
         "short",
         "In short",
         tag("p", lead, class_="lead"),
-        shown,
+        callout,
         _render_class_shift(change),
         facts(counts),
     )
@@ -151,7 +151,7 @@ def _render_features(change: Change) -> Html:
             text += " Relations between features did."
         parts = [tag("p", text)]
     else:
-        shown = changed[:_MAX_FEATURES]
+        listed = changed[:_MAX_FEATURES]
         rows: list[tuple[str, ...]] = [
             (
                 f.name,
@@ -160,7 +160,7 @@ def _render_features(change: Change) -> Html:
                 words.number(f.effect),
                 f"{f.adjusted:.2g}",
             )
-            for f in shown
+            for f in listed
         ]
         caption = (
             f"{len(changed)} of {len(change.features)} features changed, at a false discovery "
@@ -170,7 +170,7 @@ def _render_features(change: Change) -> Html:
         heads: tuple[str, ...] = ("Feature", "Before", "Since", "Effect (0 to 1)", "Adjusted p")
         parts = [table(caption, heads, rows, ["", "wide", "wide", "number", "number"])]
         parts += [
-            draw_pair(f.name, *f.values) for f in shown if f.kind == "number" and len(f.values[0])
+            draw_pair(f.name, *f.values) for f in listed if f.kind == "number" and len(f.values[0])
         ][:_MAX_PICTURES]
     if change.pairs:
         rows = [
@@ -191,12 +191,14 @@ def _render_features(change: Change) -> Html:
     return section("features", "What changed", *parts)
 
 
-def _write_value(feature: FeatureChange, shown: dict[str, float]) -> str:
+def _write_value(feature: FeatureChange, values: dict[str, float]) -> str:
     if feature.kind == "number":
-        if not shown:
+        if not values:
             return "missing"
-        return f"mean {words.number(shown['mean'])}, deviation {words.number(shown['deviation'])}"
-    items = [f"{name} {words.percent(share)}" for name, share in list(shown.items())[:_MAX_WORDS]]
+        return (
+            f"mean {words.number(values['mean'])}, deviation {words.number(values['deviation'])}"
+        )
+    items = [f"{name} {words.percent(share)}" for name, share in list(values.items())[:_MAX_WORDS]]
     return ", ".join(items) or "no words"
 
 

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -53,8 +53,9 @@ def cross_fit_positive(
     if fewest < 2:
         return _no_scores("no row can be held out, because one kind has only one row.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
+    splits = folds.split(X, y, groups)
     estimator = clone(estimator).set_params(prior=estimator.prior_)
-    return _cross_fit(estimator, X, y, folds, deadline, seconds, groups=groups)
+    return _cross_fit(estimator, X, y, splits, deadline, seconds, groups=groups)
 
 
 def cross_fit_classes(
@@ -89,7 +90,8 @@ def cross_fit_classes(
     if fewest < 2:
         return _no_scores("no row can be held out, because a class has only one labelled row.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held, groups)
+    splits = folds.split(X, held, groups)
+    return _cross_fit(clone(estimator), X, y, splits, deadline, seconds, others, groups)
 
 
 def _time_limit(deadline: Deadline) -> float:
@@ -114,11 +116,10 @@ def _cross_fit(
     estimator: BaseEstimator,
     X: RowMatrix,
     y: IntArray,
-    folds: LabeledKFold | PUKFold,
+    splits: Iterable[tuple[IntArray, IntArray]],
     deadline: Deadline,
     seconds: float,
     others: IntArray | None = None,
-    held: IntArray | None = None,
     groups: IntArray | None = None,
 ) -> HeldOutScores:
     end = Deadline(_time_limit(deadline))
@@ -127,9 +128,8 @@ def _cross_fit(
         return _no_scores("there was no time to train a model without them.")
     # Decisions are all that is needed: baselines need not fit their probabilities.
     make_estimator = getattr(estimator, "uncalibrated", partial(clone, estimator))
-    splits = folds.split(X, y if held is None else held, groups)
     kinds = y if others is None else y >= 0
-    sample, splits = Sample(X, y), splits_counted_once(splits, kinds, groups)
+    sample, folds = Sample(X, y), splits_counted_once(splits, kinds, groups)
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
     done, longest = 0, 0.0
@@ -153,25 +153,25 @@ def _cross_fit(
 
     scores = left_out_scores(
         len(y),
-        splits,
+        folds,
         score,
         is_over=lambda: done and end.left() < longest,
         n_scores=n_classes if n_classes > 2 else None,
     )
     if not done:
         return _no_scores(f"no row could be held out ({failed})")
-    if done < len(splits) and not failed:
+    if done < len(folds) and not failed:
         deadline.cut.append(
-            f"error rates are based on {done} of {len(splits)} models trained without part of "
+            f"error rates are based on {done} of {len(folds)} models trained without part of "
             "the labels"
         )
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
     parts = np.full(len(y), -1)
-    for number, (_, test) in enumerate(splits):
+    for number, (_, test) in enumerate(folds):
         parts[test] = number
     all_votes = np.array(votes) if votes else None
-    return HeldOutScores(rows, scores[rows], done, len(splits), votes=all_votes, parts=parts[rows])
+    return HeldOutScores(rows, scores[rows], done, len(folds), votes=all_votes, parts=parts[rows])
 
 
 def _no_scores(reason: str) -> HeldOutScores:
@@ -183,7 +183,7 @@ def make_score_group(fit: Fit, held: HeldOutScores, value: int, title: str) -> G
     chosen = fit.labels[held.rows] == value
     if chosen.any():
         return Group(title, held.scores[chosen], held.about)
-    trained = fit.labels[fit.scored] == value
+    trained = fit.labels[fit.scored_rows] == value
     return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
 
 

@@ -48,7 +48,7 @@ class PrecisionAndRecall(NamedTuple):
 def estimate_precision_and_recall(
     prior: float,
     quantiles: FloatArray | None,
-    found: int,
+    n_found: int,
     n_hidden: int,
     marked: int,
     n_unlabelled: int,
@@ -56,7 +56,7 @@ def estimate_precision_and_recall(
 ) -> PrecisionAndRecall:
     """Estimate precision and recall of a model that marks ``marked`` unlabelled rows.
 
-    Models that were trained without knowing the labels of ``n_hidden`` rows marked ``found`` of
+    Models that were trained without knowing the labels of ``n_hidden`` rows marked ``n_found`` of
     these. Recall is drawn from its posterior (with Jeffreys' prior), the class prior from the
     distribution of its estimate, which has these ``quantiles`` (None if ``prior`` is known). The
     errors of both are correlated. Each draw then counts positive rows and how many of these are
@@ -67,7 +67,7 @@ def estimate_precision_and_recall(
     the shares among these very rows, and chance among few rows widens them.
     """
     rng = np.random.default_rng(seed)
-    counted, n = cross_fitted(found, n_hidden)
+    counted, n = cross_fitted(n_found, n_hidden)
     normal, recall_noise = rng.standard_normal((2, _DRAWS))
     recall_noise = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * recall_noise
     recall = beta.ppf(ndtr(recall_noise), counted + 0.5, n - counted + 0.5)
@@ -78,7 +78,7 @@ def estimate_precision_and_recall(
     fewest = np.maximum(0, positives - (n_unlabelled - marked))
     most = np.minimum(marked, positives)
     hits = np.clip(rng.binomial(positives, recall), fewest, most)
-    nearest = np.clip(found / n_hidden, fewest / positives, most / positives)
+    nearest = np.clip(n_found / n_hidden, fewest / positives, most / positives)
     # Where all rows or none must be marked, the hidden ones may still have had bad luck.
     edge = 0.5 / (n + 1.0)
     nearest = np.clip(nearest, edge, 1.0 - edge)
@@ -91,8 +91,8 @@ def estimate_precision_and_recall(
     return PrecisionAndRecall(
         mean,
         _extend_to(mean, np.quantile(precision, ends)),
-        found / n_hidden,
-        _extend_to(found / n_hidden, np.quantile(recall, ends)),
+        n_found / n_hidden,
+        _extend_to(n_found / n_hidden, np.quantile(recall, ends)),
     )
 
 

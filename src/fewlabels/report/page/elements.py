@@ -88,7 +88,7 @@ def table(
     """
     lines = [list(row) for row in rows]
     classes = [
-        f"{class_} {_room(k, heads, lines, class_)}".strip()
+        f"{class_} {_width_class(k, heads, lines, class_)}".strip()
         for k, class_ in enumerate(classes or [""] * len(heads))
     ]
     # A block is no row for those who cannot see it, unless it says so.
@@ -123,7 +123,9 @@ def table(
     )
 
 
-def _room(k: int, heads: Sequence[str], rows: Sequence[Sequence[object]], class_: str) -> str:
+def _width_class(
+    k: int, heads: Sequence[str], rows: Sequence[Sequence[object]], class_: str
+) -> str:
     """Return the class of a column by the length of its content."""
     cells = [str(row[k]) for row in rows if not isinstance(row[k], Html)]
     if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG_WORD:

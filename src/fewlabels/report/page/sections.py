@@ -78,14 +78,14 @@ def render_rankings(contents: Contents) -> Html | None:
 
 
 def render_classes(contents: Contents) -> Html | None:
-    found = contents.findings.classes
-    if found is None:
+    result = contents.findings.classes
+    if result is None:
         return None
-    heads = list(found.columns)
+    heads = list(result.columns)
     numbers = ("labelled", "predicted rows")
     rows = zip(
         *(
-            [words.count(v) for v in found[name]] if name in numbers else list(found[name])
+            [words.count(v) for v in result[name]] if name in numbers else list(result[name])
             for name in heads
         ),
         strict=True,
@@ -222,14 +222,14 @@ _NOT_RANDOM = "If the labels aren't random"
 
 
 def render_bias(contents: Contents) -> Html | None:
-    found = contents.findings.bias
-    if found is None:
+    result = contents.findings.bias
+    if result is None:
         return None
-    if found.table is None:
-        return section("bias", _NOT_RANDOM, tag("p", found.text))
-    total = int(found.table.iloc[0][["positive", "negative"]].sum())
+    if result.table is None:
+        return section("bias", _NOT_RANDOM, tag("p", result.text))
+    total = int(result.table.iloc[0][["positive", "negative"]].sum())
     rows = []
-    for line in found.table.itertuples(index=False):
+    for line in result.table.itertuples(index=False):
         marked, most = int(line.positive), int(line.positive + line.undecided)
         prior = (line.prior_low, line.prior_high)
         rows.append(
@@ -245,7 +245,7 @@ def render_bias(contents: Contents) -> Html | None:
     return section(
         "bias",
         _NOT_RANDOM,
-        tag("p", found.text),
+        tag("p", result.text),
         pictures.draw_legend(
             ("above", "always positive"),
             ("open", "undecided"),
@@ -258,7 +258,7 @@ def render_bias(contents: Contents) -> Html | None:
             rows,
             ["number", "number", "number", "number", "number", "picture plain"],
         ),
-        None if found.ranking is None else _render_ranking(found.ranking),
+        None if result.ranking is None else _render_ranking(result.ranking),
     )
 
 
@@ -267,9 +267,9 @@ def render_baselines(contents: Contents) -> Html | None:
         return None
     # What speaks against the model stands at the top.
     parts = [] if contents.worse_than else [tag("p", prose(contents.verdict))]
-    found = contents.baselines
-    if found is not None and found["score"].notna().sum() > 1:
-        parts.append(_render_comparison(found, contents.measure))
+    result = contents.baselines
+    if result is not None and result["score"].notna().sum() > 1:
+        parts.append(_render_comparison(result, contents.measure))
     elif contents.agreement is not None and len(contents.agreement) > 1:
         parts.append(_render_agreement(contents.agreement))
     if contents.protocol:
@@ -277,13 +277,13 @@ def render_baselines(contents: Contents) -> Html | None:
     return section("baselines", "Comparison with other methods", *parts)
 
 
-def _render_comparison(found: pd.DataFrame, measure: str) -> Html:
-    ends = found[["score", "low", "high"]].to_numpy(float)
+def _render_comparison(result: pd.DataFrame, measure: str) -> Html:
+    ends = result[["score", "low", "high"]].to_numpy(float)
     ends = ends[np.isfinite(ends)]
     low, high = float(ends.min()), float(ends.max())
     rows: list[tuple[str, ...]] = []
     marked = set()
-    for i, row in enumerate(found.itertuples(index=False)):
+    for i, row in enumerate(result.itertuples(index=False)):
         known = math.isfinite(row.score)
         interval = (row.low, row.high) if math.isfinite(row.low + row.high) else None
         if row.ours:
@@ -309,10 +309,10 @@ def _render_comparison(found: pd.DataFrame, measure: str) -> Html:
     return table(f"Score: {measure.rstrip('.')}. Best first.", heads, rows, classes, marked)
 
 
-def _render_agreement(found: pd.DataFrame) -> Html:
+def _render_agreement(result: pd.DataFrame) -> Html:
     rows = [
         (row.name, words.percent(row.false_alarms), f"{row.rank_correlation:.2f}")
-        for row in found.itertuples(index=False)
+        for row in result.itertuples(index=False)
     ]
     return table(
         "Share of held-out rows flagged, and rank correlation with this model (1: same ranking, "
