@@ -431,11 +431,11 @@ def test_pictures_lie_below_the_data(session, tmp_path):
     (tmp_path / "in.png").write_bytes(b"x")
     (tmp_path.parent / "out.png").write_bytes(b"x")
     rows = session.rows
-    assert rows.picture("in.png") == (tmp_path / "in.png").resolve()
+    assert rows.find_picture("in.png") == (tmp_path / "in.png").resolve()
     for text in ("../out.png", str(tmp_path.parent / "out.png"), "t.csv", "none.png", "a\0.png"):
-        assert rows.picture(text) is None
+        assert rows.find_picture(text) is None
     (tmp_path / "link.png").symlink_to(tmp_path.parent / "out.png")
-    assert rows.picture("link.png") is None
+    assert rows.find_picture("link.png") is None
 
 
 def test_cells_of_a_card_are_those_of_their_columns(tmp_path):

@@ -60,7 +60,7 @@ def collect(
     """
     fit = Fit(**parts)
     file, estimator, metadata, comparison = fit.file, fit.estimator, fit.metadata, fit.comparison
-    training, machine = metadata["training"], MACHINES[metadata["machine"]]
+    training, method = metadata["training"], MACHINES[metadata["machine"]]
     task = task_of(metadata["machine"])
     findings = _prepend_cautions(_findings_without_signal(fit) or _find(fit, task), training)
     notes = [_as_sentence(note) for note in training["notes"]] + list(findings.notes)
@@ -78,7 +78,7 @@ def collect(
         version=metadata["versions"]["fewlabels"],
         command=command,
         machine=metadata["machine"],
-        title=machine.title,
+        title=method.title,
         task=task,
         reason=training["choice"],
         findings=findings,
