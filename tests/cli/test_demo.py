@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from fewlabels.cli.demo.run import moved_images, side_by_side
+from fewlabels.cli.demo.run import compare_libraries, make_moved_images
 from fewlabels.tables.models.files import load_model
 
 
@@ -29,7 +29,7 @@ def test_demo(run, tmp_path, data, rows, auc):
 
 
 def test_timing(capsys):
-    found = side_by_side(moved_images()[::20], nu=0.1)
+    found = compare_libraries(make_moved_images()[::20], nu=0.1)
     ours, peer = found["fewlabels"], found["scikit-learn"]
     assert ours["objective"] == pytest.approx(peer["objective"], rel=1e-4)
     assert "scikit-learn" in capsys.readouterr().out

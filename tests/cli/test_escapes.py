@@ -16,7 +16,7 @@ import pytest
 import fewlabels.cli
 from fewlabels import fit_table
 from fewlabels._util.messages import UserError, printable
-from fewlabels.cli.show import guard
+from fewlabels.cli.show import install_output_hooks
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 NAMES = [f"wi{ESCAPE}dth", "he\u202eight", "a\r\nError: b", "c\x9b2J"]
@@ -89,7 +89,7 @@ def test_no_message_of_the_library_holds_them(files):
 def test_warnings_and_bugs_take_the_same_way(capsys):
     before, hook = warnings.formatwarning, sys.excepthook
     try:
-        guard(), guard()
+        install_output_hooks(), install_output_hooks()
         text = warnings.formatwarning(f"a{ESCAPE}\nb", UserWarning, "x.py", 3, "")
         assert is_clean(text) and text.endswith("\nb\n")
         sys.excepthook(ValueError, ValueError(f"a{ESCAPE}"), None)
@@ -102,8 +102,8 @@ def test_a_progress_line_shows_names_as_they_are(files, tmp_path):
     """Neither control characters nor what looks like markup, on a terminal of its own."""
     ours, theirs = pty.openpty()
     code = (
-        "from fewlabels.cli.progress import observing\n"
-        "with observing('reading [bold]a\\x1b]0;owned\\x07') as observer:\n"
+        "from fewlabels.cli.progress import observe_progress\n"
+        "with observe_progress('reading [bold]a\\x1b]0;owned\\x07') as observer:\n"
         "    observer.step('[red]b\\x1b]0;owned\\x07')\n"
         "    observer.rows(5, 0.5, what='of \\x1b]0;owned\\x07')\n"
         "    import time; time.sleep(0.5)\n"

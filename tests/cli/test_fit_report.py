@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewlabels._util.messages import Message, ref
-from fewlabels.cli.fit import page_path
+from fewlabels.cli.fit import choose_report_path
 from fewlabels.report import is_report
 from fewlabels.tables.models.files import load_model, read_metadata
 
@@ -100,8 +100,8 @@ def test_beside_the_model_unless_told_otherwise(run, tmp_path, rows, no_page):
     assert no_page["comparison"] is None
     assert no_page["command"].startswith("fewlabels fit ")
     assert [column.kind for column in no_page["profile"]] == ["left out", "number", "number"]
-    assert page_path(model, None, wanted=True) == tmp_path / "m.html"
-    other = page_path(tmp_path / "m.v1", None, wanted=True)
+    assert choose_report_path(model, None, is_wanted=True) == tmp_path / "m.html"
+    other = choose_report_path(tmp_path / "m.v1", None, is_wanted=True)
     assert other == tmp_path / "m.v1.html"  # not that of m.v2
     assert json.loads(_fit(run, rows, model, "--json").out)["report"] is None
 

@@ -239,7 +239,7 @@ def test_progress_tells_the_time_left(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    with progress.observing("reading", timed=True) as observer:
+    with progress.observe_progress("reading", timed=True) as observer:
         for k in range(1, 4):
             observer.rows(1000 * k, k / 4)
             time.sleep(0.15)
@@ -247,7 +247,7 @@ def test_progress_tells_the_time_left(monkeypatch):
     assert "3,000 rows scored" in shown and "75%" in shown
     assert re.search(r"gone, .*\d:\d\d:\d\d.* left", shown)
     before = terminal.getvalue()
-    with progress.observing("reading", quiet=True, timed=True) as observer:
+    with progress.observe_progress("reading", quiet=True, timed=True) as observer:
         observer.rows(1000, 0.5)
     assert terminal.getvalue() == before
 

@@ -21,7 +21,7 @@ def clock(monkeypatch):
 
 
 def test_of_a_share(clock):
-    job = progress.OfShare()
+    job = progress.TimeLeftByShare()
     assert job.words(0.0) == ""
     clock[0] += 1.0
     assert job.words(0.5) == ""  # too early
@@ -34,7 +34,7 @@ def test_of_a_share(clock):
 
 @pytest.mark.parametrize(("factor", "rounds"), [(0.1, 5), (0.5, 12)])
 def test_of_rounds_whose_violation_falls_geometrically(factor, rounds):
-    job, tolerance = progress.OfRounds(), factor**rounds * 1.0001
+    job, tolerance = progress.TimeLeftByRounds(), factor**rounds * 1.0001
     for k in range(rounds):
         entry = {"round": k + 1, "violation": factor**k, "tolerance": tolerance,
                  "seconds": 60.0 * (k + 1)}  # fmt: skip
@@ -46,16 +46,16 @@ def test_of_rounds_whose_violation_falls_geometrically(factor, rounds):
 
 
 def test_what_cannot_be_told():
-    job = progress.OfRounds()
+    job = progress.TimeLeftByRounds()
     for k, violation in enumerate([1.0, 2.0, 3.0, 0.0, math.nan]):
         entry = {"round": k + 1, "violation": violation, "tolerance": 1e-3, "seconds": 100.0 * k}
         assert job.words(entry) == ""
-    assert job.words({"round": 7}) == "" == progress.words_of(math.nan)
+    assert job.words({"round": 7}) == "" == progress.describe_time_left(math.nan)
 
 
 def test_of_a_fit(rng):
     """The time that is told is that which remains, but for a factor."""
-    job, told = progress.OfRounds(), []
+    job, told = progress.TimeLeftByRounds(), []
     machine = SVDD(tol=1e-8, slack="linear", nu=0.3)
     machine.fit(rng.normal(size=(4000, 5)), callback=lambda entry: told.append(dict(entry)))
     last, known = told[-1]["round"], []
@@ -71,7 +71,7 @@ def test_of_a_fit(rng):
 
 def test_what_a_terminal_shows(clock):
     bar = Progress(*progress._columns(False), console=Console(file=io.StringIO(), width=150))
-    line = progress._Line(bar, bar.add_task("reading", total=1.0), False)
+    line = progress._LineObserver(bar, bar.add_task("reading", total=1.0), False)
 
     def shown():
         return bar.tasks[0].description

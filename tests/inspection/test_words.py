@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from fewlabels import SVDD, TableEncoder
 from fewlabels.inspection import explain
 from fewlabels.inspection.words import word_changes
-from fewlabels.report.reasons import excerpt
+from fewlabels.report.reasons import make_excerpt
 from fewlabels.tables.encoding.texts import spans
 
 
@@ -67,10 +67,10 @@ def test_without_spaces_two_characters_are_a_word(text):
 def test_excerpts_show_where_it_matters():
     text = "start " + "filler " * 60 + "please <b>REFUND</b> me\nnow " + "again " * 60
     changes = [("refund", 0.5), ("me", -0.2), ("again", 0.001)]
-    found = excerpt(text, changes)
+    found = make_excerpt(text, changes)
     assert ("REFUND", 1) in found.pieces and ("me", -1) in found.pieces
     assert len(str(found)) < 200 and "\n" not in str(found)
     assert str(found).startswith("... ") and str(found).endswith(" ...")
     assert not any(side for piece, side in found.pieces if "again" in piece)
-    assert str(excerpt("short text", [])) == "short text"
-    assert excerpt(None, []).pieces == ()
+    assert str(make_excerpt("short text", [])) == "short text"
+    assert make_excerpt(None, []).pieces == ()

@@ -5,12 +5,17 @@ import pytest
 from numpy.linalg import norm as norm2
 from scipy.stats import binom, norm
 
-from fewlabels.labelling.estimates import advice_on, positives_at, share_of, shares_of
+from fewlabels.labelling.estimates import (
+    advise_stopping,
+    estimate_share,
+    estimate_shares,
+    list_positives,
+)
 
 
 @pytest.mark.parametrize("n", [1, 7, 30, 120])
 def test_intervals_hold_for_every_share(n):
-    intervals = [share_of(hits, n) for hits in range(n + 1)]
+    intervals = [estimate_share(hits, n) for hits in range(n + 1)]
     for p in np.linspace(0.001, 0.999, 60):
         held = [p >= one.low and p <= one.high for one in intervals]
         assert binom.pmf(np.arange(n + 1), n, p)[held].sum() >= 0.95
@@ -19,11 +24,13 @@ def test_intervals_hold_for_every_share(n):
 
 def test_errors_of_machines_that_share_labels_are_less_certain():
     """Two samples of n, of rows and of labels, make the interval that of n / 2 rows."""
-    assert share_of(10, 40, 40)[2:] == share_of(5, 20)[2:]
-    assert share_of(10, 40, 40)[:2] == (10, 40) and share_of(10, 40, np.inf) == share_of(10, 40)
-    widths = [one.high - one.low for one in (share_of(3, 50, m) for m in (20, 40, 400))]
+    assert estimate_share(10, 40, 40)[2:] == estimate_share(5, 20)[2:]
+    assert estimate_share(10, 40, 40)[:2] == (10, 40) and estimate_share(
+        10, 40, np.inf
+    ) == estimate_share(10, 40)
+    widths = [one.high - one.low for one in (estimate_share(3, 50, m) for m in (20, 40, 400))]
     assert widths == sorted(widths, reverse=True)
-    assert share_of(0, 50, 40).low == 0.0 and share_of(50, 50, 40).high == 1.0
+    assert estimate_share(0, 50, 40).low == 0.0 and estimate_share(50, 50, 40).high == 1.0
 
 
 def test_error_intervals_hold_the_error_of_the_machine():
@@ -39,9 +46,9 @@ def test_error_intervals_hold_the_error_of_the_machine():
             wrong += np.sum((X[fold] @ w + b > 0) != y[fold])
         w, b = _plane(X, y)
         truth = (norm.sf(-b / norm2(w)) + norm.cdf(-(b + 0.6 * w.sum()) / norm2(w))) / 2
-        wide, plain = share_of(wrong, 40, 32), share_of(wrong, 40)
+        wide, as_plain = estimate_share(wrong, 40, 32), estimate_share(wrong, 40)
         held += wide.low <= truth <= wide.high
-        bare += plain.low <= truth <= plain.high
+        bare += as_plain.low <= truth <= as_plain.high
     assert held / 150 >= 0.95 and bare < held
 
 
@@ -51,9 +58,9 @@ def _plane(X, y):
 
 
 def test_nothing_is_known_of_no_rows():
-    nothing = share_of(0, 0)
+    nothing = estimate_share(0, 0)
     assert nothing.value is None and (nothing.low, nothing.high) == (0.0, 1.0)
-    shares = shares_of(["a", "b", "a"], ["a", "b", "c"])
+    shares = estimate_shares(["a", "b", "a"], ["a", "b", "c"])
     assert [shares[name].hits for name in "abc"] == [2, 1, 0]
 
 
@@ -65,7 +72,7 @@ def test_lists_keep_their_rate(separation):
         scores = rng.normal(size=3000) + separation * positive
         sample = rng.choice(3000, 300, replace=False)
         free = np.setdiff1d(np.arange(3000), sample)
-        found = positives_at(scores, free, scores[sample], positive[sample], 3000, rate)
+        found = list_positives(scores, free, scores[sample], positive[sample], 3000, rate)
         lengths.append(len(found.rows))
         wrong.append(np.mean(~positive[found.rows]) if found.rows else 0.0)
         assert found.rows == free[np.argsort(-scores[free], kind="stable")][: lengths[-1]].tolist()
@@ -77,15 +84,15 @@ def test_lists_keep_their_rate(separation):
 
 def test_few_rows_promise_nothing():
     scores = np.arange(100.0)
-    assert positives_at(scores, np.arange(100), [], [], 100, 0.1).rows == []
-    assert positives_at(scores, np.arange(100), [99.0], [True], 100, 0.1).rows == []
+    assert list_positives(scores, np.arange(100), [], [], 100, 0.1).rows == []
+    assert list_positives(scores, np.arange(100), [99.0], [True], 100, 0.1).rows == []
 
 
 def test_advice():
-    low, high = share_of(2, 50), share_of(0, 10)
-    assert not advice_on(None, 50, low).stop
-    assert not advice_on(0.001, 10, high).stop
-    assert "20 labels of random rows" in advice_on(0.0, 10, high).words
-    assert not advice_on(0.05, 50, low).stop
-    advice = advice_on(0.004, 50, low)
+    low, high = estimate_share(2, 50), estimate_share(0, 10)
+    assert not advise_stopping(None, 50, low).stop
+    assert not advise_stopping(0.001, 10, high).stop
+    assert "20 labels of random rows" in advise_stopping(0.0, 10, high).words
+    assert not advise_stopping(0.05, 50, low).stop
+    advice = advise_stopping(0.004, 50, low)
     assert advice.stop and "0.4 points" in advice.words

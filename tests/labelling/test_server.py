@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn", reason="the page takes fewlabels[label]")
 
 from fewlabels._util.messages import ref
 from fewlabels.labelling import learner as learner_module
-from fewlabels.labelling.running import Running
+from fewlabels.labelling.running import PageServer
 from fewlabels.labelling.session import Session
 from fewlabels.tables.answers.file import read_answers
 from fewlabels.tables.models.files import load_model
@@ -49,7 +49,7 @@ class Client:
 
 @pytest.fixture
 def client(session):
-    running = Running(session).start()
+    running = PageServer(session).start()
     client = Client(running.url)
     for _ in range(2000):
         try:
@@ -106,7 +106,7 @@ def test_answers_and_undo(client, session, table):
 
 def test_the_page_does_not_wait_for_long(client, session, table, monkeypatch):
     """A machine that is slow to follow is not waited for, and has followed all in the end."""
-    slow = learner_module.followed
+    slow = learner_module.update_model
 
     go_on = threading.Event()
 
@@ -115,24 +115,24 @@ def test_the_page_does_not_wait_for_long(client, session, table, monkeypatch):
         return slow(machine, since)
 
     state, n = client.json("api/state?annotator=me"), 0
-    while session.learner.kind != "s3vm" or session.learner.busy:
+    while session.learner.kind != "s3vm" or session.learner.is_busy:
         if n < 12:
             row = state["card"]["row"]
             state = client.json("api/answer", answer(row, n, label=str(table[1][row])))
             n += 1
         time.sleep(0.05)
-    monkeypatch.setattr(learner_module, "followed", followed)
+    monkeypatch.setattr(learner_module, "update_model", followed)
     rows = []
     for number in range(n, n + 4):
         row = state["card"]["row"]
         state = client.json("api/answer", answer(row, number, label=str(table[1][row])))
         rows.append(row)
-    assert len(set(rows)) == 4 and not session.learner.up_to_date
+    assert len(set(rows)) == 4 and not session.learner.is_up_to_date
     go_on.set()
     deadline = time.monotonic() + 300
-    while not session.learner.up_to_date and time.monotonic() < deadline:
+    while not session.learner.is_up_to_date and time.monotonic() < deadline:
         time.sleep(0.05)
-    held = session.learner.machine.training_rows_.label
+    held = session.learner.model.training_rows_.label
     assert np.array_equal(np.where(held == 0, -1, held > 0), session.learner.codes)
 
 

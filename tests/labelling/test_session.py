@@ -11,12 +11,12 @@ from sklearn.svm import SVC
 
 from fewlabels import fit_table, querying
 from fewlabels._util.messages import UserError, as_arguments
-from fewlabels.cli.label import _counted
+from fewlabels.cli.label import _count_labels
 from fewlabels.labelling import asking
 from fewlabels.labelling import session as sessions
-from fewlabels.labelling.finishing import Finishing, arguments_of, export_labels
+from fewlabels.labelling.finishing import ModelFit, make_fit_arguments, write_labels
 from fewlabels.labelling.learner import warm_up
-from fewlabels.labelling.models import classifier
+from fewlabels.labelling.models import make_classifier
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 from fewlabels.querying import Central, Random, Strategy, Uncertain
@@ -29,9 +29,9 @@ from .conftest import Person
 def test_rows_of_every_cluster_come_first_and_random_ones_count_later(session, person):
     person.answer(20)
     spread = {Central.why, Central.why_without_model}
-    assert {one.asked for one in session.standing} == spread
+    assert {one.asked for one in session.current_answers} == spread
     person.answer(20)
-    asked = [one.asked for one in session.standing[20:]]
+    asked = [one.asked for one in session.current_answers[20:]]
     assert asked.count(Random.why) == 5 and asked.count(Uncertain.why) == 15
     # Labels that were there before count: nothing is spread twice.
     again = Session(session.rows.source.path, labels=session.file.path.with_suffix(".copy"))
@@ -51,7 +51,9 @@ class Latest(Strategy):
 
 def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
     monkeypatch.setattr(querying, "Latest", Latest, raising=False)
-    monkeypatch.setitem(asking.ASKING, "latest", asking.Asking(asking.always("Latest")))
+    monkeypatch.setitem(
+        asking.QUERY_OPTIONS, "latest", asking.QueryOption(asking.use_only("Latest"))
+    )
     session = Session(table[0], classes=["ham", "spam"], ask="latest")
     try:
         truth, kinds = table[1].copy(), set()
@@ -62,7 +64,7 @@ def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
             kinds.add(session.learner.kind)
             assert person.answer() == [expected]
         assert kinds == {"svdd", "pusvm", "s3vm"}
-        assert {one.asked for one in session.standing} == {Latest.why}
+        assert {one.asked for one in session.current_answers} == {Latest.why}
     finally:
         session.close()
 
@@ -75,7 +77,7 @@ def test_rows_are_uncertain_by_the_labels_alone(table, kernel, alone):
         learner, X = session.learner, session.rows.X
         assert np.array_equal(learner.doubts, learner.decisions) == alone
         if not alone:
-            known, gamma = learner.codes >= 0, learner.machine.gamma_
+            known, gamma = learner.codes >= 0, learner.model.gamma_
             svc = SVC(C=1.0, gamma=gamma, tol=1e-6).fit(X[known], learner.codes[known])
             assert np.allclose(learner.doubts, svc.decision_function(X), atol=1e-2)
         row = session.card("me")["row"]
@@ -95,7 +97,7 @@ def test_texts_are_drawn_at_random_first(tmp_path):
         assert session.learner.kernel == "linear"
         truth = np.where(np.sum(words == "ball", axis=1) > 4, "a", "b")
         Person(session, truth).answer(10)
-        assert {one.asked for one in session.standing} == {Random.why}
+        assert {one.asked for one in session.current_answers} == {Random.why}
         assert len(session.random_rows) == 10
     finally:
         session.close()
@@ -111,17 +113,19 @@ def test_the_machine_follows_the_labels(session, person):
     assert learner.kind == "s3vm" and session.n_labels == 31
     assert np.mean(learner.predictions == (person.truth == "spam")) > 0.95
     # What it stands on are the labels given, and the conditions of its minimum hold.
-    held = learner.machine.training_rows_.label
+    held = learner.model.training_rows_.label
     assert np.array_equal(np.where(held == 0, -1, held > 0), learner.codes)
-    assert learner.machine.kkt_violation_ < 1e-6
-    assert np.allclose(learner.decisions, learner.machine.decision_function(session.rows.X))
+    assert learner.model.kkt_violation_ < 1e-6
+    assert np.allclose(learner.decisions, learner.model.decision_function(session.rows.X))
 
 
 def test_a_file_without_answers_takes_another_column(table, tmp_path):
     Session(table[0]).close()
     session = Session(table[0], target="town")
     assert session.target == "town" and set(session.classes) == {"x", "y"}
-    assert _counted(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
+    assert (
+        _count_labels(session) == "0 rows labelled on the page, and 120 rows in the column 'town'"
+    )
     session.close()
     assert read_answers(f"{table[0]}.labels").about["target"] == "town"
 
@@ -172,7 +176,7 @@ def test_anomalies_are_hunted_with_a_ball_in_which_confirmed_ones_count(table):
         for row in [row for pair in zip(ham, spam, strict=True) for row in pair]:
             session.catch_up(leave_out=False)
             assert learner.kind == "svdd"
-            held = np.flatnonzero(learner.machine.training_rows_.label == -1)
+            held = np.flatnonzero(learner.model.training_rows_.label == -1)
             assert held.tolist() == sorted(set(answers) & set(spam))
             answers.append(row)
             label = str(table[1][row])
@@ -205,13 +209,13 @@ def test_undo_is_exact(session, person, steps):
     rows = person.answer(steps, wrong=True)
     assert np.abs(session.learner.decisions - before).max() > 1e-3
     for row in reversed(rows):
-        assert session._place[person.undo().row_key] == row
+        assert session._row_of_key[person.undo().row_key] == row
         assert session.card("me")["row"] == row  # it comes again
     assert session.labels == labels
     if session.learner.n_fits == fits:  # else the machine is what a fit of the labels gives
         assert np.abs(session.learner.decisions - before).max() < 1e-9
     else:
-        assert session.learner.machine.kkt_violation_ < 1e-6
+        assert session.learner.model.kkt_violation_ < 1e-6
 
 
 def test_answers_after_an_undo_are_followed_from_where_it_leads(session, person, table):
@@ -220,42 +224,42 @@ def test_answers_after_an_undo_are_followed_from_where_it_leads(session, person,
     row = session.card("me")["row"]
     session.answer(id="wrong", annotator="me", row=row, kind="label", label="spam")
     session.undo(id="back", annotator="me")
-    assert learner.busy
+    assert learner.is_busy
     session.answer(id="right", annotator="me", row=row, kind="label", label=str(table[1][row]))
     session.catch_up(leave_out=False)
-    held = learner.machine.training_rows_.label
+    held = learner.model.training_rows_.label
     assert np.array_equal(np.where(held == 0, -1, held > 0), learner.codes)
-    assert not learner.busy and learner.machine.kkt_violation_ < 1e-6
+    assert not learner.is_busy and learner.model.kkt_violation_ < 1e-6
 
 
 def test_a_fit_that_saw_a_label_taken_back_is_dropped(session, person):
     person.answer(12)
     session.learner._due = "fit"
-    plan, fits = session.learner.plan(), session.learner.n_fits
+    plan, fits = session.learner.plan_heavy_work(), session.learner.n_fits
     session.undo(id="back", annotator="me")
     session.run(plan)
-    assert session.learner.n_fits == fits and session.learner.busy
+    assert session.learner.n_fits == fits and session.learner.is_busy
     session.catch_up(leave_out=False)
     assert session.learner.n_fits == fits + 1
 
 
 def test_a_fit_that_is_overtaken_is_better_than_none(session, table):
     """Whoever answers faster than machines learn gets one all the same, and a better one after."""
-    plan = session.learner.plan()
+    plan = session.learner.plan_heavy_work()
     session.answer(id="1", annotator="me", row=0, kind="label", label=str(table[1][0]))
     session.run(plan)
-    assert session.learner.kind == "svdd" and session.learner.busy
-    plan = session.learner.plan()
+    assert session.learner.kind == "svdd" and session.learner.is_busy
+    plan = session.learner.plan_heavy_work()
     session.answer(id="2", annotator="me", row=70, kind="label", label=str(table[1][70]))
     session.run(plan)
-    assert session.learner.kind == "pusvm" and session.learner.busy
-    plan = session.learner.plan()
+    assert session.learner.kind == "pusvm" and session.learner.is_busy
+    plan = session.learner.plan_heavy_work()
     for number, row in ((3, 71), (4, 1)):
         session.answer(id=f"{number}", annotator="me", row=row, kind="label",
                        label=str(table[1][row]))  # fmt: skip
     session.undo(id="u", annotator="me")
     session.run(plan)
-    held = session.learner.machine.training_rows_.label
+    held = session.learner.model.training_rows_.label
     assert np.array_equal(np.where(held == 0, -1, held > 0), session.learner.codes)
     assert session.card("me")["row"] == 1
 
@@ -272,14 +276,14 @@ def test_undo_back_to_nothing(session, person):
 def test_what_is_answered_while_a_fit_runs_counts(session, person, table):
     person.answer(12)
     session.learner._due = "fit"
-    plan = session.learner.plan()
+    plan = session.learner.plan_heavy_work()
     rows = []
     for k in range(3):
         row = session.card("me")["row"]
         session.answer(id=f"late{k}", annotator="me", row=row, kind="label", label=table[1][row])
         rows.append(row)
     session.run(plan)
-    held = session.learner.machine.training_rows_.label
+    held = session.learner.model.training_rows_.label
     assert np.array_equal(np.where(held == 0, -1, held > 0), session.learner.codes)
     assert all(session.learner.codes[row] >= 0 for row in rows)
 
@@ -288,20 +292,22 @@ def test_what_is_answered_while_a_fit_runs_counts(session, person, table):
 def test_leaving_out_is_that_of_a_machine_without_the_row(table, kernel):
     session = Session(table[0], classes=["ham", "spam"], kernel=kernel)
     Person(session, table[1]).answer(30)
-    session.learner._due_left_out = True
+    session.learner._is_left_out_due = True
     session.catch_up()
     learner = session.learner
-    assert set(learner.left_out) == set(np.flatnonzero(learner.codes >= 0).tolist())
-    rows = learner._to_leave_out()
+    assert set(learner.left_out_predictions) == set(np.flatnonzero(learner.codes >= 0).tolist())
+    rows = learner._choose_left_out()
     for k in range(5):
         fold, codes = rows[k::5], learner.codes.copy()
         codes[fold] = -1
-        machine = classifier(learner.kernel, np.array([0, 1]), learner._shares)
+        machine = make_classifier(learner.kernel, np.array([0, 1]), learner._shares)
         kept = np.ones(len(codes), dtype=bool)
         kept[fold] = kernel == "trees"  # which takes its width from all rows
         machine.fit(session.rows.X[kept], codes[kept])
         decisions = machine.decision_function(session.rows.X[fold])
-        assert np.allclose(decisions, [learner.left_out[row][1] for row in fold], atol=1e-6)
+        assert np.allclose(
+            decisions, [learner.left_out_predictions[row][1] for row in fold], atol=1e-6
+        )
     session.close()
 
 
@@ -310,9 +316,9 @@ def test_the_error_is_no_flattery(session, person):
     rng = np.random.default_rng(0)
     person.truth = rng.choice(["ham", "spam"], 120)
     person.answer(60)
-    session.learner._due_left_out = True
+    session.learner._is_left_out_due = True
     session.catch_up()
-    codes, found = session.learner.codes, session.learner.left_out
+    codes, found = session.learner.codes, session.learner.left_out_predictions
     wrong = np.mean([found[row][0] != codes[row] for row in found])
     assert 0.3 < wrong < 0.7
 
@@ -383,7 +389,7 @@ def test_an_answer_sent_twice_counts_once(session):
     row = session.card("me")["row"]
     for _ in range(2):
         session.answer(id="x", annotator="me", row=row, kind="label", label="ham")
-    assert session.n_labels == 1 and session.learner.n_told == 1
+    assert session.n_labels == 1 and session.learner.n_answers == 1
 
 
 def test_the_last_row(table):
@@ -413,23 +419,23 @@ def test_one_class_gets_its_opposite(table):
 
 def test_the_table_with_its_labels(session, person, tmp_path):
     person.answer(8)
-    assert export_labels(session, tmp_path / "out.csv") == 8
+    assert write_labels(session, tmp_path / "out.csv") == 8
     out = pd.read_csv(tmp_path / "out.csv")
     found = {row: label for row, label in enumerate(out["label"]) if isinstance(label, str)}
     assert found == session.labels and len(out) == 120
     with pytest.raises(UserError, match="is an input"):
-        export_labels(session, session.rows.source.path)
+        write_labels(session, session.rows.source.path)
 
 
 def test_pictures_lie_below_the_data(session, tmp_path):
     (tmp_path / "in.png").write_bytes(b"x")
     (tmp_path.parent / "out.png").write_bytes(b"x")
     rows = session.rows
-    assert rows.picture("in.png") == (tmp_path / "in.png").resolve()
+    assert rows.find_picture("in.png") == (tmp_path / "in.png").resolve()
     for text in ("../out.png", str(tmp_path.parent / "out.png"), "t.csv", "none.png", "a\0.png"):
-        assert rows.picture(text) is None
+        assert rows.find_picture(text) is None
     (tmp_path / "link.png").symlink_to(tmp_path.parent / "out.png")
-    assert rows.picture("link.png") is None
+    assert rows.find_picture("link.png") is None
 
 
 def test_cells_of_a_card_are_those_of_their_columns(tmp_path):
@@ -480,7 +486,7 @@ def test_a_table_of_pictures(tmp_path):
             session.answer(id=f"{k}", annotator="me", row=k, kind="label", label="ab"[truth[k]])
         session.catch_up(leave_out=False)
         assert np.mean(session.learner.predictions == truth) > 0.9
-        export_labels(session, tmp_path / "out.csv")
+        write_labels(session, tmp_path / "out.csv")
         assert pd.read_csv(tmp_path / "out.csv").columns.tolist() == ["picture", "label"]
     finally:
         session.close()
@@ -492,14 +498,14 @@ def test_a_fit_is_told_what_the_session_was(table, tmp_path):
     session = Session(
         table[0], drop=["town"], reading={"sep": ",", "header": True, "decimal": None}
     )
-    assert arguments_of(session, "m") == [
+    assert make_fit_arguments(session, "m") == [
         "fit", str(table[0]), "--labels", f"{table[0]}.labels", "-o", "m", "--sep", ",",
         "--header", "--drop", "town",
     ]  # fmt: skip
     session.close()
     framed = Session(pd.read_csv(table[0]), labels=tmp_path / "f.labels")
     with pytest.raises(UserError, match="call fewlabels"):
-        Finishing(framed).start()
+        ModelFit(framed).start()
     framed.close()
 
 

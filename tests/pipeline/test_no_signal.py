@@ -17,7 +17,7 @@ from fewlabels.pipeline.training import testing
 from fewlabels.pipeline.training.budget import Budget
 from fewlabels.pipeline.training.testing import contradiction_words
 from fewlabels.report.evidence import testing as evidence
-from fewlabels.report.evidence.testing import _contradiction
+from fewlabels.report.evidence.testing import _find_contradiction
 from fewlabels.tables.models.contents import cautions, labels_words
 from fewlabels.tables.models.files import read_metadata
 
@@ -289,8 +289,10 @@ def test_labels_are_tested_once_for_all_models(monkeypatch):
     signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
     result = LabelledAtRandomTest(False, 0.5, 0.5, 0.5, 0.5, 0.2, False, 0.05, 50, 500, 9)
     made = []
-    monkeypatch.setattr(evidence, "tested", lambda *given: evidence.Tests(signal))
-    monkeypatch.setattr(evidence, "labels_test", lambda *given: made.append(given) or (result, ""))
+    monkeypatch.setattr(evidence, evidence.tested.__name__, lambda *given: evidence.Tests(signal))
+    monkeypatch.setattr(
+        evidence, evidence.labels_test.__name__, lambda *given: made.append(given) or (result, "")
+    )
     fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
     X, y = np.zeros((2, 1)), np.array([1, 0])
     tests, _ = testing.test_model(fitted, X, y, budget)
@@ -313,7 +315,7 @@ def test_which_priors_contradict_held_out_labels(interval, hits, contradicts):
     kinds = np.repeat([1, 0], [40, 360])
     scores = np.where(np.arange(400) < hits, 1.0, -1.0)
     held, signal = SimpleNamespace(scores=scores), SimpleNamespace(area=0.9)
-    found = _contradiction(0.02, interval, held, kinds, signal)
+    found = _find_contradiction(0.02, interval, held, kinds, signal)
     assert found == ((hits, 40) if contradicts else None)
     if contradicts:
         told = contradiction_words(found, 0.02, {"positive": "yes"})

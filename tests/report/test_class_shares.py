@@ -11,7 +11,7 @@ from fewlabels.pipeline.summary import findings
 from fewlabels.pipeline.training.figures import shares_facts
 from fewlabels.report.evidence.class_shares import ClassShares, class_shares
 from fewlabels.report.evidence.held_out import HeldOutScores
-from fewlabels.report.semi_supervised import expected_accuracy, rates_of
+from fewlabels.report.semi_supervised import describe_accuracy, rates_of
 from fewlabels.tables.models.contents import RANDOM_OF_ALL, RANDOM_PER_CLASS, assumption, cautions
 
 NAMES = ["no", "yes"]
@@ -125,7 +125,7 @@ def test_without_time_equal_labels_leave_the_accuracy_open():
     y = np.repeat([0, 1], 20)
     accuracy = rates_of(held_out(y, (20, 0)), y, NAMES, None, wide)[0][0]
     assert not accuracy.is_determined and np.ptp(accuracy.interval) > 0.7
-    assert "is between" in expected_accuracy(accuracy, is_weighted=True)
+    assert "is between" in describe_accuracy(accuracy, is_weighted=True)
 
 
 def training(shares, predicted, expected=None):

@@ -23,12 +23,12 @@ from fewlabels.report.evidence.held_out import HeldOutScores, hide_labels
 from fewlabels.report.evidence.intervals import (
     counted_interval,
     cross_fitted_interval,
-    promise,
+    estimate_precision_and_recall,
     threshold_interval,
 )
 from fewlabels.report.fit import Fit
 from fewlabels.report.page.html import page
-from fewlabels.report.reasons import reasons
+from fewlabels.report.reasons import explain_rows
 from fewlabels.tables.models.files import save_model
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -124,8 +124,10 @@ def test_positive(positive_parts):
     assert [len(labelled.scores), len(unlabelled.scores)] == [np.sum(y == 1), np.sum(y == 0)]
     hidden = hide_labels(machine, X, y, Deadline())
     marked = int((machine.transduction_[y == 0] == machine.classes_[1]).sum())
-    found_in = promise(machine.prior_, machine.prior_quantiles_, hidden.found, hidden.n,
-                       marked, int(np.sum(y == 0)))  # fmt: skip
+    n_unlabelled = int(np.sum(y == 0))
+    found_in = estimate_precision_and_recall(
+        machine.prior_, machine.prior_quantiles_, hidden.found, hidden.n, marked, n_unlabelled
+    )
     assert hidden.n == np.sum(y == 1) and hidden.folds == 5
     assert recall.value == hidden.found / hidden.n
     assert precision.value == found_in.precision
@@ -303,7 +305,7 @@ def test_nothing_is_changed(request, parts):
 
 
 def test_many_rows_are_sampled(positive_parts, monkeypatch):
-    monkeypatch.setattr("fewlabels.report.fit._MOST_VALUES", 5_000.0)
+    monkeypatch.setattr("fewlabels.report.fit._MAX_KERNEL_VALUES", 5_000.0)
     contents = collect(**positive_parts)
     assert any(re.search("random sample of [0-9]+ rows", note) for note in contents.notes)
     check_rows(contents.findings.rankings[0], positive_parts, {""}, told=0.0)
@@ -342,10 +344,12 @@ def normal_halves(prior, low, high):
 
 
 def test_promise_of_precision_and_recall():
-    wide = promise(0.3, normal_halves(0.3, 0.25, 0.4), 800, 1000, 3000, 10_000)
+    wide = estimate_precision_and_recall(
+        0.3, normal_halves(0.3, 0.25, 0.4), 800, 1000, 3000, 10_000
+    )
     assert 0.6 < wide.precision_interval[0] < wide.precision < wide.precision_interval[1] <= 1.0
     assert wide.recall == 0.8 and wide.recall_interval[0] < 0.8 < wide.recall_interval[1]
-    narrow = promise(0.3, None, 800, 1000, 3000, 10_000)
+    narrow = estimate_precision_and_recall(0.3, None, 800, 1000, 3000, 10_000)
     assert narrow.precision == pytest.approx(0.8, abs=0.01)
     assert np.ptp(narrow.precision_interval) < np.ptp(wide.precision_interval)
     # Errors of the prior and of recall are correlated, and so is what they do to the precision.
@@ -354,28 +358,32 @@ def test_promise_of_precision_and_recall():
         np.ptp(np.minimum(interval, 1.0)), np.ptp(narrow.precision_interval)
     )
     # Chance among few marked rows is a part of the interval.
-    few = promise(0.3, None, 800, 1000, 9, 30)
+    few = estimate_precision_and_recall(0.3, None, 800, 1000, 9, 30)
     assert np.ptp(few.precision_interval) > 2 * np.ptp(narrow.precision_interval)
     # A prior that is too large for the rows marked: what is impossible is left out.
-    large = promise(0.6, normal_halves(0.6, 0.1, 0.9), 90, 100, 200, 1000)
+    large = estimate_precision_and_recall(0.6, normal_halves(0.6, 0.1, 0.9), 90, 100, 200, 1000)
     assert large.precision < 1.0 and large.precision_interval[0] < 0.75
     # Nothing is possible at all: the least impossible.
-    assert promise(0.9, None, 99, 100, 10, 1000).precision == 1.0
+    assert estimate_precision_and_recall(0.9, None, 99, 100, 10, 1000).precision == 1.0
 
 
 def test_precision_carries_a_skewed_prior():
     """Without separation, as many marked rows are positive as of all: nobody knows how many."""
     share = np.geomspace(0.001, 0.98, 32)
-    found = promise(0.65, share, 39, 60, 650, 1000)  # 65 % of everything is marked
+    found = estimate_precision_and_recall(
+        0.65, share, 39, 60, 650, 1000
+    )  # 65 % of everything is marked
     assert found.precision == pytest.approx(share.mean(), abs=0.03)
     assert found.precision_interval[0] < 0.02 and found.precision_interval[1] > 0.7
-    assert promise(0.65, np.full(32, 0.95), 39, 60, 650, 1000).precision > 0.9
+    assert (
+        estimate_precision_and_recall(0.65, np.full(32, 0.95), 39, 60, 650, 1000).precision > 0.9
+    )
     # The point of the prior doesn't matter, its distribution does.
-    assert promise(0.1, share, 39, 60, 650, 1000) == found
+    assert estimate_precision_and_recall(0.1, share, 39, 60, 650, 1000) == found
 
 
 def test_promises_where_all_rows_are_marked_though_a_hidden_label_was_missed():
-    found = promise(0.4, np.linspace(0.3, 0.5, 32), 56, 60, 1000, 1000)
+    found = estimate_precision_and_recall(0.4, np.linspace(0.3, 0.5, 32), 56, 60, 1000, 1000)
     assert 0.38 < found.precision < 0.42
     assert found.recall_interval[1] == 1.0
 
@@ -398,7 +406,7 @@ def test_hidden_labels_are_found_as_often_as_unlabelled_positives():
 def test_no_reasons_where_columns_are_too_many():
     rows = sp.csr_array((3, 10_001))
     fit = SimpleNamespace(found=SimpleNamespace(rows=rows))
-    assert reasons(fit, None, np.array([2, 0]), 1.0) == ["", ""]
+    assert explain_rows(fit, None, np.array([2, 0]), 1.0) == ["", ""]
 
 
 @pytest.mark.parametrize("parts", ["positive_parts", "class_parts"])
@@ -420,8 +428,8 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
     named = {field.name for field in fields(Fit)}
     fit = Fit(**{name: part for name, part in positive_parts.items() if name in named})
     order = np.arange(9)
-    whole = reasons(fit, fit.trained, order, 1.0)
-    parts = reasons(replace(fit, deadline=Deadline(3600.0)), fit.trained, order, 1.0)
+    whole = explain_rows(fit, fit.trained_rows, order, 1.0)
+    parts = explain_rows(replace(fit, deadline=Deadline(3600.0)), fit.trained_rows, order, 1.0)
     assert parts == whole
     assert sum(map(bool, whole[:4])) == 4 and any(whole[4:])
 
@@ -435,7 +443,7 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
             return self.looks > 1
 
     end = Soon(1.0)
-    some = reasons(replace(fit, deadline=end), fit.trained, order, 1.0)
+    some = explain_rows(replace(fit, deadline=end), fit.trained_rows, order, 1.0)
     assert some[0] == whole[0] and not any(some[1:])
     assert end.cut == ["no reasons for the scores of some rows"]
 

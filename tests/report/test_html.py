@@ -13,7 +13,7 @@ from fewlabels.model_selection import tune
 from fewlabels.report import collect, is_report, write_report
 from fewlabels.report.contents import Ranking, Rate
 from fewlabels.report.page.elements import Html, prose, tag
-from fewlabels.report.page.html import START, page
+from fewlabels.report.page.html import REPORT_START, page
 from fewlabels.report.page.style import STYLE
 from fewlabels.tables.columns.profile import ColumnProfile
 
@@ -295,7 +295,7 @@ def test_everything_from_the_file_is_escaped(contents):
         EVIL, EVIL, pd.DataFrame({"row": [1], EVIL: [EVIL], "score": [0.5], "why": [EVIL]})
     )
     evil = replace(
-        contents, source=EVIL, model=EVIL, command=EVIL, why=EVIL, verdict=EVIL, notes=[EVIL],
+        contents, source=EVIL, model=EVIL, command=EVIL, reason=EVIL, verdict=EVIL, notes=[EVIL],
         protocol=EVIL, measure=EVIL, worse_than=[EVIL], rows=[(EVIL, EVIL)],
         columns=[ColumnProfile(EVIL, EVIL, 1, 2, EVIL, EVIL)], usage=[(EVIL, EVIL)],
         settings={EVIL: EVIL}, certificate=[(EVIL, EVIL)],
@@ -337,4 +337,4 @@ def test_elements():
     assert prose("pass --no-report <now>") == (
         'pass <code class="option">--no-report</code> &lt;now&gt;'
     )
-    assert START.count("\n") == 2
+    assert REPORT_START.count("\n") == 2

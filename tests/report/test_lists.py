@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fewlabels.report import collect
 from fewlabels.report.page.html import page
-from fewlabels.report.rankings import alike, first_of_equal, tie_words
+from fewlabels.report.rankings import count_equal_rows, describe_ties, merge_equal_rows
 
 WRONG = [3, 40, 77, 120]
 
@@ -80,13 +80,13 @@ def test_equal_rows_are_one_line(fitted):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_first_of_equal(form):
     X = form(np.array([[1.0, 0], [0, 2], [1, 0], [0, 0], [0, 2], [1, 0]]))
-    first, sizes = first_of_equal(X, [2, 1, 0, 3, 5, 4], 2)
+    first, sizes = merge_equal_rows(X, [2, 1, 0, 3, 5, 4], 2)
     assert first.tolist() == [2, 1] and sizes.tolist() == [2, 1]  # ended by the third kind
-    first, sizes = first_of_equal(X, [2, 1, 0, 3, 5, 4], 5)
+    first, sizes = merge_equal_rows(X, [2, 1, 0, 3, 5, 4], 5)
     assert first.tolist() == [2, 1, 3] and sizes.tolist() == [3, 2, 1]
-    assert alike(sizes) == {"equal rows": [3, 2, 1]} and tie_words(sizes)
-    first, sizes = first_of_equal(X, [], 3)
-    assert not len(first) and alike(sizes) == {} and tie_words(sizes) == ""
+    assert count_equal_rows(sizes) == {"equal rows": [3, 2, 1]} and describe_ties(sizes)
+    first, sizes = merge_equal_rows(X, [], 3)
+    assert not len(first) and count_equal_rows(sizes) == {} and describe_ties(sizes) == ""
 
 
 def test_columns_left_out_are_in_the_first_section(fitted):

@@ -14,7 +14,7 @@ from fewlabels.model_selection.positive_unlabelled import bias
 from fewlabels.report import collect
 from fewlabels.report.fit import Fit
 from fewlabels.report.page import sections
-from fewlabels.report.sensitivity import BOUNDS, sensitivity
+from fewlabels.report.sensitivity import BOUNDS, measure_sensitivity
 
 
 def fit_of(parts, **others):
@@ -60,7 +60,7 @@ def test_rows_that_allow_no_bound_are_named(positive_parts, contents, monkeypatc
         raise ValueError("too few different rows.")
 
     monkeypatch.setattr("fewlabels.report.sensitivity.bias_sensitivity_within", refused)
-    found = sensitivity(fit_of(positive_parts), "p")
+    found = measure_sensitivity(fit_of(positive_parts), "p")
     assert found.table is None and found.ranking is None
     findings = contents.findings._replace(bias=found)
     text = sections.bias(dataclasses.replace(contents, findings=findings))
@@ -85,7 +85,7 @@ def test_larger_bounds_are_left_out_when_the_time_is_over(positive_parts, monkey
 
     monkeypatch.setattr(bias, "_fitted", slow)
     fit = fit_of(positive_parts, deadline=Deadline(2.5))
-    found = sensitivity(fit, "p")
+    found = measure_sensitivity(fit, "p")
     assert now[0] == 2.0 and found.table["bias"].tolist() == [1.0, 1.25, 1.5]
     assert fit.deadline.cut == ["no figures on labels that aren't random beyond B = 1.5"]
 
@@ -93,7 +93,7 @@ def test_larger_bounds_are_left_out_when_the_time_is_over(positive_parts, monkey
 def test_an_ensemble_is_represented_by_one_model(positive_parts):
     X, y = positive_parts["X"], positive_parts["y"]
     ensemble = PUEnsemble(prior=0.2, kernel="rbf", n_bags=3, random_state=0).fit(X, y)
-    found = sensitivity(fit_of(positive_parts, estimator=ensemble), "p")
+    found = measure_sensitivity(fit_of(positive_parts, estimator=ensemble), "p")
     assert "a single PUSVM" in found.text
     assert (found.table[["prior_low", "prior_high"]] == 0.2).all(axis=None)
 
@@ -104,11 +104,11 @@ def test_propensities_and_few_labels_have_no_section(positive_parts, options):
     if not options:  # nine labels
         y = np.where(np.cumsum(y == 1) <= 9, y, 0)
     model = PUSVM(prior=0.2).fit(X, y, **options)
-    assert sensitivity(fit_of(positive_parts, estimator=model, y=y), "p") is None
+    assert measure_sensitivity(fit_of(positive_parts, estimator=model, y=y), "p") is None
 
 
 def test_many_rows_are_sampled(positive_parts, monkeypatch):
-    monkeypatch.setattr("fewlabels.report.sensitivity._MOST_UNLABELLED", 40)
-    found = sensitivity(fit_of(positive_parts), "p")
+    monkeypatch.setattr("fewlabels.report.sensitivity._MAX_UNLABELLED", 40)
+    found = measure_sensitivity(fit_of(positive_parts), "p")
     assert found.table.iloc[0][["positive", "negative"]].sum() == 40
     assert f"{int(np.sum(positive_parts['y'] == 1)) + 40} rows" in found.text

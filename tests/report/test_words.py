@@ -6,7 +6,7 @@ import pytest
 
 from fewlabels.report.contents import Rate
 from fewlabels.report.page import words
-from fewlabels.report.semi_supervised import expected_accuracy
+from fewlabels.report.semi_supervised import describe_accuracy
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_column():
 
 def test_a_wide_interval_stands_alone():
     few = Rate("Accuracy", 1.0, (0.7, 1.0), "12 of 12 labelled rows")
-    assert "is between 70 % and 100 % (90 % CI): too few" in _plain(expected_accuracy(few))
+    assert "is between 70 % and 100 % (90 % CI): too few" in _plain(describe_accuracy(few))
     many = Rate("Accuracy", 0.83, (0.75, 0.89), "83 of 100 labelled rows")
-    assert _plain(expected_accuracy(many)).startswith(
+    assert _plain(describe_accuracy(many)).startswith(
         "The expected accuracy is 83 % (90 % CI 75 %"
     )
 

@@ -14,7 +14,7 @@ from .explain import explain
 from .export import export
 from .fit import fit
 from .inspect import inspect
-from .interrupts import end_at_the_second
+from .interrupts import exit_on_second_interrupt
 from .label import label
 from .options import Command
 from .predict import predict
@@ -34,7 +34,7 @@ app = typer.Typer(
 )
 
 
-def _version(asked):
+def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
@@ -51,7 +51,7 @@ def options(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show a traceback with each error.")
     ] = False,
-):
+) -> None:
     """Learn from tables with few labels.
 
     ```
@@ -69,7 +69,7 @@ for command in (fit, predict, label, explain, update, inspect, export, prior, de
 app.command(cls=Command, epilog=WATCH_EXPLAINED)(watch)
 
 
-def main(started=None):
+def main(started: float | None = None) -> None:
     """Run the command line, which ``started`` then, by ``time.perf_counter``."""
-    end_at_the_second()
+    exit_on_second_interrupt()
     app(obj=started)

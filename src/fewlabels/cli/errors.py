@@ -1,17 +1,23 @@
 """Exit codes, and the one place where exceptions become sentences."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
 import sys
 import traceback
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
 from .._util.extras import MissingExtra
 from .._util.messages import UserError, template
-from .show import guard, say
+from .show import install_output_hooks, say
+
+if TYPE_CHECKING:
+    from typer import _click as click
 
 OK = 0
 FAILED = 1
@@ -35,8 +41,8 @@ WATCH_EXPLAINED = (
 class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 
-    def invoke(self, ctx):
-        guard()
+    def invoke(self, ctx: click.Context) -> Any:
+        install_output_hooks()
         for stream in (sys.stdout, sys.stderr):
             # Names of files may hold what the terminal's encoding does not know.
             if isinstance(stream, io.TextIOWrapper):
@@ -52,14 +58,14 @@ class Commands(TyperGroup):
             say(f"Interrupted: {template(error)}" if str(error) else "Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
 
-    def main(self, *args, **options):
+    def main(self, *args: Any, **options: Any) -> Any:
         # Help is printed while options are read, before any command is invoked.
         try:
             return super().main(*args, **options)
         except OSError as error:
-            if isinstance(error, BrokenPipeError) or not _is_of_printing(error):
+            if isinstance(error, BrokenPipeError) or not _was_printing(error):
                 raise
-            give_up_output()
+            discard_output()
             say(
                 f"Error: can't write to standard output: {error.strerror}. Files written so far "
                 "are complete.",
@@ -68,18 +74,19 @@ class Commands(TyperGroup):
             sys.exit(BAD_INPUT)
 
 
-def _is_of_printing(error):
-    """Whether an error came up while a line, or help by rich, was printed."""
-    last = error.__traceback__
-    while last.tb_next is not None:
-        last = last.tb_next
-    frame = last.tb_frame
+def _was_printing(error: BaseException) -> bool:
+    """Return whether an error came up while a line, or help by rich, was printed."""
+    trace = error.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
     return frame.f_code is typer.echo.__code__ or frame.f_globals["__name__"] == "rich.console"
 
 
-def give_up_output():
+def discard_output() -> None:
     """Drop what standard output still holds, which Python would flush at the end."""
     with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, sys.stdout.fileno())
+        os.close(null_device)

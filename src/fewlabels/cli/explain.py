@@ -1,7 +1,7 @@
 """``fewlabels explain``: which columns drive the score of a row."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,13 +16,13 @@ from .options import (
     OptionGroup,
     Threads,
     argument,
-    grouped,
+    expand_groups,
     plain_option,
 )
 from .show import say
 
 
-@grouped
+@expand_groups
 def explain(
     model: Model,
     data: Annotated[
@@ -57,7 +57,7 @@ def explain(
     ] = 0,
     n_jobs: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-):
+) -> None:
     """Show which columns drive the score of a row, and in which direction.
 
     ```
@@ -70,7 +70,7 @@ def explain(
     """
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")
-    found = pipeline.explain(
+    explanation = pipeline.explain(
         model,
         data,
         row,
@@ -82,28 +82,36 @@ def explain(
         **reading,
     )
     if json:
-        show.as_json({**found, "rows": [_cut(answer, top) for answer in found["rows"]]})
+        show.print_json(
+            {
+                **explanation,
+                "rows": [_limit_columns(answer, top) for answer in explanation["rows"]],
+            }
+        )
         return
-    for message in found["notes"]:
-        show.note(message)
-    for answer in found["rows"]:
-        _print(answer, found, top)
+    for message in explanation["notes"]:
+        show.print_note(message)
+    for answer in explanation["rows"]:
+        _print_answer(answer, explanation, top)
 
 
-def _cut(answer, top):
+def _limit_columns(answer: dict[str, Any], top: int) -> dict[str, Any]:
     return {
         **answer,
         "contributions": answer["contributions"][:top],
-        "others": _others(answer, top),
+        "others": _sum_of_others(answer, top),
     }
 
 
-def _others(answer, top):
-    rest = answer["contributions"][top:]
-    return {"count": len(rest), "contribution": sum(one["contribution"] for one in rest)}
+def _sum_of_others(answer: dict[str, Any], top: int) -> dict[str, float]:
+    others = answer["contributions"][top:]
+    return {
+        "count": len(others),
+        "contribution": sum(contribution["contribution"] for contribution in others),
+    }
 
 
-def _print(answer, found, top):
+def _print_answer(answer: dict[str, Any], explanation: dict[str, Any], top: int) -> None:
     more = "".join(
         f", {name.replace('_', '-')} {number(answer[name])}"
         for name in ("p_value", "probability")
@@ -112,22 +120,26 @@ def _print(answer, found, top):
     label = f" ({answer['label']})" if answer["label"] else ""
     if answer.get("class") not in (None, answer["label"]):
         label = f" for {quoted(answer['class'])}, the label is {quoted(answer['label'])}"
-    say(f"row {answer['row']:,} of {found['data']}: score {answer['score']:.4g}{label}{more}")
-    running = answer.get("usual_score", found["usual_score"])
-    compared = f"{found['background_rows']:,} rows of {found['background']}"
+    say(
+        f"row {answer['row']:,} of {explanation['data']}: score {answer['score']:.4g}{label}{more}"
+    )
+    running_score = answer.get("usual_score", explanation["usual_score"])
+    compared = f"{explanation['background_rows']:,} rows of {explanation['background']}"
     lines = [("column", "value", "usual", "contribution", "score so far")]
-    lines.append((f"mean of {compared}", "", "", "", f"{running:.4g}"))
-    for one in answer["contributions"][:top]:
-        running += one["contribution"]
-        error = f" ± {one['standard_error']:.1g}" if one["standard_error"] else ""
-        pushes = f"{one['contribution']:+.4g}{error}"
-        values = _shown(one["value"]), _shown(one["usual"])
-        lines.append((one["column"], *values, pushes, f"{running:.4g}"))
-    others = _others(answer, top)
+    lines.append((f"mean of {compared}", "", "", "", f"{running_score:.4g}"))
+    for contribution in answer["contributions"][:top]:
+        running_score += contribution["contribution"]
+        error = (
+            f" ± {contribution['standard_error']:.1g}" if contribution["standard_error"] else ""
+        )
+        change_text = f"{contribution['contribution']:+.4g}{error}"
+        values = _write_value(contribution["value"]), _write_value(contribution["usual"])
+        lines.append((contribution["column"], *values, change_text, f"{running_score:.4g}"))
+    others = _sum_of_others(answer, top)
     if others["count"]:
-        running += others["contribution"]
+        running_score += others["contribution"]
         words = f"{others['count']:,} other column{'s' if others['count'] > 1 else ''}"
-        lines.append((words, "", "", f"{others['contribution']:+.4g}", f"{running:.4g}"))
+        lines.append((words, "", "", f"{others['contribution']:+.4g}", f"{running_score:.4g}"))
     # The words on the usual rows may reach over the columns that are blank there.
     widths = [max(len(line[k]) for j, line in enumerate(lines) if j != 1) for k in range(5)]
     start = max(sum(widths[:4]) + 6, len(lines[1][0]))
@@ -140,12 +152,12 @@ def _print(answer, found, top):
         say(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
     if answer.get("words"):
         words = ", ".join(
-            f"{quoted(one['word'])} {one['change']:+.3g}" for one in answer["words"][:top]
+            f"{quoted(word['word'])} {word['change']:+.3g}" for word in answer["words"][:top]
         )
         say(f"  what the score loses without a word: {words}")
 
 
-def _shown(value):
+def _write_value(value: str | float | None) -> str:
     if value is None:
         return ""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)

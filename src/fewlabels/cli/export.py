@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ def export(
     ] = Dtype.float64,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Export a model as an ONNX graph, to score rows without Python.
 
     ```
@@ -41,14 +41,14 @@ def export(
     label of 'fewlabels predict'. Needs onnx: pip install "fewlabels[onnx]".
     """
     summary = pipeline.export(model, out, dtype=dtype.value, observer=progress.Quiet())
-    if show.told(summary, json, quiet, summary["notes"]):
+    if show.print_summary(summary, json, quiet, summary["notes"]):
         say(f"{out}: {summary['machine']} as an ONNX graph, {size(summary['bytes'])}")
         for title in ("inputs", "outputs"):
             say(f"{title}:")
-            show.lines((value["name"], _described(value)) for value in summary[title])
+            show.print_pairs((value["name"], _describe_value(value)) for value in summary[title])
 
 
-def _described(value):
+def _describe_value(value: dict[str, Any]) -> str:
     shape = " x ".join("n" if d is None else str(d) for d in value["shape"])
     note = ", days since 1970-01-01" if value.get("kind") == "date" else ""
     return f"{value['type']}, {shape}{note}"

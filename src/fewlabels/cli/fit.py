@@ -19,19 +19,19 @@ from .options import (
     SummaryAsJson,
     argument,
     check_kernel,
-    grouped,
+    expand_groups,
     plain_option,
 )
 from .show import say
 
-_ASKED = OptionGroup(
+_FIT_OPTIONS = OptionGroup(
     *(name for name, option in FIT.items() if option.shown != PYTHON),
     callbacks={"kernel": check_kernel},
 )
 
 
 class ReportOptions(NamedTuple):
-    """Where the report goes."""
+    """Options of the report."""
 
     report: Path | None = plain_option(
         None,
@@ -44,7 +44,7 @@ class ReportOptions(NamedTuple):
     )
 
 
-@grouped
+@expand_groups
 def fit(
     context: typer.Context,
     data: Annotated[
@@ -58,8 +58,8 @@ def fit(
         Path,
         plain_option("-o", "--output", metavar="MODEL", help="Model file to write."),
     ],
-    asked: _ASKED,  # type: ignore[valid-type]
-    of_report: ReportOptions,
+    options: _FIT_OPTIONS,  # type: ignore[valid-type]
+    report_options: ReportOptions,
     force: Annotated[
         bool,
         typer.Option(
@@ -73,7 +73,7 @@ def fit(
         bool, typer.Option("--verbose", "-v", help="Print the solver's progress on stderr.")
     ] = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Train a model on the rows of DATA and write a report.
 
     ```
@@ -88,31 +88,35 @@ def fit(
     better on held-out labels, you get that instead, unless you pass --machine, settings or
     --rows. Preprocessing and settings are chosen from the data. In Python: fit_table, tune.
     """
-    page = page_path(model, of_report.report, not of_report.no_report)
-    with progress.observing("reading", quiet, verbose) as observer:
+    report_path = choose_report_path(model, report_options.report, not report_options.no_report)
+    with progress.observe_progress("reading", quiet, verbose) as observer:
         summary = pipeline.train_file(
             data,
             model,
-            report=page,
+            report=report_path,
             command=show.command_line(context),
             force=force,
             observer=observer,
             started=context.obj,
-            **asked,
+            **options,
         )
-    written = {"model": str(model), "report": None if page is None else str(page), **summary}
-    if show.told(written, json, quiet, summary["training"]["notes"]):
-        show.sections({"Result": answer(summary), "How it was fitted": details(summary)})
+    summary_with_files = {
+        "model": str(model),
+        "report": None if report_path is None else str(report_path),
+        **summary,
+    }
+    if show.print_summary(summary_with_files, json, quiet, summary["training"]["notes"]):
+        show.print_sections({"Result": answer(summary), "How it was fitted": details(summary)})
         say(f"{summary['machine']} model written to {model}")
-        if page is not None:
-            say(f"report written to {page}")
+        if report_path is not None:
+            say(f"report written to {report_path}")
     if not summary["training"]["converged"]:
         raise typer.Exit(NOT_CONVERGED)
 
 
-def page_path(model, report, wanted):
-    """Where the report of a model goes; None for nowhere."""
-    if not wanted:
+def choose_report_path(model: Path, report: Path | None, is_wanted: bool) -> Path | None:
+    """Return where the report of a model goes, or None for nowhere."""
+    if not is_wanted:
         if report is not None:
             raise UserError("--report and --no-report contradict each other; pass one of them.")
         return None

@@ -1,6 +1,6 @@
 """``fewlabels inspect``: what is in a model."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,29 +14,31 @@ from .show import say
 def inspect(
     model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-):
+) -> None:
     """Show what a model contains: its results, settings and columns."""
     from ..tables.models.files import damaged_model, read_header  # slow to import
 
     metadata, n_bytes = read_header(model)
     if json:
-        show.as_json(metadata)
+        show.print_json(metadata)
         return
     try:
-        parts, notes, columns = _described(metadata, n_bytes)
+        parts, notes, columns = _describe_model(metadata, n_bytes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model(model) from error
     say(f"{model}: {metadata['machine']}, created {metadata['created']}")
-    show.sections(parts)
+    show.print_sections(parts)
     for message in notes:
         say(f"  note: {message}")
     if columns:
         say("Columns")
-        show.lines(columns)
+        show.print_pairs(columns)
 
 
-def _described(metadata, n_bytes):
-    """Titled lines, notes and columns of what a model file says."""
+def _describe_model(
+    metadata: dict[str, Any], n_bytes: int
+) -> tuple[dict[str, list[tuple[str, Any]]], list[str], list[tuple[str, str]]]:
+    """Return titled lines, notes and columns of a model file."""
     versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
     training = metadata["training"]
@@ -47,7 +49,7 @@ def _described(metadata, n_bytes):
             ("target", training["target"]),
             ("normal value", training.get("normal")),
             *summary.details(metadata),
-            ("search", _search(training.get("tuning"))),
+            ("search", _describe_search(training.get("tuning"))),
             ("parameters", parameters),
         ],
         "File": [
@@ -56,11 +58,13 @@ def _described(metadata, n_bytes):
             ("written by", versions),
         ],
     }
-    columns = [(column["name"], _kind(column)) for column in metadata["schema"]["columns"]]
+    columns = [
+        (column["name"], _describe_kind(column)) for column in metadata["schema"]["columns"]
+    ]
     return parts, list(training["notes"]), columns
 
 
-def _search(tuning):
+def _describe_search(tuning: dict[str, Any] | None) -> str | None:
     if not tuning:
         return None
     n, scored = tuning["candidates"], tuning["scored"]
@@ -70,7 +74,7 @@ def _search(tuning):
     return f"{tried}, ended by {tuning['stopped']}" if tuning["stopped"] else tried
 
 
-def _kind(column):
+def _describe_kind(column: dict[str, Any]) -> str:
     if column["kind"] == "text":
         return f"text, {column['words']:,} terms"
     if column["kind"] != "category":

@@ -1,22 +1,33 @@
 """``fewlabels label``: labels for a table, given in the browser."""
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from .._util.messages import UserError, plural, quoted
 from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
-from ..labelling.asking import DEFAULT, Ask, help_of_ask
-from .options import READING, OptionGroup, Quiet, argument, grouped, plain_option, values_of
+from ..labelling.asking import DEFAULT, Ask, describe_ask_option
+from .options import (
+    READING,
+    OptionGroup,
+    Quiet,
+    argument,
+    expand_groups,
+    given_values,
+    plain_option,
+)
 from .show import say
 
+if TYPE_CHECKING:
+    from ..labelling.session import Session
 
-class AskingOptions(NamedTuple):
-    """Which rows are shown for labelling, and how."""
 
-    ask: Ask = typer.Option(DEFAULT, help=help_of_ask())
+class QueryingOptions(NamedTuple):
+    """Options of the choice of rows to label."""
+
+    ask: Ask = typer.Option(DEFAULT, help=describe_ask_option())
     kernel: Kernel | None = plain_option(
         None,
         help="Kernel. (default: linear with text columns, else trees)",
@@ -24,11 +35,11 @@ class AskingOptions(NamedTuple):
     )
 
 
-@grouped
+@expand_groups
 def label(
     data: Annotated[Path, argument(metavar="DATA", help="Table to label.")],
     columns: OptionGroup("drop", "keep", "text", "categorical"),  # type: ignore[valid-type]
-    of_asking: AskingOptions,
+    querying_options: QueryingOptions,
     reading: OptionGroup(*READING),  # type: ignore[valid-type]
     target: Annotated[
         str | None,
@@ -78,7 +89,7 @@ def label(
         bool, typer.Option(help="Open the page in a browser.", rich_help_panel=OUTPUT)
     ] = True,
     quiet: Quiet = False,
-):
+) -> None:
     """Label the rows of DATA in the browser, one keystroke per row.
 
     ```
@@ -100,64 +111,66 @@ def label(
         raise UserError(
             f"--url '{url}' is not an address; write it like https://labels.example.org."
         )
-    given = columns | values_of(of_asking)
+    options = columns | given_values(querying_options)
     session = Session(
         data,
         target,
         [] if classes is None else classes.split(","),
         labels,
         reading=reading,
-        **given,
+        **options,
     )
     if export is not None:
-        _export(session, export, quiet)
+        _write_table(session, export, quiet)
     else:
-        _serve(session, data, port, url, browser, quiet)
+        _serve_page(session, data, port, url, browser, quiet)
 
 
-def _export(session, path, quiet):
+def _write_table(session: "Session", path: Path, quiet: bool) -> None:
     """Write the labelled table, and end the session."""
-    from ..labelling.finishing import export_labels
+    from ..labelling.finishing import write_labels
 
     try:
-        n_labels, counted = export_labels(session, path), _counted(session)
+        n_labels, counted = write_labels(session, path), _count_labels(session)
     finally:
         session.close()
     if not quiet:
         say(f"{n_labels} labels written to {path}: {counted}")
 
 
-def _serve(session, data, port, url, browser, quiet):
+def _serve_page(
+    session: "Session", data: Path, port: int, url: str | None, browser: bool, quiet: bool
+) -> None:
     """Show the page until Ctrl-C."""
     import webbrowser
 
-    from ..labelling.finishing import command_of
-    from ..labelling.running import Running
+    from ..labelling.finishing import make_fit_command
+    from ..labelling.running import PageServer
 
     try:
-        running = Running(session, port, url)
+        server = PageServer(session, port, url)
     except BaseException:
         session.close()
         raise
     # The address is what the command is for.
-    say(f"labelling {data} at {running.url}")
+    say(f"labelling {data} at {server.url}")
     if not quiet:
         for note in session.notes:
             say(f"  {note}")
         say(f"  labels of the column {quoted(session.target)} are saved to {session.file.path}")
         say("  Ctrl-C stops the page; the same command continues")
     if browser:
-        webbrowser.open(running.url)
-    running.run()
+        webbrowser.open(server.url)
+    server.run()
     if not quiet:
-        say(_counted(session))
+        say(_count_labels(session))
         if session.labels:
             say("to train on all labels:")
-            say(f"  {command_of(session, 'MODEL.fewlabels')}")
+            say(f"  {make_fit_command(session, 'MODEL.fewlabels')}")
 
 
-def _counted(session):
-    """How many rows have a label from here, and how many from the column of the table."""
-    before = len(session.labels) - session.n_labels
-    column = f", and {plural(before, 'row')} in the column {quoted(session.target)}"
-    return f"{plural(session.n_labels, 'row')} labelled on the page{column if before else ''}"
+def _count_labels(session: "Session") -> str:
+    """Count the rows with a label from the page, and those from the column of the table."""
+    n_before = len(session.labels) - session.n_labels
+    column = f", and {plural(n_before, 'row')} in the column {quoted(session.target)}"
+    return f"{plural(session.n_labels, 'row')} labelled on the page{column if n_before else ''}"

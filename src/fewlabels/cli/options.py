@@ -1,21 +1,36 @@
 """Options of the command line: from a schema, those that several commands have, and their help."""
 
+from __future__ import annotations
+
 import dataclasses
 import inspect
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    get_args,
+    get_type_hints,
+)
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
-from .._util.option import DETAILED, LIMITS, explained
+from .._util.option import DETAILED, LIMITS, Option, explained
 from ..pipeline.options.fit import FIT, FitOptions
 from ..pipeline.options.flags import as_flags, flags
 from ..tables.formats.registry import matrices, tables, usual_extensions
 from .show import say
+
+if TYPE_CHECKING:
+    from typer import _click as click
 
 # Arguments and options without a default that could be shown.
 argument = partial(typer.Argument, show_default=False)
@@ -27,58 +42,69 @@ CLUSTER = ("scheduler", "workers")
 FILES = f"Table ({usual_extensions(tables())}) or matrix ({usual_extensions(matrices())})."
 
 Model = Annotated[Path, argument(metavar="MODEL", help="Model file written by 'fewlabels fit'.")]
+# Checks the text of an option, and returns it.
+Callback: TypeAlias = Callable[[str | None], str | None]
 _FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
 
-class OptionGroup(tuple):
-    """The annotation of a parameter that gets options by name, as far as they are given.
+class OptionGroup(tuple[str, ...]):
+    """Annotation of a parameter that receives several options by name, if they are given.
 
     The options are fields of :class:`FitOptions` with these names. ``helps`` are other help texts
     for some of them, and ``callbacks`` check what is typed.
     """
 
-    def __new__(cls, *names, helps=None, callbacks=None):
+    helps: Mapping[str, str]
+    callbacks: Mapping[str, Callback]
+
+    def __new__(
+        cls,
+        *names: str,
+        helps: Mapping[str, str] | None = None,
+        callbacks: Mapping[str, Callback] | None = None,
+    ) -> Self:
         self = super().__new__(cls, names)
         self.helps, self.callbacks = helps or {}, callbacks or {}
         return self
 
-    def parameters(self):
-        """The parameters of a Typer command: None where an option isn't given."""
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """Yield the parameters of a Typer command, with None for an option that isn't given."""
         kind = inspect.Parameter.KEYWORD_ONLY
         for name in self:
             option = FIT[name]
             if name in self.helps:
                 option = option._replace(help=self.helps[name])
-            type_ = _type_of(name, option)
-            typed = _typed(name, option, type_ is bool, self.callbacks.get(name))
-            annotation = Annotated[type_ | None, typed]
+            value_type = _choose_type(name, option)
+            typer_option = _make_option(name, option, value_type is bool, self.callbacks.get(name))
+            # The type is known at run time only.
+            annotation = Annotated[value_type | None, typer_option]  # type: ignore[valid-type]
             yield inspect.Parameter(name, kind, default=None, annotation=annotation)
 
-    def of(self, given):
+    def take_values(self, values: dict[str, Any]) -> dict[str, Any]:
         """Take the options out of everything that was given; jobs check their values."""
-        return _given({name: given.pop(name) for name in self})
+        return _without_missing({name: values.pop(name) for name in self})
 
 
-def _type_of(name, option):
-    """What the command line reads: a list for columns, else the first type that fits."""
+def _choose_type(name: str, option: Option) -> Any:
+    """Return the type that the command line reads: a list for columns, else the first fit."""
     field = _FIELDS[name]
-    kinds = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
+    types = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
     if field.default == ():
         return list[str]
     if option.choices:
-        return StrEnum(name, [(one.replace("-", "_"), one) for one in option.choices])
+        return StrEnum(name, [(choice.replace("-", "_"), choice) for choice in option.choices])
     if option.words:
         return str
-    return next((kind for kind in (bool, int, float, str) if kind in kinds), Path)
+    return next((kind for kind in (bool, int, float, str) if kind in types), Path)
 
 
-def _typed(name, option, is_switch, callback):
-    """The option as Typer has it."""
+def _make_option(name: str, option: Option, is_switch: bool, callback: Callback | None) -> Any:
+    """Return the Typer option of an option."""
     on, off = flags(name)
     default = _FIELDS[name].default
     if not (option.unset or default in (None, (), "auto")):
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        option = option._replace(unset=shown)
+        default_text = f"{default:g}" if isinstance(default, float) else str(default)
+        option = option._replace(unset=default_text)
     help = as_flags(explained(option)) + (" Repeatable." if default == () else "")
     details = dict(
         help=help,
@@ -93,9 +119,14 @@ def _typed(name, option, is_switch, callback):
 class Command(TyperCommand):
     """A command whose ``--help`` leaves out the detailed panels."""
 
-    def format_help(self, ctx, formatter):
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of a command, without the detailed panels."""
-        detailed = [p for p in self.params if getattr(p, "rich_help_panel", None) in DETAILED]
+        detailed = [
+            parameter
+            for parameter in self.params
+            if isinstance(parameter, TyperOption | TyperArgument)
+            and parameter.rich_help_panel in DETAILED
+        ]
         for parameter in detailed:
             parameter.hidden = True
         try:
@@ -104,12 +135,12 @@ class Command(TyperCommand):
             for parameter in detailed:
                 parameter.hidden = False
 
-    def format_all_help(self, ctx, formatter):
+    def format_all_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of a command with every option."""
         super().format_help(ctx, formatter)
 
 
-def _show_all(context: typer.Context, asked: bool):
+def _print_full_help(context: typer.Context, asked: bool) -> None:
     if not asked or context.resilient_parsing:
         return
     formatter = context.make_formatter()
@@ -125,7 +156,7 @@ def _show_all(context: typer.Context, asked: bool):
 HelpAll = Annotated[
     bool,
     typer.Option(
-        "--help-all", callback=_show_all, is_eager=True, help="Show every option and exit."
+        "--help-all", callback=_print_full_help, is_eager=True, help="Show every option and exit."
     ),
 ]
 
@@ -138,52 +169,53 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")
 SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
-def grouped(command):
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command some of whose parameters are groups of options.
 
     A group is an :class:`OptionGroup`, or a named tuple whose fields become options with the
     fields' defaults. The command gets the option ``--help-all`` as well.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups, spread = {}, []
+    groups: dict[str, Callable[[dict[str, Any]], Any]] = {}
+    parameters: list[inspect.Parameter] = []
     kind = inspect.Parameter.KEYWORD_ONLY
     for name, parameter in signature.parameters.items():
         group = parameter.annotation
         if isinstance(group, OptionGroup):
-            groups[name] = group.of
-            spread += group.parameters()
+            groups[name] = group.take_values
+            parameters += group.parameters()
         elif hasattr(group, "_fields"):
-            groups[name] = partial(_filled, group)
+            groups[name] = partial(_fill_group, group)
             for field, annotation in get_type_hints(group, include_extras=True).items():
                 default = group._field_defaults[field]
-                spread.append(
+                parameters.append(
                     inspect.Parameter(field, kind, default=default, annotation=annotation)
                 )
         else:
-            spread.append(parameter.replace(kind=kind))
-    spread.append(inspect.Parameter("help_all", kind, default=False, annotation=HelpAll))
+            parameters.append(parameter.replace(kind=kind))
+    parameters.append(inspect.Parameter("help_all", kind, default=False, annotation=HelpAll))
 
-    def run(help_all=False, **given):
-        for name, take in groups.items():
-            given[name] = take(given)
-        return command(**given)
+    def run(help_all: bool = False, **values: Any) -> None:
+        for name, read_group in groups.items():
+            values[name] = read_group(values)
+        return command(**values)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
-    run.__signature__ = signature.replace(parameters=spread)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = signature.replace(parameters=parameters)
     return run
 
 
-def _filled(group, given):
-    return group(*(given.pop(field) for field in group._fields))
+def _fill_group(group: type[NamedTuple], values: dict[str, Any]) -> Any:
+    return group(*(values.pop(field) for field in group._fields))
 
 
-def values_of(group):
-    """Values of a group of options, as far as there are any."""
-    return _given(group._asdict())
+def given_values(group: Any) -> dict[str, Any]:
+    """Return the values of a group of options that were given."""
+    return _without_missing(group._asdict())
 
 
-def _given(values):
+def _without_missing(values: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value.value if isinstance(value, Enum) else value
         for name, value in values.items()
@@ -191,12 +223,12 @@ def _given(values):
     }
 
 
-def check_kernel(name):
-    """The name of a kernel between rows; the list is read only where one is named."""
+def check_kernel(name: str | None) -> str | None:
+    """Return the name of a kernel between rows; its list is imported if one is named."""
     if name is not None:
         from ..kernels import KERNELS, Trees  # slow to import
 
-        names = [*(known for known in KERNELS if known != "precomputed"), Trees.name]
+        names = [*(kernel for kernel in KERNELS if kernel != "precomputed"), Trees.name]
         if name not in names:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
     return name

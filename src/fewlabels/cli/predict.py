@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,34 +21,36 @@ from .options import (
     SummaryAsJson,
     Threads,
     argument,
-    grouped,
+    expand_groups,
     plain_option,
 )
 from .show import say
-from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
+from .streams import STREAM, Format, choose_format, input_file, output_file, output_or_stream
 
-_detail = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
+_output_option = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
 
 
 class OutputOptions(NamedTuple):
-    """How scores are written."""
+    """Options of the output."""
 
-    format: Format | None = _detail(
+    format: Format | None = _output_option(
         None,
         help="Format of standard input and output. (default: detected; output as DATA, or CSV)",
     )
-    prefix: str = _detail("", help="Prefix for the new columns, in case their names are taken.")
-    skip_missing: bool = _detail(
+    prefix: str = _output_option(
+        "", help="Prefix for the new columns, in case their names are taken."
+    )
+    skip_missing: bool = _output_option(
         False, "--skip-missing", help="Don't score rows with missing numbers."
     )
-    safe_cells: bool = _detail(
+    safe_cells: bool = _output_option(
         False,
         "--safe-cells",
         help="Put an apostrophe before text that a spreadsheet would run as a formula.",
     )
 
 
-@grouped
+@expand_groups
 def predict(
     model: Model,
     data: Annotated[
@@ -59,8 +61,8 @@ def predict(
             "- for standard input.",
         ),
     ],
-    asked: OptionGroup("empty_rows", *READING, *CLUSTER),  # type: ignore[valid-type]
-    of_output: OutputOptions,
+    options: OptionGroup("empty_rows", *READING, *CLUSTER),  # type: ignore[valid-type]
+    output_options: OutputOptions,
     out: Annotated[
         Path | None,
         plain_option(
@@ -82,7 +84,7 @@ def predict(
     n_jobs: Threads = None,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Score the rows of DATA and write them with a score, a label and a probability.
 
     ```
@@ -104,76 +106,81 @@ def predict(
     """
     out = output_or_stream(out)
     with (
-        input_file(data, of_output.format) as (rows_of, form),
-        output_file(out, form := of_output.format or form or format_of(data)) as written,
-        progress.observing("reading the model", quiet, timed=True) as observer,
+        input_file(data, output_options.format) as (input_path, form),
+        output_file(
+            out, form := output_options.format or form or choose_format(data)
+        ) as output_path,
+        progress.observe_progress("reading the model", quiet, timed=True) as observer,
     ):
         summary = pipeline.score_file(
             model,
-            rows_of,
-            written,
-            prefix=of_output.prefix,
-            skip_missing=of_output.skip_missing,
+            input_path,
+            output_path,
+            prefix=output_options.prefix,
+            skip_missing=output_options.skip_missing,
             fdr=fdr,
-            safe_cells=of_output.safe_cells,
+            safe_cells=output_options.safe_cells,
             n_jobs=n_jobs,
             form=form if out == STREAM else None,
             observer=observer,
-            **asked,
+            **options,
         )
     summary |= {"data": str(data), "output": str(out)}
-    notes = _notes(summary)
+    notes = _collect_notes(summary)
     if out == STREAM:
         # Standard output holds the rows.
-        show.told(summary, False, quiet, notes)
+        show.print_summary(summary, False, quiet, notes)
         if json:
-            show.as_json(summary, err=True)
-    elif show.told(summary, json, quiet, notes):
-        rows, labeled = summary["rows"], sum(one["rows"] for one in summary["labeled"].values())
+            show.print_json(summary, err=True)
+    elif show.print_summary(summary, json, quiet, notes):
+        rows = summary["rows"]
+        labeled = sum(counts["rows"] for counts in summary["labeled"].values())
         answers = () if "no_signal" in summary else summary["answers"]
         say(f"scores written to {out}")
-        show.lines(
+        show.print_pairs(
             [
                 ("rows", f"{rows:,}" + (f", {labeled:,} of them labelled" if labeled else "")),
-                *((_spoken(name), _counted(name, summary)) for name in answers),
-                ("discoveries", _discoveries(summary)),
+                *((_write_name(name), _write_count(name, summary)) for name in answers),
+                ("discoveries", _write_discoveries(summary)),
                 ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
                 ("seconds", number(summary["seconds"])),
             ]
         )
 
 
-def _counted(name, summary):
-    """Rows with an answer; of positive and unlabelled rows also how many have no label."""
+def _write_count(name: str, summary: dict[str, Any]) -> str:
+    """Count rows with an answer, and of positive and unlabelled rows those without a label."""
     text = share(summary[name], summary["rows"])
     if name != "positive" or not summary["labeled"]:
         return text
-    agreeing = sum(one["agreeing"] for one in summary["labeled"].values())
+    agreeing = sum(counts["agreeing"] for counts in summary["labeled"].values())
     return f"{text}: {summary[name] - agreeing:,} without a label, {agreeing:,} labelled"
 
 
-def _discoveries(summary):
+def _write_discoveries(summary: dict[str, Any]) -> str | None:
     if "fdr" not in summary:
         return None
-    found = share(summary["discoveries"], summary["rows"])
+    discoveries = share(summary["discoveries"], summary["rows"])
     if not summary["discoveries"]:
-        return found
+        return discoveries
     rate = percent(summary["fdr"])
-    return f"{found}; averaged over training sets and files, at most {rate} of them are normal"
+    return (
+        f"{discoveries}; averaged over training sets and files, at most {rate} of them are normal"
+    )
 
 
-def _disagreements(labeled):
-    """What to say of rows to which the model gives another label than they have."""
-    wrong = {
-        name: one["rows"] - one["agreeing"]
-        for name, one in labeled.items()
-        if one["rows"] > one["agreeing"]
+def _describe_contradictions(labeled: dict[str, dict[str, int]]) -> list[str]:
+    """Describe the rows to which the model gives another label than they have."""
+    contradictions = {
+        name: counts["rows"] - counts["agreeing"]
+        for name, counts in labeled.items()
+        if counts["rows"] > counts["agreeing"]
     }
-    if not wrong:
+    if not contradictions:
         return []
     counts = ", ".join(
         f"{n:,} of {labeled[name]['rows']:,} rows labelled {quoted(name)}"
-        for name, n in wrong.items()
+        for name, n in contradictions.items()
     )
     return [
         f"the model contradicts {counts}: the new columns hold the model's answers, and your "
@@ -181,8 +188,8 @@ def _disagreements(labeled):
     ]
 
 
-def _notes(summary):
-    """What the user should know of the rows."""
+def _collect_notes(summary: dict[str, Any]) -> list[str]:
+    """Return remarks on the rows that the user should read."""
     from ..tables.columns.tally import (  # slow to import
         empty_words,
         filled_words,
@@ -192,11 +199,12 @@ def _notes(summary):
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
     notes += [
-        f"{one} ('fewlabels inspect {summary['model']}' says more)" for one in summary["reminders"]
+        f"{reminder} ('fewlabels inspect {summary['model']}' says more)"
+        for reminder in summary["reminders"]
     ]
     notes += summary["notes"]
     if "no_signal" not in summary:
-        notes += _disagreements(summary["labeled"])
+        notes += _describe_contradictions(summary["labeled"])
     if "too_few" in summary:
         notes.append(summary["too_few"])
     if summary["empty_rows"]["count"]:
@@ -210,6 +218,6 @@ def _notes(summary):
     return notes
 
 
-def _spoken(name):
+def _write_name(name: str) -> str:
     """Name of a count for people; classes keep the name they have."""
     return name if "'" in name else name.replace("_", " ")

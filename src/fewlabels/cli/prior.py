@@ -19,9 +19,9 @@ from .options import (
     OptionGroup,
     Threads,
     argument,
-    grouped,
+    expand_groups,
+    given_values,
     plain_option,
-    values_of,
 )
 from .show import say
 
@@ -32,7 +32,7 @@ PriorQuiet = Annotated[
 PriorJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-_ROWS = OptionGroup(
+_ROW_OPTIONS = OptionGroup(
     "positive",
     *ENCODING,
     helps={
@@ -43,7 +43,7 @@ _ROWS = OptionGroup(
 
 
 class EstimateOptions(NamedTuple):
-    """How the prior is estimated."""
+    """Options of the estimate."""
 
     method: str = typer.Option(
         "auto",
@@ -61,7 +61,7 @@ class EstimateOptions(NamedTuple):
     seed: int = typer.Option(0, metavar="N", help="Seed.", rich_help_panel=LIMITS)
 
 
-@grouped
+@expand_groups
 def prior(
     data: Annotated[
         Path,
@@ -78,12 +78,12 @@ def prior(
             "rows.",
         ),
     ],
-    asked: _ROWS,  # type: ignore[valid-type]
+    options: _ROW_OPTIONS,  # type: ignore[valid-type]
     reading: OptionGroup(*READING),  # type: ignore[valid-type]
-    of_estimate: EstimateOptions,
+    estimate_options: EstimateOptions,
     quiet: PriorQuiet = False,
     json: PriorJson = False,
-):
+) -> None:
     """Estimate the class prior: the share of positives among the unlabelled rows.
 
     ```
@@ -93,22 +93,22 @@ def prior(
     The estimate assumes that the labelled positives are a random sample of all positives. It is
     the prior that 'fewlabels fit' uses with the same seed.
     """
-    asked |= reading | values_of(of_estimate)
-    summary = pipeline.prior(data, target, **asked, observer=progress.Quiet())
-    show.told(summary, json, quiet, summary["notes"])
+    options |= reading | given_values(estimate_options)
+    summary = pipeline.prior(data, target, **options, observer=progress.Quiet())
+    show.print_summary(summary, json, quiet, summary["notes"])
     if json:
         return
     if summary["caution"]:
         say(f"Caution: {summary['caution']} ('fewlabels fit' has this option).")
-    among = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
+    population = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
     level, ends = percent(summary["confidence"]), (summary["low"], summary["high"])
     if summary["prior"] is None:
-        found = "between {:.3g} and {:.3g}".format(*ends)
-        say(f"{found} of {among} are positive: the data don't determine it")
+        range_text = "between {:.3g} and {:.3g}".format(*ends)
+        say(f"{range_text} of {population} are positive: the data don't determine it")
     else:
-        say(f"{summary['prior']:.3g} of {among} are positive")
-    marked = mark(summary["unlabeled"])
-    show.lines(
+        say(f"{summary['prior']:.3g} of {population} are positive")
+    mark_text = mark(summary["unlabeled"])
+    show.print_pairs(
         [
             (f"{level} CI", interval(*ends)),
             (
@@ -121,7 +121,7 @@ def prior(
                 "positive",
                 f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}",
             ),
-            ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),
+            ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {mark_text}"),
             ("seconds", number(summary["seconds"])),
         ]
     )

@@ -1,15 +1,17 @@
 """Standard input and output in place of files."""
 
 import contextlib
+import io
 import shutil
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
 from .._util.messages import UserError
 from ..tables.formats.registry import formats_of, writable
 from ..tables.scratch import temporary_folder
-from .errors import give_up_output
+from .errors import discard_output
 
 # What stands for standard input or output.
 STREAM = Path("-")
@@ -21,8 +23,8 @@ Format = StrEnum(  # type: ignore[misc]
 )
 
 
-def output_or_stream(out):
-    """Where results go: a path, or standard output where none is given and nobody reads along."""
+def output_or_stream(out: Path | None) -> Path:
+    """Return a path, or standard output if no path is given and it isn't a terminal."""
     if out is not None:
         return out
     if sys.stdout.isatty():
@@ -34,53 +36,56 @@ def output_or_stream(out):
 
 
 @contextlib.contextmanager
-def input_file(data, form):
-    """A file with what standard input gives, if ``data`` is "-", and the format of its rows."""
+def input_file(data: Path, form: Format | None) -> Iterator[tuple[Path, Format | None]]:
+    """Provide a file with standard input if ``data`` is "-", and the format of its rows."""
     if data != STREAM:
         yield data, None
         return
     with temporary_folder() as folder:
-        held = folder / "input"
-        with open(held, "wb") as file:
+        input_path = folder / "input"
+        with open(input_path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        form = form or _format_of(held)
+        form = form or _format_of(input_path)
         path = folder / f"standard-input.{form}"
-        opener = _opener_of(held)
-        if opener is open:
-            held.rename(path)
+        if _is_gzip(input_path):
+            with _open_rows(input_path) as compressed_file, open(path, "wb") as file:
+                shutil.copyfileobj(compressed_file, file)
         else:
-            with opener(held, "rb") as packed, open(path, "wb") as file:
-                shutil.copyfileobj(packed, file)
+            input_path.rename(path)
         yield path, form
 
 
-def format_of(data):
-    """The format of standard output for rows of a file."""
+def choose_format(data: Path) -> Format:
+    """Return the format of standard output for rows of a file."""
     names = [each.name for each in formats_of(data) if each.name in [*Format]]
-    return Format(names[0]) if names else Format.csv
+    return Format(names[0]) if names else Format("csv")
 
 
-def _format_of(path):
-    """JSON Lines begin with a brace; other rows are delimited text."""
-    with _opener_of(path)(path, "rb") as file:
-        begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return Format.jsonl if begin.startswith(b"{") else Format.csv
+def _format_of(path: Path) -> Format:
+    """Return the format of a file by its content: JSON Lines begin with a brace."""
+    with _open_rows(path) as file:
+        beginning = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return Format("jsonl") if beginning.startswith(b"{") else Format("csv")
 
 
-def _opener_of(path):
-    """What opens a file, which may be compressed."""
+def _is_gzip(path: Path) -> bool:
+    """Return whether a file is compressed, by its first bytes."""
     with open(path, "rb") as file:
-        is_packed = file.read(2) == _GZIP
-    if not is_packed:
-        return open
-    import gzip  # which takes its time, and few need it
+        return file.read(2) == _GZIP
 
-    return gzip.open
+
+def _open_rows(path: Path) -> io.BufferedIOBase:
+    """Open a file, which may be compressed."""
+    if not _is_gzip(path):
+        return open(path, "rb")
+    import gzip  # slow to import, and few need it
+
+    return gzip.open(path, "rb")
 
 
 @contextlib.contextmanager
-def output_file(out, form):
-    """A file whose content goes to standard output at the end, if ``out`` is "-"."""
+def output_file(out: Path, form: Format) -> Iterator[Path]:
+    """Provide a file whose content goes to standard output at the end, if ``out`` is "-"."""
     if out != STREAM:
         yield out
         return
@@ -94,5 +99,5 @@ def output_file(out, form):
         except BrokenPipeError:
             raise
         except OSError as error:
-            give_up_output()
+            discard_output()
             raise UserError(f"Can't write to standard output: {error.strerror}.") from error

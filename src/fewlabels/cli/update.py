@@ -1,7 +1,7 @@
 """``fewlabels update``: more rows for a model, without the rows it was fitted to."""
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,15 +16,15 @@ from .options import (
     Quiet,
     SummaryAsJson,
     argument,
-    grouped,
+    expand_groups,
+    given_values,
     plain_option,
-    values_of,
 )
 from .show import say
 
 
 class UpdateOptions(NamedTuple):
-    """Which rows are added, and how; by the names of the job."""
+    """Options of the update, by the names that the job has for them."""
 
     data: Path | None = argument(
         None,
@@ -81,7 +81,7 @@ class UpdateOptions(NamedTuple):
     )
 
 
-@grouped
+@expand_groups
 def update(
     model: Annotated[
         Path,
@@ -94,7 +94,7 @@ def update(
     reading: OptionGroup(*READING),  # type: ignore[valid-type]
     quiet: Quiet = False,
     json: SummaryAsJson = False,
-):
+) -> None:
     """Add new rows to a model without its training file.
 
     ```
@@ -107,22 +107,22 @@ def update(
     only after the whole file has been checked and added. Rows are added even if the model
     already has them.
     """
-    with progress.observing("reading the model", quiet) as observer:
-        summary = pipeline.update(model, **values_of(options), **reading, observer=observer)
-    if show.told(summary, json, quiet, summary["notes"]):
-        _print(summary)
+    with progress.observe_progress("reading the model", quiet) as observer:
+        summary = pipeline.update(model, **given_values(options), **reading, observer=observer)
+    if show.print_summary(summary, json, quiet, summary["notes"]):
+        _print_update(summary)
     if not summary["converged"]:
         raise typer.Exit(NOT_CONVERGED)
 
 
-def _print(summary):
+def _print_update(summary: dict[str, Any]) -> None:
     added = summary["rows"]
     rows = f"{added:,} row{'' if added == 1 else 's'} added, " if added else ""
     say(f"{rows}{summary['machine']} model written to {summary['output']}")
     labeled, per_row = summary["rows_labeled"], summary["milliseconds_per_row"]
-    took = None
+    milliseconds = None
     if per_row:
-        took = f"{number(per_row['median'])} median, {number(per_row['max'])} slowest"
+        milliseconds = f"{number(per_row['median'])} median, {number(per_row['max'])} slowest"
     steps = summary["steps"]
     if steps is not None:
         steps = f"{steps:,}, {summary['flips']:,} unlabelled rows changed sides"
@@ -130,41 +130,41 @@ def _print(summary):
     if any(labeled.values()):
         counts = {name: count for name, count in labeled.items() if count}
         words = f"{sum(labeled.values()):,} labelled ({counted(counts)}), {words}"
-    show.lines(
+    show.print_pairs(
         [
             ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
             ("added", words if labeled and added else None),
-            ("ms per row", took),
+            ("ms per row", milliseconds),
             ("steps", steps),
             ("objective", number(summary["objective"])),
             ("KKT violation", number(summary["violation"])),
             ("duality gap", gap(summary["duality_gap"])),
-            ("consolidation", _consolidation(summary)),
-            ("probabilities", _calibration(summary)),
+            ("consolidation", _describe_consolidation(summary)),
+            ("probabilities", _describe_calibration(summary)),
             ("size", size(summary["bytes"])),
-            ("seconds", _seconds(summary)),
+            ("seconds", _write_seconds(summary)),
         ]
     )
 
 
-def _seconds(summary):
-    everything = number(summary["seconds"])
+def _write_seconds(summary: dict[str, Any]) -> str:
+    total = number(summary["seconds"])
     if not summary["rows"]:
-        return everything
-    return f"{number(summary['seconds_adding'])} (with reading and writing {everything})"
+        return total
+    return f"{number(summary['seconds_adding'])} (with reading and writing {total})"
 
 
-def _calibration(summary):
+def _describe_calibration(summary: dict[str, Any]) -> str | None:
     seconds = summary["seconds_calibrating"]
     return None if seconds is None else f"recalibrated in {number(seconds)} s"
 
 
-def _consolidation(summary):
+def _describe_consolidation(summary: dict[str, Any]) -> str | None:
     if summary["consolidated"] is not None:
-        found = "a better solution" if summary["consolidated"] else "no better one"
-        return f"done in {number(summary['seconds_consolidating'])} s: found {found}"
+        outcome = "a better solution" if summary["consolidated"] else "no better one"
+        return f"done in {number(summary['seconds_consolidating'])} s: found {outcome}"
     due = summary["consolidation_due"]
     if due is None:
         return None
-    again = f"fewlabels update {summary['output']} --consolidate"
-    return f"recommended, because much has changed: {again}" if due else "not due"
+    command = f"fewlabels update {summary['output']} --consolidate"
+    return f"recommended, because much has changed: {command}" if due else "not due"

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from importlib import import_module
+from typing import Any
 
 from .._util.extras import require
 from .asking import Ask as Ask
@@ -15,12 +16,12 @@ Kernel = StrEnum("Kernel", ["trees", "linear", "rbf"])
 __all__ = [*_HOMES]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _HOMES:
         require(f"fewlabels.labelling.{name}", "pandas", "pyarrow")
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -1,41 +1,50 @@
-"""Which classifier learns from labels, and by which uncertain rows are chosen."""
+"""Classifiers that learn from labels, and decisions by which uncertain rows are chosen."""
+
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.threads import resolve_n_jobs
 from ..semi_supervised.s3vm import S3VM
 
-# Cores that learn: one is left for whoever waits for a card.
+# Cores for the models: one is left for the page.
 JOBS = max(1, resolve_n_jobs(None) - 1)
-_ALONE = {"C": 1.0, "C_star": 0.0, "balance": False}
+_LABELS_ONLY: dict[str, Any] = {"C": 1.0, "C_star": 0.0, "balance": False}
+
+# Shares of the rows by the codes of the classes.
+ClassRatio: TypeAlias = dict[int, float]
+# Row to the code predicted without it, and the decisions.
+LeftOut: TypeAlias = dict[int, tuple[int, Any]]
 
 
-def default_kernel(X):
-    """Linear for texts, whose rows are sparse, else trees."""
+def choose_kernel(X: RowMatrix) -> str:
+    """Return "linear" for texts, whose rows are sparse, else "trees"."""
     return "linear" if sp.issparse(X) else "trees"
 
 
-def classifier(kernel, classes, shares=None):
-    """An S3VM, not fitted.
+def make_classifier(kernel: str, classes: IntArray, shares: ClassRatio | None = None) -> S3VM:
+    """Return an S3VM that is not fitted.
 
     With trees it learns from labels alone, as ``fit`` does with tables of features. Otherwise
     unlabelled rows count, and ``shares`` says what share of the rows each of the ``classes``
     (codes) seems to have, if they are known.
     """
-    if ignores_unlabelled(kernel):
-        return S3VM(kernel=kernel, **_ALONE, n_jobs=JOBS, random_state=0)
-    named = shares is not None and set(shares) == set(classes.tolist())
-    return S3VM(kernel=kernel, balance=shares if named else True, n_jobs=JOBS)
+    if is_label_only(kernel):
+        return S3VM(kernel=kernel, **_LABELS_ONLY, n_jobs=JOBS, random_state=0)
+    if shares is None or set(shares) != set(classes.tolist()):
+        return S3VM(kernel=kernel, balance=True, n_jobs=JOBS)
+    return S3VM(kernel=kernel, balance=shares, n_jobs=JOBS)
 
 
-def ignores_unlabelled(kernel):
-    """Whether rows without labels make no difference to the classifier."""
+def is_label_only(kernel: str) -> bool:
+    """Return whether rows without labels make no difference to the classifier."""
     return kernel == "trees"
 
 
-def doubts_of(model):
-    """Decisions for all rows of a fitted S3VM that follow from its labels alone.
+def decide_by_labels(model: S3VM) -> FloatArray:
+    """Return decisions for all rows of a fitted S3VM that follow from its labels alone.
 
     Unlabelled rows push the boundary of an S3VM to where rows are rare. So rows near it are rare
     as well, and their labels say little about the others.
@@ -44,5 +53,5 @@ def doubts_of(model):
         return model.training_decisions_
     X, label = model.training_rows_.X, model.training_rows_.label
     known = np.flatnonzero(label)
-    alone = S3VM(kernel=model.kernel, gamma=model.gamma_, unlabeled=0, n_jobs=1, **_ALONE)
+    alone = S3VM(kernel=model.kernel, gamma=model.gamma_, unlabeled=0, n_jobs=1, **_LABELS_ONLY)
     return alone.fit(X[known], label[known]).decision_function(X)

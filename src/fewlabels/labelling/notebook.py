@@ -1,10 +1,13 @@
 """The page inside a notebook, and the labels as they come."""
 
 import html
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
 
 import pandas as pd
 
-from .running import Running
+from .running import PageServer
 from .session import TARGET, Session
 
 
@@ -26,33 +29,40 @@ class Labelling:
         What was answered, and what learns from it.
     """
 
-    def __init__(self, session, index=None):
+    def __init__(self, session: Session, index: pd.Index | None = None) -> None:
         self.session = session
         self._index = pd.RangeIndex(len(session.rows)) if index is None else index
-        self._running = Running(session, framed=True).start()
+        self._running = PageServer(session, framed=True).start()
         self.url = self._running.url
 
     @property
-    def labels(self):
-        """The labels so far, with the index of the data; missing where there is none."""
+    def labels(self) -> pd.Series:
+        """Return the labels so far, with the index of the data; missing where there is none."""
         with self.session.lock:
             given = self.session.labels
         values = [given.get(row) for row in range(len(self._index))]
         return pd.Series(values, self._index, dtype=object, name=self.session.target)
 
-    def stop(self):
+    def stop(self) -> None:
         """End the page. The labels stay, here and in their file."""
         self._running.stop()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.session.n_labels} rows labelled at {self.url}"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         style = "width: 100%; height: 44rem; border: 0; resize: vertical"
         return f'<iframe src="{html.escape(self.url)}" title="Labelling" style="{style}"></iframe>'
 
 
-def label(data, target=TARGET, classes=(), *, labels=None, **options):
+def label(
+    data: pd.DataFrame | str | PathLike[str],
+    target: str = TARGET,
+    classes: Iterable[str] = (),
+    *,
+    labels: str | PathLike[str] | None = None,
+    **options: Any,
+) -> Labelling:
     """Label the rows of a table in a page, inside a notebook or a browser.
 
     Parameters

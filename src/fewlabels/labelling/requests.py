@@ -1,43 +1,45 @@
-"""What the page may send: typed values, checked before anything is done with them."""
+"""Requests of the page: typed values, checked before anything is done with them."""
 
 import json
 from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
-from typing import get_args, get_type_hints
+from typing import Any, Self, get_args, get_type_hints
 
 from .._util.messages import UserError
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", NoneType: "null"}
 
 
+@dataclass(frozen=True)
 class Request:
     """A request's values. Those without a default must be there; others may be missing."""
 
     @classmethod
-    def of_json(cls, body):
-        """The request in a JSON object; values that it does not name are left out."""
+    def of_json(cls, body: str | bytes) -> Self:
+        """Read the request from a JSON object, whose other values are ignored."""
         try:
-            given = json.loads(body)
+            values = json.loads(body)
         except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
+            values = None
+        if not isinstance(values, dict):
             raise UserError("The request is not a JSON object.")
-        kinds, found = get_type_hints(cls), {}
+        kinds = get_type_hints(cls)
+        checked = {}
         for field in fields(cls):
-            if field.name not in given and field.default is MISSING:
+            if field.name not in values and field.default is MISSING:
                 raise UserError(f"The request has no {field.name!r}.")
-            value = given.get(field.name, field.default)
+            value = values.get(field.name, field.default)
             allowed = _kinds(kinds[field.name])
             if type(value) not in allowed:  # not isinstance: true is no number
                 words = " or ".join(_NAMES[kind] for kind in allowed)
                 raise UserError(
                     f"The {field.name!r} of the request is {value!r:.40}, not {words}."
                 )
-            found[field.name] = value
-        return cls(**found)
+            checked[field.name] = value
+        return cls(**checked)
 
 
-def _kinds(hint):
+def _kinds(hint: Any) -> tuple[type, ...]:
     return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
@@ -54,7 +56,7 @@ class AnswerRequest(Request):
 
 @dataclass(frozen=True)
 class UndoRequest(Request):
-    """Take back the newest answer of somebody."""
+    """A request to undo the newest answer of somebody."""
 
     id: str
     annotator: str
@@ -62,7 +64,7 @@ class UndoRequest(Request):
 
 @dataclass(frozen=True)
 class ClassRequest(Request):
-    """Let there be one class more."""
+    """A new class."""
 
     name: str
     annotator: str = "me"
@@ -70,11 +72,11 @@ class ClassRequest(Request):
 
 @dataclass(frozen=True)
 class FinishRequest(Request):
-    """Make a model of the labels."""
+    """A request to fit a model to the labels."""
 
 
-def row_of(text, n_rows):
-    """The number of a row in an address."""
+def row_of(text: str, n_rows: int) -> int:
+    """Return the number of a row in an address."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(n_rows))):
         row = None
     else:
@@ -84,8 +86,8 @@ def row_of(text, n_rows):
     return row
 
 
-def rate_of(text):
-    """A false discovery rate in an address."""
+def rate_of(text: str) -> float:
+    """Return the false discovery rate in an address."""
     try:
         rate = float(text)
     except ValueError:

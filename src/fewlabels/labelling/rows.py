@@ -1,12 +1,15 @@
 """The table that is labelled: its cells for people, its numbers for models, its keys."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._typing import IntArray, ObjectArray
 from .._util.messages import UserError, listing, ref, template
 from ..tables.answers.row_keys import RowKeys, cells_of, fingerprint
 from ..tables.columns.column import without
@@ -17,10 +20,11 @@ from ..tables.formats.registry import tables, usual_extensions
 from ..tables.names import check_class_names
 from ..tables.reading.read import read_table
 from ..tables.reading.training import read_training
-from ..tables.sources import InMemory
+from ..tables.sources import InMemory, Source
 
-# What a card shows of a cell, and which files it shows as pictures.
-_LONGEST_CELL = 20_000
+# Characters that a card shows of a cell.
+_MAX_CELL_LENGTH = 20_000
+# Types of the files that a card shows as pictures.
 PICTURES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -28,7 +32,9 @@ PICTURES = {
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
-_FOUND, _LOOKED_AT = 100, 20
+# Rows that a search returns, and rows whose cells decide whether a column names pictures.
+_MAX_ROWS_FOUND = 100
+_ROWS_CHECKED = 20
 
 
 class SessionRows:
@@ -40,7 +46,17 @@ class SessionRows:
     and the keys, so that rows added later do not change it.
     """
 
-    def __init__(self, source, target, seed, *, drop=(), keep=(), text=(), categorical=()):
+    def __init__(
+        self,
+        source: Source | InMemory,
+        target: str,
+        seed: str,
+        *,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        text: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+    ) -> None:
         if not source.format.is_table:
             raise UserError(
                 f"{source} is a matrix of numbers, which people can't label by looking at it; "
@@ -48,69 +64,73 @@ class SessionRows:
             )
         self.source, self.seed = source, seed
         table = read_table(source)
-        beside = [name for name in table.column_names if is_beside(name)]
+        sidecar_names = [name for name in table.column_names if is_beside(name)]
         # Numbers beside the table are learnt from, but are no cells of its rows.
-        self.table = without(table, beside)
-        held = target in self.table.column_names
-        self.given = _given(self.table.column(target), target, source) if held else None
+        self.table = without(table, sidecar_names)
+        has_target = target in self.table.column_names
+        self.given = (
+            _read_labels(self.table.column(target), target, source) if has_target else None
+        )
         self.shown = [name for name in self.table.column_names if name != target]
         self.keys = RowKeys(without=target).of(self.table)
         self.fingerprint = fingerprint(self.keys)
-        pictures = [] if beside else self._columns_of_pictures()
+        pictures = [] if sidecar_names else self._find_picture_columns()
         try:
             file = read_training(
                 source,
-                target=target if held else None,
+                target=target if has_target else None,
                 drop=drop,
                 keep=keep,
                 text=text,
                 categorical=categorical,
             )
-            found = file.choose(every_row(file.n_rows), known=_known(self.given))
+            chosen = file.choose(every_row(file.n_rows), known=_label_codes(self.given))
         except UserError as error:
             if pictures:
-                raise UserError(f"{template(error)} {_unseen(pictures)}") from error
+                raise UserError(f"{template(error)} {_unused_pictures_note(pictures)}") from error
             raise
-        encoder, self.X, schema = fit_encoder(found.schema, found.rows, source)
-        self.columns = _columns_of(feature_names(encoder, schema), self.shown)
-        self.notes = found.notes + ([_unseen(pictures)] if pictures else [])
-        self.order = np.argsort([_place(seed, key) for key in self.keys], kind="stable")
+        encoder, self.X, schema = fit_encoder(chosen.schema, chosen.rows, source)
+        self.columns = _source_columns(feature_names(encoder, schema), self.shown)
+        self.notes = chosen.notes + ([_unused_pictures_note(pictures)] if pictures else [])
+        self.order = np.argsort([_order_key(seed, key) for key in self.keys], kind="stable")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.table.num_rows
 
     @property
-    def folder(self):
-        """Where pictures may lie; None for rows in memory."""
+    def folder(self) -> Path | None:
+        """Return the folder that may hold pictures; None for rows in memory."""
         return None if isinstance(self.source, InMemory) else Path(self.source).resolve().parent
 
-    def card(self, row):
-        """Names and cells of a row, as text, and which of them are pictures."""
-        cells = []
+    def card(self, row: int) -> list[dict[str, Any]]:
+        """Return names and cells of a row, as text, and whether they are pictures."""
+        cells: list[dict[str, Any]] = []
         for name, text in self._cells(row, self.shown):
-            cut = len(text) > _LONGEST_CELL
+            cut = len(text) > _MAX_CELL_LENGTH
             cells.append(
                 {
                     "name": name,
-                    "text": text[:_LONGEST_CELL],
+                    "text": text[:_MAX_CELL_LENGTH],
                     "cut": cut,
-                    "picture": self.picture(text) is not None,
+                    "picture": self.find_picture(text) is not None,
                 }
             )
         return cells
 
-    def _cells(self, row, names):
-        """Names and cells of a row as text; all cells of a type at once, as each call costs."""
-        one, alike, found = self.table.slice(row, 1), {}, {}
+    def _cells(self, row: int, names: Sequence[str]) -> list[tuple[str, str]]:
+        """Return names and cells of a row as text; all of one type at once, as each call costs."""
+        table_row = self.table.slice(row, 1)
+        names_by_type: dict[pa.DataType, list[str]] = {}
+        found: dict[str, str] = {}
         for name in names:
-            alike.setdefault(one.column(name).type, []).append(name)
-        for kind, some in alike.items():
-            parts = [part for name in some for part in one.column(name).chunks if len(part)]
-            found |= zip(some, map(str, cells_of(pa.chunked_array(parts, kind))), strict=True)
+            names_by_type.setdefault(table_row.column(name).type, []).append(name)
+        for kind, alike in names_by_type.items():
+            parts = [part for name in alike for part in table_row.column(name).chunks if len(part)]
+            found |= zip(alike, map(str, cells_of(pa.chunked_array(parts, kind))), strict=True)
         return [(name, found[name]) for name in names]
 
-    def picture(self, text):
-        """The file that a cell names, if it is a picture below the data's folder; else None."""
+    def find_picture(self, text: str) -> Path | None:
+        """Return the picture below the data's folder that a cell names, or None."""
         if len(text) > 1000 or not text.lower().endswith(tuple(PICTURES)) or self.folder is None:
             return None
         try:
@@ -121,34 +141,34 @@ class SessionRows:
             return None
         return path if inside else None
 
-    def _columns_of_pictures(self):
-        """Names of columns whose first cells name pictures."""
-        first = self.table.slice(0, _LOOKED_AT)
+    def _find_picture_columns(self) -> list[str]:
+        """Return the names of columns whose first cells name pictures."""
+        first = self.table.slice(0, _ROWS_CHECKED)
         cells = {
             name: [str(cell) for cell in cells_of(first.column(name)) if cell]
             for name in self.shown
         }
         return [
             name
-            for name, some in cells.items()
-            if some and all(self.picture(cell) is not None for cell in some)
+            for name, texts in cells.items()
+            if texts and all(self.find_picture(cell) is not None for cell in texts)
         ]
 
-    def search(self, words):
-        """Rows whose cells contain the words, the first hundred."""
+    def search(self, words: str) -> list[int]:
+        """Return the first hundred rows whose cells contain the words."""
         hits = np.zeros(len(self), bool)
         for name in self.shown:
             column = pa.array(cells_of(self.table.column(name)), pa.large_string())
             hits |= pc.match_substring(column, words, ignore_case=True).to_numpy(False)
-        return np.flatnonzero(hits)[:_FOUND].tolist()
+        return np.flatnonzero(hits)[:_MAX_ROWS_FOUND].tolist()
 
-    def short(self, row):
-        """A row in a line."""
+    def summarise(self, row: int) -> str:
+        """Return a row as one line."""
         line = " · ".join(cell for _, cell in self._cells(row, self.shown[:8]) if cell)
         return line if len(line) <= 160 else f"{line[:159]}…"
 
-    def with_labels(self, target, labels):
-        """The table with a column of labels, by row; blank where there is none."""
+    def with_labels(self, target: str, labels: dict[int, str]) -> pa.Table:
+        """Return the table with a column of labels, by row; blank where there is none."""
         column = pa.array([labels.get(row) for row in range(len(self))], pa.large_string())
         if target in self.table.column_names:
             place = self.table.column_names.index(target)
@@ -156,8 +176,8 @@ class SessionRows:
         return self.table.append_column(target, column)
 
 
-def _given(column, target, source):
-    """The labels of a column by their names, "" where none; as a fit reads them."""
+def _read_labels(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> ObjectArray:
+    """Return the labels of a column by their names, "" where none; as a fit reads them."""
     labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
     try:
         check_class_names(labels.names)
@@ -166,30 +186,32 @@ def _given(column, target, source):
     return np.array([*labels.names, ""], dtype=object)[labels.index]
 
 
-def _unseen(pictures):
+def _unused_pictures_note(pictures: list[str]) -> str:
     return (
         f"The model doesn't use the pictures in {listing(pictures)}; pass {ref('features')} with "
         "an .npy file of embeddings, one row per picture."
     )
 
 
-def _known(given):
-    """Codes of the labels that a table holds already, -1 where there is none."""
+def _label_codes(given: ObjectArray | None) -> IntArray | None:
+    """Return codes of the labels that a table holds already, -1 where there is none."""
     if given is None:
         return None
     return np.where(given == "", -1, np.unique(given, return_inverse=True)[1])
 
 
-def _place(seed, key):
+def _order_key(seed: str, key: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=16).digest()
 
 
-def _columns_of(names, shown):
-    """The column of the table that each encoded column comes from, by name; "" if unknown."""
-    longest = sorted(shown, key=len, reverse=True)
-    found = []
+def _source_columns(names: Iterable[object], column_names: Iterable[str]) -> ObjectArray:
+    """Return the column of the table that each encoded column comes from; "" if unknown."""
+    by_length = sorted(column_names, key=len, reverse=True)
+    sources = []
     for name in map(str, names):
-        bare = name.removeprefix("missingindicator_")
-        own = (c for c in longest if bare == c or bare.startswith((f"{c}_", f"{c}: ")))
-        found.append(next(own, ""))
-    return np.array(found, dtype=object)
+        plain_name = name.removeprefix("missingindicator_")
+        candidates = (
+            c for c in by_length if plain_name == c or plain_name.startswith((f"{c}_", f"{c}: "))
+        )
+        sources.append(next(candidates, ""))
+    return np.array(sources, dtype=object)

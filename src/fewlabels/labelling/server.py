@@ -1,25 +1,34 @@
 """The page and its calls over HTTP, for this computer alone."""
 
+from __future__ import annotations
+
 import base64
 import secrets
+import threading
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from importlib.resources import files
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from .._util.extras import require
 from .._util.messages import UserError, as_arguments
 from ..pipeline.options.flags import as_flags
-from .finishing import Finishing
+from ..tables.answers.file import AnswerEntry
+from .finishing import ModelFit
 from .names import check_text
-from .overview import overview
+from .overview import LabelledSession, overview
 from .requests import (
     AnswerRequest,
     ClassRequest,
     FinishRequest,
+    Request,
     UndoRequest,
     rate_of,
     row_of,
 )
-from .rows import PICTURES
+from .rows import PICTURES, SessionRows
 
 try:
     from starlette.applications import Starlette
@@ -31,20 +40,25 @@ try:
 except ImportError:  # said when a page is asked for
     Starlette = None  # type: ignore[misc, assignment]
 
-# Bytes of a request; of an answer a few hundred are needed.
-_LARGEST = 65_536
-_FORBIDDEN, _MISSING, _TOO_LARGE, _UNUSABLE, _FULL = 403, 404, 413, 400, 507
+if TYPE_CHECKING:
+    from starlette.requests import Request as HTTPRequest
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+RequestT = TypeVar("RequestT", bound=Request)
+
+# Bytes of a request; an answer needs a few hundred.
+_MAX_REQUEST_BYTES = 65_536
 
 
-class _Stop(Exception):
-    """A request that is refused: a status and a sentence."""
+class _RefusedRequest(Exception):
+    """A request that is refused, with a status and a sentence."""
 
-    def __init__(self, status, words):
+    def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status, self.words = status, words
 
 
-def check_extra():
+def check_extra() -> tuple[ModuleType, ModuleType]:
     """Refuse to continue without the libraries of the page."""
     require("labelling in the browser", "starlette", "uvicorn")
     import starlette
@@ -53,15 +67,48 @@ def check_extra():
     return starlette, uvicorn
 
 
-def make_app(session, token, urls, framed=False, finishing=None):
-    """The application for a session, which ``finishing`` ends.
+class PageSession(LabelledSession, Protocol):
+    """Session as the page needs it: to show rows and to record answers."""
+
+    lock: threading.Condition
+    curve: list[dict[str, Any]]
+    notes: list[str]
+    trouble: str
+
+    @property
+    def rows(self) -> SessionRows: ...
+
+    @property
+    def n_labels(self) -> int: ...
+
+    def card(self, annotator: str) -> dict[str, Any] | None: ...
+
+    def make_card(self, row: int, why: str = "") -> dict[str, Any]: ...
+
+    def answer(
+        self, *, id: str, annotator: str, row: int, kind: str, label: str | None = None
+    ) -> AnswerEntry: ...
+
+    def undo(self, *, id: str, annotator: str) -> AnswerEntry | None: ...
+
+    def add_class(self, name: str) -> None: ...
+
+
+def make_app(
+    session: PageSession,
+    token: str,
+    urls: Iterable[str],
+    framed: bool = False,
+    finishing: ModelFit | None = None,
+) -> Starlette:
+    """Return the application for a session, which ``finishing`` ends.
 
     ``token`` is the first part of every path, ``urls`` the addresses under which the page is
     reached; all others are refused. ``framed``: whether pages of this computer may show it in a
     frame, as notebooks do.
     """
     check_extra()
-    page = _Page(session, framed, finishing or Finishing(session))
+    page = _PageHandlers(session, framed, finishing or ModelFit(session))
     routes = [
         Route("/", page.page, methods=["GET"]),
         Route("/api/state", page.state, methods=["GET"]),
@@ -74,17 +121,19 @@ def make_app(session, token, urls, framed=False, finishing=None):
         Route("/api/class", page.new_class, methods=["POST"]),
         Route("/api/finish", page.finishing, methods=["GET"]),
         Route("/api/finish", page.finish, methods=["POST"]),
-        Route("/report", page.made_report, methods=["GET"]),
+        Route("/report", page.model_report, methods=["GET"]),
     ]
     return Starlette(
         routes=[Mount(f"/{token}", routes=routes)],
-        middleware=[Middleware(_Private), Middleware(_Guarded, token=token, urls=urls)],
+        middleware=[Middleware(_PrivacyHeaders), Middleware(_AccessCheck, token=token, urls=urls)],
         exception_handlers={
-            _Stop: lambda request, stop: _refused(stop),
-            UserError: lambda request, error: _refused(_Stop(_UNUSABLE, str(error))),
-            OSError: lambda request, error: _refused(
-                _Stop(
-                    _FULL,
+            _RefusedRequest: lambda request, stop: _error_response(stop),
+            UserError: lambda request, error: _error_response(
+                _RefusedRequest(HTTPStatus.BAD_REQUEST, str(error))
+            ),
+            OSError: lambda request, error: _error_response(
+                _RefusedRequest(
+                    HTTPStatus.INSUFFICIENT_STORAGE,
                     f"Nothing was saved: {error}. Free some space, then label the row again.",
                 )
             ),
@@ -92,134 +141,141 @@ def make_app(session, token, urls, framed=False, finishing=None):
     )
 
 
-class _Private:
-    """Middleware: headers that keep the page to itself go with every answer."""
+class _PrivacyHeaders:
+    """Middleware that adds headers to every response which keep the page to itself."""
 
-    def __init__(self, app):
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope, receive, send):
-        async def sent(message):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, sent)
+        await self._app(scope, receive, send_with_headers)
 
 
-class _Guarded:
-    """Middleware: what every request has to pass."""
+class _AccessCheck:
+    """Middleware that checks every request."""
 
-    def __init__(self, app, token, urls):
+    def __init__(self, app: ASGIApp, token: str, urls: Iterable[str]) -> None:
         self._app, self._token = app, token
         self._origins = {f"{u.scheme}://{u.netloc}" for u in map(urlsplit, urls)}
         self._hosts = {urlsplit(url).netloc for url in urls}
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
             try:
                 self._check(scope["path"], scope["method"], Headers(scope=scope))
-            except _Stop as stop:
-                app = _refused(stop)
+            except _RefusedRequest as stop:
+                app = _error_response(stop)
         await app(scope, receive, send)
 
-    def _check(self, path, method, headers):
+    def _check(self, path: str, method: str, headers: Headers) -> None:
         token = path.split("/")[1] if path.startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
-            raise _Stop(
-                _FORBIDDEN,
+            raise _RefusedRequest(
+                HTTPStatus.FORBIDDEN,
                 "This address has no valid token; open the one that 'fewlabels label' printed.",
             )
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self._hosts:
-            said = f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
-            raise _Stop(_FORBIDDEN, said)
-        crossed = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-        if (origin is not None and origin not in self._origins) or (crossed and method != "GET"):
-            raise _Stop(_FORBIDDEN, "Requests from other pages are refused.")
+            message = (
+                f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
+            )
+            raise _RefusedRequest(HTTPStatus.FORBIDDEN, message)
+        is_cross_site = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if (origin is not None and origin not in self._origins) or (
+            is_cross_site and method != "GET"
+        ):
+            raise _RefusedRequest(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
         length = headers.get("content-length", "0")
         # As text: a number of thousands of digits is no number for Python.
-        if not length.isdigit() or len(length) > 9 or int(length) > _LARGEST:
-            raise _too_large()
+        if not length.isdigit() or len(length) > 9 or int(length) > _MAX_REQUEST_BYTES:
+            raise _size_error()
 
 
-def _refused(stop):
+def _error_response(stop: _RefusedRequest) -> JSONResponse:
     return JSONResponse({"error": stop.words}, stop.status)
 
 
-def _too_large():
-    return _Stop(_TOO_LARGE, f"The request is larger than {_LARGEST} bytes.")
+def _size_error() -> _RefusedRequest:
+    return _RefusedRequest(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"The request is larger than {_MAX_REQUEST_BYTES} bytes.",
+    )
 
 
-class _Page:
-    """The calls; what can be refused is refused here, in a sentence."""
+class _PageHandlers:
+    """Handlers of the calls of the page; each refuses in a sentence what it can't do."""
 
-    def __init__(self, session, framed, finishing):
-        self.session, self.ending = session, finishing
+    def __init__(self, session: PageSession, framed: bool, finishing: ModelFit) -> None:
+        self.session, self.model_fit = session, finishing
         self.words = as_arguments if framed else as_flags
         self.ancestors = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
 
-    async def page(self, request):
+    async def page(self, request: HTTPRequest) -> HTMLResponse:
         nonce = secrets.token_urlsafe(16)
         policy = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src "
             f"'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
             f"frame-ancestors {self.ancestors}"
         )
-        return HTMLResponse(page_text(nonce), headers={"content-security-policy": policy})
+        return HTMLResponse(build_page(nonce), headers={"content-security-policy": policy})
 
     # -- reading ----------------------------------------------------------------------------------
 
-    async def state(self, request):
-        return await self._answered(self._state, request.query_params.get("annotator", "me"))
+    async def state(self, request: HTTPRequest) -> JSONResponse:
+        return await self._respond(self._state, request.query_params.get("annotator", "me"))
 
-    async def overview(self, request):
-        def call():
+    async def overview(self, request: HTTPRequest) -> JSONResponse:
+        def call() -> dict[str, Any]:
             rate = rate_of(request.query_params.get("rate", "0.1"))
             with self.session.lock:
                 curve = self.session.curve[-500:]
                 return {**overview(self.session, rate), "curve": curve}
 
-        return await self._answered(call)
+        return await self._respond(call)
 
-    def _row(self, request):
+    def _row(self, request: HTTPRequest) -> int:
         return row_of(request.path_params["row"], len(self.session.rows))
 
-    async def row(self, request):
-        return await self._answered(lambda: {"card": self.session.shown(self._row(request))})
+    async def row(self, request: HTTPRequest) -> JSONResponse:
+        return await self._respond(lambda: {"card": self.session.make_card(self._row(request))})
 
-    async def search(self, request):
-        def call():
+    async def search(self, request: HTTPRequest) -> JSONResponse:
+        def call() -> dict[str, Any]:
             words = request.query_params.get("words", "").strip()
             rows = self.session.rows.search(words) if words else []
-            return {"rows": [{"row": r, "text": self.session.rows.short(r)} for r in rows]}
+            return {"rows": [{"row": r, "text": self.session.rows.summarise(r)} for r in rows]}
 
-        return await self._answered(call)
+        return await self._respond(call)
 
-    async def picture(self, request):
+    async def picture(self, request: HTTPRequest) -> FileResponse:
         rows = self.session.rows
         cells = {c["name"]: c["text"] for c in rows.card(self._row(request))}
-        path = rows.picture(cells.get(request.path_params["name"], ""))
+        path = rows.find_picture(cells.get(request.path_params["name"], ""))
         if path is None:
-            raise _Stop(_MISSING, "There is no such picture.")
+            raise _RefusedRequest(HTTPStatus.NOT_FOUND, "There is no such picture.")
         return FileResponse(path, media_type=PICTURES[path.suffix.lower()])
 
-    async def finishing(self, request):
-        return await self._answered(self.ending.plain)
+    async def finishing(self, request: HTTPRequest) -> JSONResponse:
+        return await self._respond(self.model_fit.as_plain)
 
-    async def made_report(self, request):
-        ending = self.ending
-        if ending.state != "done" or not ending.report.is_file():
-            raise _Stop(_MISSING, "There is no report yet; finish first.")
-        return FileResponse(ending.report, headers={"content-security-policy": _OF_REPORT})
+    async def model_report(self, request: HTTPRequest) -> FileResponse:
+        model_fit = self.model_fit
+        if model_fit.state != "done" or not model_fit.report.is_file():
+            raise _RefusedRequest(HTTPStatus.NOT_FOUND, "There is no report yet; finish first.")
+        return FileResponse(model_fit.report, headers={"content-security-policy": _REPORT_POLICY})
 
     # -- changing ---------------------------------------------------------------------------------
 
-    async def answer(self, request):
-        def call(given):
+    async def answer(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: AnswerRequest) -> dict[str, Any]:
             self.session.answer(
                 id=given.id,
                 annotator=given.annotator,
@@ -229,50 +285,55 @@ class _Page:
             )
             return self._state(given.annotator)
 
-        return await self._changed(request, AnswerRequest, call)
+        return await self._apply_request(request, AnswerRequest, call)
 
-    async def undo(self, request):
-        def call(given):
+    async def undo(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: UndoRequest) -> dict[str, Any]:
             undone = self.session.undo(id=given.id, annotator=given.annotator)
             return {**self._state(given.annotator), "undone": undone is not None}
 
-        return await self._changed(request, UndoRequest, call)
+        return await self._apply_request(request, UndoRequest, call)
 
-    async def new_class(self, request):
-        def call(given):
+    async def new_class(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: ClassRequest) -> dict[str, Any]:
             self.session.add_class(given.name)
             return self._state(given.annotator)
 
-        return await self._changed(request, ClassRequest, call)
+        return await self._apply_request(request, ClassRequest, call)
 
-    async def finish(self, request):
-        def call(given):
-            self.ending.start()
-            return self.ending.plain()
+    async def finish(self, request: HTTPRequest) -> JSONResponse:
+        def call(given: FinishRequest) -> dict[str, str | int]:
+            self.model_fit.start()
+            return self.model_fit.as_plain()
 
-        return await self._changed(request, FinishRequest, call)
+        return await self._apply_request(request, FinishRequest, call)
 
-    def _state(self, annotator):
-        return state_of(self.session, annotator, self.words)
+    def _state(self, annotator: str) -> dict[str, Any]:
+        return collect_state(self.session, annotator, self.words)
 
-    async def _changed(self, request, kind, call):
-        """Read a request of a ``kind``, do what it says, and answer."""
+    async def _apply_request(
+        self,
+        request: HTTPRequest,
+        kind: type[RequestT],
+        call: Callable[[RequestT], object],
+    ) -> JSONResponse:
+        """Read a request of a ``kind``, do what it says, and respond."""
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            raise _Stop(_UNUSABLE, "Send application/json.")
+            raise _RefusedRequest(HTTPStatus.BAD_REQUEST, "Send application/json.")
         body = b""
         async for part in request.stream():
             body += part
-            if len(body) > _LARGEST:
-                raise _too_large()
-        return await self._answered(call, kind.of_json(body))
+            if len(body) > _MAX_REQUEST_BYTES:
+                raise _size_error()
+        return await self._respond(call, kind.of_json(body))
 
-    async def _answered(self, call, *args):
-        """What a call gives as JSON; in a thread, as it may take a while."""
+    async def _respond(self, call: Callable[..., object], *args: object) -> JSONResponse:
+        """Return the result of a call as JSON; in a thread, as it may take a while."""
         return JSONResponse(await run_in_threadpool(call, *args))
 
 
 # A report is a document of its own: it reaches nothing of the page.
-_OF_REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -282,8 +343,10 @@ _HEADERS = {
 }
 
 
-def state_of(session, annotator, words=as_arguments):
-    """All that the page shows next to its views, for somebody. ``words`` renders the options."""
+def collect_state(
+    session: PageSession, annotator: str, words: Callable[[str], str] = as_arguments
+) -> dict[str, Any]:
+    """Return all that the page shows somebody next to its views, with options by ``words``."""
     check_text("annotator", annotator)
     with session.lock:
         counts = {name: 0 for name in session.classes}
@@ -300,13 +363,13 @@ def state_of(session, annotator, words=as_arguments):
             "n_known": len(session.labels),
             "notes": [words(note) for note in session.notes],
             "trouble": session.trouble,
-            "can_undo": any(one.annotator == annotator for one in session.standing),
+            "can_undo": any(one.annotator == annotator for one in session.current_answers),
             "card": session.card(annotator),
         }
 
 
-def page_text(nonce):
-    """The page, with its style and its script inside."""
+def build_page(nonce: str) -> str:
+    """Return the page, with its style and its script inside."""
     folder = files(__package__) / "page"
     text = {
         name: (folder / name).read_text(encoding="utf-8")
@@ -316,6 +379,6 @@ def page_text(nonce):
     return page.replace("{{style}}", text["page.css"]).replace("{{script}}", text["page.js"])
 
 
-def new_token():
-    """A token that nobody guesses."""
+def make_token() -> str:
+    """Return a random token."""
     return base64.urlsafe_b64encode(secrets.token_bytes(24)).decode()

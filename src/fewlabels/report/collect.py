@@ -1,26 +1,41 @@
 """From a fit to what its report says."""
 
 import shlex
+from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from sklearn.base import BaseEstimator
+
+from .._typing import RowMatrix
 from .._util.messages import as_arguments, ref, rendered
+from ..base.task import Task
+from ..model_selection.comparison.result import BaselineComparison
 from ..tables.formats.registry import extension_of
 from ..tables.models.contents import cautions, no_signal
+from ..tables.reading.training import TrainingFile
 from ..tasks import MACHINES, task_of
 from .contents import Contents, Findings
 from .fit import Fit
 from .page import words as write
-from .reasons import telling_words
+from .reasons import find_distinctive_words
 
 # ``found`` is what ``fit_table`` gave.
-_IN_MEMORY = [
+_USAGE_IN_MEMORY = [
     ("Score new rows", "scored = new.join(found.predict(new))"),
     ("Save the model (the command line reads it too)", 'found.save("model.fewlabels")'),
     ("Save this report", 'found.report.save("report.html")'),
 ]
 
 
-def collect(*, model_path=None, command="", words=as_arguments, **parts):
+def collect(
+    *,
+    model_path: str | PathLike[str] | None = None,
+    command: str = "",
+    words: Callable[[str], str] = as_arguments,
+    **parts: Any,
+) -> Contents:
     """Collect the contents of a report on a fit.
 
     Parameters
@@ -44,16 +59,16 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
     the size of the fit, no further one after a minute, or where the deadline would be missed.
     """
     fit = Fit(**parts)
-    file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
-    training, machine = metadata["training"], MACHINES[metadata["machine"]]
+    file, estimator, metadata, comparison = fit.file, fit.estimator, fit.metadata, fit.comparison
+    training, method = metadata["training"], MACHINES[metadata["machine"]]
     task = task_of(metadata["machine"])
-    findings = _with_cautions(_without_signal(fit) or _finder(task).find(fit), training)
-    notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
+    findings = _prepend_cautions(_findings_without_signal(fit) or _find(fit, task), training)
+    notes = [_as_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
-        notes.append(_without(write.listing(fit.deadline.cut), training))
+        notes.append(_missing_parts_note(write.listing(fit.deadline.cut), training))
     if fit.is_sampled:
         notes.append(
-            f"Scores and rows are from a random sample of {write.rows(len(fit.scored))}. "
+            f"Scores and rows are from a random sample of {write.rows(len(fit.scored_rows))}. "
             "'fewlabels predict' scores all rows."
         )
     contents = Contents(
@@ -63,29 +78,31 @@ def collect(*, model_path=None, command="", words=as_arguments, **parts):
         version=metadata["versions"]["fewlabels"],
         command=command,
         machine=metadata["machine"],
-        title=machine.title,
+        title=method.title,
         task=task,
-        why=training["choice"],
+        reason=training["choice"],
         findings=findings,
-        rows=_rows(file, fit.X),
+        rows=_count_rows(file, fit.X),
         columns=list(fit.profile or ()),
-        telling=telling_words(fit, findings.sides) if findings.groups else [],
+        distinctive_words=find_distinctive_words(fit, findings.sides) if findings.groups else [],
         settings=estimator.get_params(),
         tuning=fit.tuning,
         history=list(getattr(estimator, "history_", ())),
         converged=training["converged"],
         limits=f"{ref('max_time')}, {ref('max_iter')}",
-        certificate=_certificate(training, estimator, fit.X),
-        **({} if compared is None else _comparison(compared, training.get("baselines"))),
-        delivered=(training.get("delivered") or {}).get("sentence", ""),
+        certificate=_describe_solution(training, estimator, fit.X),
+        **(
+            {} if comparison is None else _comparison_fields(comparison, training.get("baselines"))
+        ),
+        replacement=(training.get("delivered") or {}).get("sentence", ""),
         notes=list(dict.fromkeys(notes)),
-        usage=_usage(metadata, model_path, file, findings),
+        usage=_usage_examples(metadata, model_path, file, findings),
     )
     return rendered(contents, words)
 
 
-def _without_signal(fit):
-    """Findings of a model that doesn't beat chance, without figures of rows; None for others."""
+def _findings_without_signal(fit: Fit) -> Findings | None:
+    """Return findings of a model that doesn't beat chance; None for other models."""
     if no_signal(fit.training) is None:
         return None
     signal = fit.training["signal"]
@@ -105,8 +122,8 @@ def _without_signal(fit):
     return Findings("", answer, ("", ""), groups=[], rankings=[], rates=[])
 
 
-def _without(cut, training):
-    """What a report lacks, and why."""
+def _missing_parts_note(cut: str, training: dict[str, Any]) -> str:
+    """Describe the parts that a report lacks, and why."""
     if (training.get("budget") or {}).get("seconds") == 0:
         return f"With {ref('time_budget', 0)}, the report has {cut}."
     return (
@@ -115,29 +132,31 @@ def _without(cut, training):
     )
 
 
-def _with_cautions(findings, training):
-    """Findings whose headline begins with what speaks against the model."""
+def _prepend_cautions(findings: Findings, training: dict[str, Any]) -> Findings:
+    """Return findings whose headline begins with what speaks against the model."""
     first = " ".join(f"{sentence}." for sentence in cautions(training))
     return findings._replace(headline=f"{first} {findings.headline}".strip())
 
 
-def _comparison(compared, facts):
-    """What a report says of a comparison with other methods."""
+def _comparison_fields(
+    comparison: BaselineComparison, facts: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the contents of a report that come from a comparison with other methods."""
     names = ("measure", "verdict", "outcome", "protocol", "agreement")
-    kept_facts = {name: getattr(compared, name) for name in names}
+    fields = {name: getattr(comparison, name) for name in names}
     if facts and facts.get("caution"):
-        kept_facts["verdict"] += f" {_sentence(facts['caution'])}"
+        fields["verdict"] += f" {_as_sentence(facts['caution'])}"
     if facts and facts.get("instead"):
-        kept_facts["verdict"] += f" {_sentence(facts['instead'])}"
-    return {**kept_facts, "baselines": compared.table, "worse_than": list(compared.worse_than)}
+        fields["verdict"] += f" {_as_sentence(facts['instead'])}"
+    return {**fields, "baselines": comparison.table, "worse_than": list(comparison.worse_than)}
 
 
-def _sentence(note):
+def _as_sentence(note: str) -> str:
     return write.capital(note).rstrip(".") + "."
 
 
-def _rows(file, X):
-    """Counts of rows, by label."""
+def _count_rows(file: TrainingFile, X: RowMatrix) -> list[tuple[str, str]]:
+    """Count rows, by label."""
     counts = [("Rows in the file", write.count(file.n_rows))]
     if file.labels is not None:
         for name, n in zip(file.labels.names, file.labels.counts, strict=True):
@@ -150,8 +169,10 @@ def _rows(file, X):
     return counts
 
 
-def _certificate(training, estimator, X):
-    """What is proven of the solution."""
+def _describe_solution(
+    training: dict[str, Any], estimator: BaseEstimator, X: RowMatrix
+) -> list[tuple[str, str]]:
+    """Return figures on the quality of the solution."""
     history = [entry for entry in getattr(estimator, "history_", ()) if "kernel_values" in entry]
     gap = training["duality_gap"]
     gap = None if gap is None else write.number(max(0.0, gap))
@@ -173,10 +194,15 @@ def _certificate(training, estimator, X):
     return [(name, value) for name, value in lines if value]
 
 
-def _usage(metadata, model_path, file, findings):
-    """What can be done with a model, and the commands or Python; no path for one not saved."""
+def _usage_examples(
+    metadata: dict[str, Any],
+    model_path: str | PathLike[str] | None,
+    file: TrainingFile,
+    findings: Findings,
+) -> list[tuple[str, str]]:
+    """Return headings and commands or Python for a model; no path for one not saved."""
     if model_path is None:
-        return _IN_MEMORY
+        return _USAGE_IN_MEMORY
     model, data = Path(model_path).name, file.name
     suffix = extension_of(data)
     new, quoted = f"new{suffix}", shlex.quote(model)
@@ -195,13 +221,18 @@ def _usage(metadata, model_path, file, findings):
     return code
 
 
-def _finder(task):
-    """The module that says what was found for a task, imported when it is first needed."""
+def _find(fit: Fit, task: Task) -> Findings:
+    """Find what a report of a task says; its module is imported when it is first needed."""
     match task.name:
         case "one_class":
-            from . import one_class as finder
+            from . import one_class
+
+            return one_class.find(fit)
         case "positive_unlabelled":
-            from . import positive_unlabelled as finder
+            from . import positive_unlabelled
+
+            return positive_unlabelled.find(fit)
         case _:
-            from . import semi_supervised as finder
-    return finder
+            from . import semi_supervised
+
+            return semi_supervised.find(fit)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from .._typing import FloatArray
 from ..base.task import Task
 from ..class_prior.uncertainty import is_determined
+from ..model_selection.tuning.result import TuningResult
 from ..tables.columns.profile import ColumnProfile
 
 
@@ -19,7 +20,7 @@ class Group:
     """
 
     name: str
-    scores: np.ndarray
+    scores: FloatArray
     about: str = ""
 
 
@@ -40,7 +41,7 @@ class Rate:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the interval is narrow enough for the value to mean anything."""
+        """Return whether the interval is narrow enough for the value to mean anything."""
         return is_determined(self.interval)
 
 
@@ -49,7 +50,7 @@ class Excerpt(NamedTuple):
 
     pieces: tuple[tuple[str, int], ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "".join(piece for piece, _ in self.pieces)
 
 
@@ -68,7 +69,7 @@ class Ranking:
 
 
 class Sensitivity(NamedTuple):
-    """How decisions depend on a bound on selection bias.
+    """Sensitivity of the decisions to a bound on selection bias.
 
     ``table`` has a row per bound, as in ``fewlabels.model_selection.BiasSensitivity``,
     ``text`` says how it came about, and ``ranking`` lists the rows that change first, if any.
@@ -81,7 +82,7 @@ class Sensitivity(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What a task adds to a report."""
+    """Findings that a task adds to a report."""
 
     headline: str  # the answer in two or three sentences
     answer: list[tuple[str, str]]  # the first figures to read
@@ -99,16 +100,16 @@ class Findings(NamedTuple):
 class Contents:
     """Contents of a report, as plain data.
 
-    ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
-    fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``
-    has its name on the command line, the ``title`` in words, and learns a ``task``; ``why`` it
-    was taken. ``findings`` are the answer, ``rows`` counts by label, ``columns`` describe the
-    table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
+    ``source`` and ``model`` name the data and the model file, which a ``version`` of fewlabels
+    ``created``, and ``command`` repeats that (empty if it is unknown). ``machine`` is the method's
+    name on the command line, ``title`` its name in words, ``task`` its task, and ``reason`` says
+    why it was chosen. ``findings`` are the answer, ``rows`` counts by label, ``columns`` describe
+    the table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
     ``converged`` and ``certificate`` describe the fit, and ``limits`` names the options that stop
     one. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol`` and
-    ``agreement`` come from a ``BaselineComparison``. ``delivered`` says why another method took
-    the place of the model for such labels, if one did. ``telling`` are kinds of rows
-    and the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
+    ``agreement`` come from a ``BaselineComparison``. ``replacement`` says why another method
+    replaced the model, if one did. ``distinctive_words`` are kinds of rows and words that are more
+    frequent in them, ``notes`` are remarks, ``usage`` headings and code.
     """
 
     source: str
@@ -119,13 +120,13 @@ class Contents:
     machine: str
     title: str
     task: Task
-    why: str  # this machine
+    reason: str
     findings: Findings
     rows: list[tuple[str, str]]
     columns: list[ColumnProfile]
     settings: dict[str, Any]
-    tuning: Any  # TuningResult or None
-    history: list[dict]
+    tuning: TuningResult | None
+    history: list[dict[str, Any]]
     converged: bool
     certificate: list[tuple[str, str]]
 
@@ -135,9 +136,9 @@ class Contents:
     outcome: str = ""
     worse_than: list[str] = field(default_factory=list)
     limits: str = ""  # the options that stop a fit
-    delivered: str = ""
+    replacement: str = ""
     protocol: str = ""
     agreement: pd.DataFrame | None = None
-    telling: list[tuple[str, str]] = field(default_factory=list)
+    distinctive_words: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     usage: list[tuple[str, str]] = field(default_factory=list)

@@ -1,52 +1,61 @@
 """What a report says of a model that knows one class."""
 
-import numpy as np
+from collections.abc import Iterator
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import FloatArray
 from .._util.messages import UserError, ref
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
 from ..one_class.left_out import count_outside
 from .contents import Findings, Group, Ranking, Rate
-from .evidence.held_out import counted
+from .evidence.held_out import make_counted_rate
 from .evidence.intervals import threshold_interval
+from .fit import Fit, RankingColumns, ReportRows
 from .page import words
-from .rankings import alike, first_of_equal, tie_words
-from .reasons import reasons
+from .rankings import count_equal_rows, describe_ties, merge_equal_rows
+from .reasons import explain_rows
 
-_LISTED = 20
+_ROWS_LISTED = 20
 # Classes that were not learnt from and have a picture of their own.
-_MOST_CLASSES = 5
+_MAX_CLASSES = 5
 # Share of normal rows among those that stand out.
-_FALSE = 0.1
+_TARGET_FDR = 0.1
 
 
-def find(fit):
-    """Findings about rows of one class."""
+def find(fit: Fit) -> Findings:
+    """Return findings about rows of one class."""
     scores, normal = fit.decisions, fit.training.get("normal")
     name = "training rows" if normal is None else f"rows labelled '{normal}'"
     groups = [Group(name, scores, "Scored by the model that was trained on them.")]
-    rates, notes, rankings, answer, blank = [], [], [], [], None
-    expected = _calibration(fit, groups, notes)
-    if expected is not None:
-        rates.append(expected)
-    for title, rows in _others(fit, notes):
+    rates: list[Rate] = []
+    notes: list[str] = []
+    rankings: list[Ranking] = []
+    answer: list[tuple[str, str]] = []
+    unlabelled_outside = None
+    false_alarms = _estimate_false_alarms(fit, groups, notes)
+    if false_alarms is not None:
+        rates.append(false_alarms)
+    for title, rows in _read_untrained_rows(fit, notes):
         found = fit.estimator.decision_function(rows.X)
         groups.append(Group(title, found, "Not used for training."))
-        if title != _BLANK:
-            rates.append(_caught(title, found))
+        if title != _UNLABELLED:
+            rates.append(_rate_outside(title, found))
             continue
-        rankings.append(_strangest(fit, rows, found, title))
-        blank = words.of_all(int(np.count_nonzero(found < 0)), len(found))
-        answer.append(("Unlabelled rows outside", blank))
-        if expected is not None:
-            answer.append(_standing_out(fit, rows))
-    rankings.append(_strangest(fit, _scored(fit), scores, name))
-    found = count_outside(fit.estimator, fit.X[fit.scored])
-    outside = words.of_all(found.outside, found.counted)
-    answer.append((f"{words.capital(name)} outside", outside))
+        rankings.append(_rank_strangest(fit, rows, found, title))
+        unlabelled_outside = words.of_all(int(np.count_nonzero(found < 0)), len(found))
+        answer.append(("Unlabelled rows outside", unlabelled_outside))
+        if false_alarms is not None:
+            answer.append(_count_discoveries(fit, rows))
+    rankings.append(_rank_strangest(fit, _select_scored_rows(fit), scores, name))
+    found = count_outside(fit.estimator, fit.X[fit.scored_rows])
+    share_outside = words.of_all(found.outside, found.counted)
+    answer.append((f"{words.capital(name)} outside", share_outside))
     answer += [(rate.name, words.rate(rate)) for rate in rates]
     return Findings(
-        headline=_headline(fit, outside, expected, blank),
+        headline=_write_headline(fit, share_outside, false_alarms, unlabelled_outside),
         answer=answer,
         sides=("outside", "inside"),
         groups=groups,
@@ -56,38 +65,40 @@ def find(fit):
     )
 
 
-def _headline(fit, outside, expected, blank):
+def _write_headline(
+    fit: Fit, share_outside: str, false_alarms: Rate | None, unlabelled_outside: str | None
+) -> str:
     sentence = (
         f"The model describes {words.rows(fit.X.shape[0])} that count as "
-        f"normal{_drawn_by(fit.estimator)}. {outside} lie outside its boundary."
+        f"normal{_describe_trimming(fit.estimator)}. {share_outside} lie outside its boundary."
     )
-    if expected is not None:
-        share = words.value(expected)
-        share = share if expected.is_bound else f"about {share}"
+    if false_alarms is not None:
+        share = words.value(false_alarms)
+        share = share if false_alarms.is_bound else f"about {share}"
         sentence += (
             f" {words.capital(share)} of normal rows are expected to, so this number alone is no "
             "sign of anomalies."
         )
-    if blank is not None:
-        sentence += f" {blank} of the unlabelled rows lie outside."
+    if unlabelled_outside is not None:
+        sentence += f" {unlabelled_outside} of the unlabelled rows lie outside."
     return f"{sentence} Check the strangest rows first."
 
 
-def _drawn_by(machine):
-    """Which rows trained it, where some were left out."""
-    if getattr(machine, "trim", 0.0):
-        if machine.trim == "auto":
+def _describe_trimming(estimator: BaseEstimator) -> str:
+    """Describe the rows that were trained on, if some were left out."""
+    if getattr(estimator, "trim", 0.0):
+        if estimator.trim == "auto":
             return (
-                f" with {len(machine.bags_)} random samples. Samples drop their most distant rows "
-                f"if the data suggest it, because these may be anomalies ({ref('clean', True)} "
-                "uses all rows)"
+                f" with {len(estimator.bags_)} random samples. Samples drop their most distant "
+                "rows if the data suggest it, because these may be anomalies "
+                f"({ref('clean', True)} uses all rows)"
             )
         return (
-            f" with {len(machine.bags_)} random samples. Each sample drops its most distant "
-            f"{words.percent(machine.trim)} of rows, because these may be anomalies "
+            f" with {len(estimator.bags_)} random samples. Each sample drops its most distant "
+            f"{words.percent(estimator.trim)} of rows, because these may be anomalies "
             f"({ref('clean', True)} uses all rows)"
         )
-    trim = trim_of(machine)
+    trim = trim_of(estimator)
     if not trim:
         return ""
     return (
@@ -99,16 +110,16 @@ def _drawn_by(machine):
 # -- the rate of false alarms --------------------------------------------------------------------
 
 
-def _calibration(fit, groups, notes):
-    """The rate that follows from the rows that calibrate; None without. Adds their scores."""
-    machine = fit.estimator
-    if machine.target_fpr is None:
+def _estimate_false_alarms(fit: Fit, groups: list[Group], notes: list[str]) -> Rate | None:
+    """Estimate the false alarm rate from the calibration rows, and add their scores."""
+    estimator = fit.estimator
+    if estimator.target_fpr is None:
         notes.append(
             f"No threshold was calibrated ({ref('target_fpr', 'none')}), so the false alarm rate "
             "is unknown."
         )
         return None
-    conformal = machine.conformal_
+    conformal = estimator.conformal_
     n, target, rank = len(conformal.scores), conformal.rate, conformal.rank
     if n < fit.X.shape[0]:
         title, how = "held out from training", f"{words.rows(n)} held out from training"
@@ -116,7 +127,7 @@ def _calibration(fit, groups, notes):
         title = "with leave-one-out scores"
         how = f"all {words.rows(n)}, with leave-one-out scores"
     # What ``predict`` would have written for these rows.
-    held = conformal.as_scored(conformal.scores) - float(np.ravel(machine.offset_)[0])
+    held = conformal.as_scored(conformal.scores) - float(np.ravel(estimator.offset_)[0])
     groups.append(Group(f"The same, {title}", held, "New normal rows will score like this."))
     if not rank:
         notes.append(
@@ -125,8 +136,8 @@ def _calibration(fit, groups, notes):
         )
     ends = threshold_interval(rank, n) if rank else None
     how = f"Set with {ref('target_fpr', target)}; the threshold is calibrated on {how}."
-    is_bound = bool(rank) and not fit.training.get("clean")
-    if is_bound:
+    is_bound = ends is not None and not fit.training.get("clean")
+    if ends is not None and is_bound:
         # Anomalies among the rows that calibrate take places below the threshold, and then fewer
         # normal rows lie there. How many do isn't known, only that none are added.
         ends = 0.0, ends[1]
@@ -139,17 +150,17 @@ def _calibration(fit, groups, notes):
 
 # -- rows that were not trained on ---------------------------------------------------------------
 
-_BLANK = "rows without a label"
+_UNLABELLED = "rows without a label"
 
 
-def _others(fit, notes):
-    """Rows of the file that are not of the class learned from, by what they are."""
+def _read_untrained_rows(fit: Fit, notes: list[str]) -> Iterator[tuple[str, ReportRows]]:
+    """Yield rows of the file that are not of the class learned from, by what they are."""
     labels, normal = fit.file.labels, fit.training.get("normal")
     if labels is None or normal is None:
         return
     chosen = labels.find(normal, "normal")
     kinds = [(f"rows labelled '{name}'", k) for k, name in enumerate(labels.names) if k != chosen]
-    for title, k in [(_BLANK, -1), *kinds[:_MOST_CLASSES]]:
+    for title, k in [(_UNLABELLED, -1), *kinds[:_MAX_CLASSES]]:
         positions = np.flatnonzero(labels.index == k)
         if not len(positions):
             continue
@@ -162,51 +173,56 @@ def _others(fit, notes):
             yield title, rows
 
 
-def _standing_out(fit, rows):
-    """How many rows can be reported so that few of them are normal."""
-    found = int(benjamini_hochberg(fit.estimator.p_values(rows.X), q=_FALSE).sum())
+def _count_discoveries(fit: Fit, rows: ReportRows) -> tuple[str, str]:
+    """Count the rows that can be reported so that few of them are normal."""
+    found = int(benjamini_hochberg(fit.estimator.p_values(rows.X), q=_TARGET_FDR).sum())
     name = "Unlabelled rows reported as anomalies"
     if not found:
-        return name, f"none, at a false discovery rate of {words.percent(_FALSE)}"
-    return name, f"{words.count(found)}, at a false discovery rate of {words.percent(_FALSE)}"
+        return name, f"none, at a false discovery rate of {words.percent(_TARGET_FDR)}"
+    return (
+        name,
+        f"{words.count(found)}, at a false discovery rate of {words.percent(_TARGET_FDR)}",
+    )
 
 
-def _caught(title, scores):
-    outside = int(np.count_nonzero(scores < 0))
-    of_what = "rows of the file that weren't used for training."
-    return counted(f"{words.capital(title)} called outside", outside, len(scores), of_what)
+def _rate_outside(title: str, scores: FloatArray) -> Rate:
+    share_outside = int(np.count_nonzero(scores < 0))
+    source = "rows of the file that weren't used for training."
+    return make_counted_rate(
+        f"{words.capital(title)} called outside", share_outside, len(scores), source
+    )
 
 
 # -- rows to look at -----------------------------------------------------------------------------
 
 
-def _scored(fit):
-    """The training rows that are scored."""
-    rows, order = fit.trained, fit.scored
+def _select_scored_rows(fit: Fit) -> ReportRows:
+    """Return the training rows that are scored."""
+    rows, order = fit.trained_rows, fit.scored_rows
     if not fit.is_sampled:
         return rows
     inputs = rows.inputs.iloc[order] if hasattr(rows.inputs, "iloc") else rows.inputs[order]
     return rows._replace(inputs=inputs, X=rows.X[order], numbers=rows.numbers[order])
 
 
-def _strangest(fit, rows, scores, name):
+def _rank_strangest(fit: Fit, rows: ReportRows, scores: FloatArray, name: str) -> Ranking:
     # Decisions of rows far away are equal; their scores before the threshold are not.
     ranks = fit.estimator.score_samples(rows.X)
-    order, sizes = first_of_equal(rows.X, np.argsort(ranks, kind="stable"), _LISTED)
-    columns = {}
-    those = "the training rows" if name == _BLANK else "the others"
-    text = f"The {sizes.sum()} {name} least like {those}, the strangest first."
-    text += tie_words(sizes)
+    order, sizes = merge_equal_rows(rows.X, np.argsort(ranks, kind="stable"), _ROWS_LISTED)
+    columns: RankingColumns = {}
+    reference_rows = "the training rows" if name == _UNLABELLED else "the others"
+    text = f"The {sizes.sum()} {name} least like {reference_rows}, the strangest first."
+    text += describe_ties(sizes)
     if name.startswith("rows labelled"):
         text += " Rows with a wrong label are probably here."
     if fit.estimator.target_fpr is not None:
         columns["p-value"] = fit.estimator.p_values(rows.X[order])
         text += " The p-value is the share of normal rows that look at least as strange."
-        if name != _BLANK:
+        if name != _UNLABELLED:
             text += " It tends to be too high here, because the model was trained on these rows."
     else:
         # With a narrow kernel the scores of odd rows differ in digits that nobody reads.
         columns["score"] = scores[order]
-    columns |= alike(sizes)
-    columns["why"] = reasons(fit, rows, order, -1.0)
+    columns |= count_equal_rows(sizes)
+    columns["why"] = explain_rows(fit, rows, order, -1.0)
     return Ranking(f"The strangest {name}", text, fit.table(rows, order, columns))

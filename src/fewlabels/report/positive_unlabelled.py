@@ -1,91 +1,107 @@
 """What a report says of a model that knows positive and unlabelled rows."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import FloatArray, IntArray
 from .._util.messages import ref
 from ..tables.models.contents import RANDOM_SAMPLE, labels_words
 from .contents import Findings, Ranking, Rate
-from .evidence.held_out import cross_fit_positive, group_of, hide_labels
-from .evidence.intervals import promise
+from .evidence.held_out import (
+    HiddenLabelCounts,
+    cross_fit_positive,
+    hide_labels,
+    make_score_group,
+)
+from .evidence.intervals import estimate_precision_and_recall
+from .fit import Fit, RankingColumns
 from .page import words
-from .rankings import alike, doubtful, first_of_equal, tie_words
-from .reasons import reasons
-from .sensitivity import sensitivity
+from .rankings import count_equal_rows, describe_ties, list_contradicted_labels, merge_equal_rows
+from .reasons import explain_rows
+from .sensitivity import measure_sensitivity
 
-_LISTED = 20
+_ROWS_LISTED = 20
 # An interval of the prior wider than this deserves a remark.
-_WIDE = 0.4
+_WIDE_PRIOR_INTERVAL = 0.4
 
 
-def find(fit):
-    """Findings about positive and unlabelled rows."""
-    machine, training, y = fit.estimator, fit.training, fit.y
+def find(fit: Fit) -> Findings:
+    """Return findings about positive and unlabelled rows."""
+    estimator, training, y = fit.estimator, fit.training, fit.labels
     name = training["positive"]
-    prior = _prior(machine, name)
-    unlabelled = y[fit.scored] != 1
-    scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
+    prior = _make_prior_rate(estimator, name)
+    unlabelled = y[fit.scored_rows] != 1
+    scores, order = fit.decisions[unlabelled], fit.scored_rows[unlabelled]
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
-    held_out = machine, fit.X, y, fit.deadline, training["seconds"], fit.groups
-    held = fit.held or cross_fit_positive(*held_out)
+    cross_fit_arguments = estimator, fit.X, y, fit.deadline, training["seconds"], fit.groups
+    held = fit.held or cross_fit_positive(*cross_fit_arguments)
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
-    groups = [group_of(fit, held, value, title) for value, title in titles.items()]
-    hidden = hide_labels(*held_out)
-    quantiles = getattr(machine, "prior_quantiles_", None)
-    rates, notes = _rates(hidden, marked, n_unlabelled, name, prior, quantiles)
-    headline = _headline(prior, rates, marked, n_unlabelled, name)
+    groups = [make_score_group(fit, held, value, title) for value, title in titles.items()]
+    counts = hide_labels(*cross_fit_arguments)
+    quantiles = getattr(estimator, "prior_quantiles_", None)
+    rates, notes = _estimate_rates(counts, marked, n_unlabelled, name, prior, quantiles)
+    headline = _write_headline(prior, rates, marked, n_unlabelled, name)
     answer = [
         (f"Rows predicted '{name}'", words.of_all(marked, n_unlabelled)),
-        (f"Expected share of '{name}'", _shown(prior)),
-        *_expected_rows(prior, n_unlabelled, name),
-        *((rate.name, _shown(rate)) for rate in rates),
+        (f"Expected share of '{name}'", _write_rate(prior)),
+        *_count_expected_positives(prior, n_unlabelled, name),
+        *((rate.name, _write_rate(rate)) for rate in rates),
     ]
     if training.get("prior_contradiction"):
-        return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
-    if not prior.is_determined:
+        return _findings_of_ranking(
+            fit, prior, _rank_likely_positives(fit, scores, order, name, chances=False)
+        )
+    if prior.interval is not None and not prior.is_determined:
         notes.append(
             f"The threshold needs a share of '{name}' and takes {words.percent(prior.value)}, "
             f"which these data don't determine ({words.span(prior.interval)}). So the number of "
             f"rows predicted '{name}' means little, and the ranking is more reliable. Pass "
             f"{ref('prior')} if you know the share."
         )
-    elif prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
+    elif (
+        prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE_PRIOR_INTERVAL
+    ):
         notes.append(
             f"These data leave the share of '{name}' among the unlabelled rows uncertain "
             f"({words.span(prior.interval)}). It affects how many rows are predicted so, "
             "and the ranking less."
         )
-    if said := labels_words(training):
-        notes.append(said)
+    if caution := labels_words(training):
+        notes.append(caution)
     return Findings(
         headline=headline,
         answer=answer,
         sides=("predicted negative", f"predicted '{name}'"),
         groups=groups,
-        rankings=[_ranking(fit, scores, order, name), *doubtful(fit, held, {1: name})],
+        rankings=[
+            _rank_likely_positives(fit, scores, order, name),
+            *list_contradicted_labels(fit, held, {1: name}),
+        ],
         rates=rates,
         prior=prior,
         notes=tuple(notes),
-        bias=sensitivity(fit, name),
+        bias=measure_sensitivity(fit, name),
     )
 
 
-def _shown(rate: Rate) -> str:
-    """A rate and its interval; without a point where the data don't determine it."""
+def _write_rate(rate: Rate) -> str:
+    """Write a rate and its interval, without a point where the data don't determine it."""
     if rate.interval is None or rate.is_determined:
         return words.estimate(rate.value, rate.interval)
     return f"{words.between(rate.interval)}: the data don't determine it"
 
 
-def _in_a_sentence(rate: Rate) -> str:
-    """An error rate and its interval, as ``_shown``."""
-    if rate.interval is None or rate.is_determined:
+def _write_error_rate(rate: Rate) -> str:
+    """Write an error rate and its interval for a sentence."""
+    assert rate.interval is not None
+    if rate.is_determined:
         return f"{words.percent(rate.value)} (90 % CI {words.span(rate.interval)})"
     return f"{words.between(rate.interval)} (90 % CI; the data don't determine it)"
 
 
-def _expected_rows(prior: Rate, n_unlabelled: int, name: str) -> list[tuple[str, str]]:
-    """A line of the answer on the number of positive rows, where it isn't certain."""
+def _count_expected_positives(prior: Rate, n_unlabelled: int, name: str) -> list[tuple[str, str]]:
+    """Return a line on the number of positive rows, where it isn't certain."""
     if prior.interval is None:
         return []
     low, high = (words.count(round(end * n_unlabelled)) for end in prior.interval)
@@ -95,7 +111,9 @@ def _expected_rows(prior: Rate, n_unlabelled: int, name: str) -> list[tuple[str,
     return [(f"Expected number of '{name}'", shown)]
 
 
-def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, name: str) -> str:
+def _write_headline(
+    prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, name: str
+) -> str:
     """Say how many rows are positive, how many are predicted so, and how well."""
     rows = f"of {words.rows(n_unlabelled)} without a label are expected to be '{name}'"
     expected = words.count(round(prior.value * n_unlabelled))
@@ -110,7 +128,7 @@ def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, na
             )
     text += f". The model predicts '{name}' for {words.of_all(marked, n_unlabelled)}."
     if rates:
-        precision, recall = map(_in_a_sentence, rates)
+        precision, recall = map(_write_error_rate, rates)
         text += (
             f" The expected precision is {precision}, and the expected recall {recall}, if "
             f"{RANDOM_SAMPLE}."
@@ -118,8 +136,8 @@ def _headline(prior: Rate, rates: list[Rate], marked: int, n_unlabelled: int, na
     return text
 
 
-def _ranked_only(fit, prior, ranking):
-    """Findings where the labelled rows contradict the prior: the order of the rows, no more."""
+def _findings_of_ranking(fit: Fit, prior: Rate, ranking: Ranking) -> Findings:
+    """Return findings without figures, if the labelled rows contradict the prior."""
     signal, labelled = fit.training["signal"], fit.training["rows_labeled"]
     area = words.estimate(signal["area"], (signal["low"], signal["high"]))
     answer = [
@@ -130,30 +148,39 @@ def _ranked_only(fit, prior, ranking):
     return Findings("", answer, ("", ""), groups=[], rankings=[ranking], rates=[])
 
 
-def _prior(machine, name):
-    interval = machine.prior_interval_
+def _make_prior_rate(estimator: BaseEstimator, name: str) -> Rate:
+    interval = estimator.prior_interval_
     title = f"Share of '{name}' among the unlabelled rows"
     if interval is None:
-        return Rate(title, float(machine.prior_), None, f"Given with {ref('prior')}.")
+        return Rate(title, float(estimator.prior_), None, f"Given with {ref('prior')}.")
     return Rate(
         title,
-        float(machine.prior_),
-        tuple(float(end) for end in interval),
+        float(estimator.prior_),
+        (float(interval[0]), float(interval[1])),
         "Estimated from the rows. This assumes that the labelled rows are a random sample of "
         f"all '{name}' rows, and that some other rows are clearly different. The interval "
         "covers chance only, not a wrong assumption.",
     )
 
 
-def _rates(hidden, marked, n_unlabelled, name, prior, quantiles) -> tuple[list[Rate], list[str]]:
-    """Precision and recall of the marked rows, as hidden labels and the prior say."""
-    if not hidden.n:
-        return [], [f"Error rates are unknown: {hidden.reason}"]
+def _estimate_rates(
+    counts: HiddenLabelCounts,
+    marked: int,
+    n_unlabelled: int,
+    name: str,
+    prior: Rate,
+    quantiles: FloatArray | None,
+) -> tuple[list[Rate], list[str]]:
+    """Estimate precision and recall of the marked rows from hidden labels and the prior."""
+    if not counts.n:
+        return [], [f"Error rates are unknown: {counts.reason}"]
     if not marked:
         return [], ["No unlabelled row is predicted positive, so there are no error rates."]
-    found = promise(prior.value, quantiles, hidden.found, hidden.n, marked, n_unlabelled)
-    of_what = (
-        f"{words.count(hidden.found)} of {words.count(hidden.n)} labelled rows are found if "
+    found = estimate_precision_and_recall(
+        prior.value, quantiles, counts.found, counts.n, marked, n_unlabelled
+    )
+    recall_source = (
+        f"{words.count(counts.found)} of {words.count(counts.n)} labelled rows are found if "
         "their labels are hidden in training."
     )
     precision = Rate(
@@ -165,21 +192,26 @@ def _rates(hidden, marked, n_unlabelled, name, prior, quantiles) -> tuple[list[R
         "precision",
     )
     title = f"Recall of '{name}'"
-    return [precision, Rate(title, found.recall, found.recall_interval, of_what, "recall")], []
+    return [
+        precision,
+        Rate(title, found.recall, found.recall_interval, recall_source, "recall"),
+    ], []
 
 
-def _ranking(fit, scores, order, name, chances=True):
+def _rank_likely_positives(
+    fit: Fit, scores: FloatArray, order: IntArray, name: str, chances: bool = True
+) -> Ranking:
     ranked = np.argsort(-scores, kind="stable")
-    best, sizes = first_of_equal(fit.X[order], ranked, _LISTED)
+    best, sizes = merge_equal_rows(fit.X[order], ranked, _ROWS_LISTED)
     order, scores = order[best], scores[best]
-    columns = {"score": scores}
+    columns: RankingColumns = {"score": scores}
     if chances and hasattr(fit.estimator, "predict_proba"):
         columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
-    columns |= alike(sizes)
-    columns["why"] = reasons(fit, fit.trained, order, 1.0)
+    columns |= count_equal_rows(sizes)
+    columns["why"] = explain_rows(fit, fit.trained_rows, order, 1.0)
     return Ranking(
         f"Unlabelled rows most like '{name}'",
         f"The {sizes.sum()} unlabelled rows most likely to be '{name}', the likeliest "
-        f"first.{tie_words(sizes)} 'fewlabels predict' scores all rows.",
-        fit.table(fit.trained, order, columns),
+        f"first.{describe_ties(sizes)} 'fewlabels predict' scores all rows.",
+        fit.table(fit.trained_rows, order, columns),
     )

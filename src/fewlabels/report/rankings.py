@@ -1,86 +1,95 @@
 """Lists of rows: equal rows as one line, and the labels that held-out scores contradict."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .contents import Ranking
-from .reasons import reasons
+from .fit import Fit, HeldOutScores, RankingColumns
+from .reasons import explain_rows
 
 
-def first_of_equal(X, order, most):
-    """At most so many rows in this order, one for all that are equal, and how many these are.
+def merge_equal_rows(X: RowMatrix, order: IntArray, max_rows: int) -> tuple[IntArray, IntArray]:
+    """Return up to this many different rows in this order, and how many rows equal each.
 
     Rows are equal where their encoded values are.
     """
-    places, first, sizes = {}, [], []
-    for place in np.asarray(order):
-        row = X[[place]]
-        parts = (row,) if isinstance(row, np.ndarray) else (row.indices, row.data)
+    position_of: dict[bytes, int] = {}
+    representatives: list[int] = []
+    sizes: list[int] = []
+    for row in np.asarray(order):
+        cells = X[[row]]
+        parts = (cells,) if isinstance(cells, np.ndarray) else (cells.indices, cells.data)
         key = b"|".join(part.tobytes() for part in parts)
-        if key in places:
-            sizes[places[key]] += 1
-        elif len(first) == most:
+        if key in position_of:
+            sizes[position_of[key]] += 1
+        elif len(representatives) == max_rows:
             break
         else:
-            places[key] = len(first)
-            first.append(place)
+            position_of[key] = len(representatives)
+            representatives.append(row)
             sizes.append(1)
-    return np.array(first, dtype=int), np.array(sizes, dtype=int)
+    return np.array(representatives, dtype=int), np.array(sizes, dtype=int)
 
 
-def alike(sizes):
-    """A column that counts the rows that a line means; none where each is one."""
+def count_equal_rows(sizes: IntArray) -> dict[str, list[int]]:
+    """Return a column with the number of rows on each line; none where each is one."""
     return {"equal rows": list(map(int, sizes))} if (sizes > 1).any() else {}
 
 
-def tie_words(sizes):
-    """What a text says of lines that represent several rows."""
+def describe_ties(sizes: IntArray) -> str:
+    """Return a sentence on lines that represent several rows."""
     return " Rows with the same values share one line." if (sizes > 1).any() else ""
 
 
-_LISTED = 10
+_ROWS_LISTED = 10
 
 
-def doubtful(fit, held, names):
-    """A list of rows whose label held-out scores contradict, the most contradicted first.
+def list_contradicted_labels(
+    fit: Fit, held: HeldOutScores, names: dict[int, str]
+) -> list[Ranking]:
+    """List rows whose label held-out scores contradict, the most contradicted first.
 
     ``names`` maps codes of labels to names. No list where nothing is contradicted.
     """
-    given = fit.y[held.rows]
-    labelled = np.flatnonzero(np.isin(given, list(names)))
-    margins, chances = _margins(fit.estimator, held.scores[labelled], given[labelled])
+    labels = fit.labels[held.rows]
+    labelled = np.flatnonzero(np.isin(labels, list(names)))
+    margins, chances = _margins_of_labels(fit.estimator, held.scores[labelled], labels[labelled])
     order = np.argsort(margins, kind="stable")[: int(np.count_nonzero(margins < 0))]
     if not len(order):
         return []
-    best, sizes = first_of_equal(fit.X[held.rows[labelled]], order, _LISTED)
+    best, sizes = merge_equal_rows(fit.X[held.rows[labelled]], order, _ROWS_LISTED)
     chosen, rows = labelled[best], held.rows[labelled[best]]
     scores = held.scores[chosen]
-    columns = {"label": [names[int(code)] for code in given[chosen]]}
-    directions = 0.0
+    columns: RankingColumns = {"label": [names[int(code)] for code in labels[chosen]]}
+    directions: float | FloatArray = 0.0
     if scores.ndim == 1:
-        directions = np.where(given[chosen] == 1, -1.0, 1.0)
+        directions = np.where(labels[chosen] == 1, -1.0, 1.0)
         columns["score"] = scores
     if chances is not None:
         columns["probability"] = chances[best]
-    columns |= alike(sizes)
-    columns["why"] = reasons(fit, fit.trained, rows, directions)
+    columns |= count_equal_rows(sizes)
+    columns["why"] = explain_rows(fit, fit.trained_rows, rows, directions)
     text = (
         f"{held.about.removesuffix('.')}; {len(order)} of {len(labelled)} scores contradict the "
         "label, the clearest first. The label may be wrong, or the row unusual. "
     )
     if "probability" in columns:
         text += "The probability refers to the given label."
-    return [Ranking("Labels to check", text.rstrip(), fit.table(fit.trained, rows, columns))]
+    return [Ranking("Labels to check", text.rstrip(), fit.table(fit.trained_rows, rows, columns))]
 
 
-def _margins(machine, scores, given):
-    """How far scores speak for the label of each row, negative against it, and its probability."""
-    if scores.ndim == 1 and getattr(machine, "has_curve_", False):
-        of_one = machine.curve_(scores)[:, 1]
-        chances = np.where(given == 1, of_one, 1.0 - of_one)
+def _margins_of_labels(
+    estimator: BaseEstimator, scores: FloatArray, labels: IntArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return how far scores speak for each row's label, and the label's probability."""
+    if scores.ndim == 1 and getattr(estimator, "has_curve_", False):
+        positive_chances = estimator.curve_(scores)[:, 1]
+        chances = np.where(labels == 1, positive_chances, 1.0 - positive_chances)
         return chances - 0.5, chances
     if scores.ndim == 1:
-        return np.where(given == 1, scores, -scores), None
-    own = np.take_along_axis(scores, given[:, None], axis=1)[:, 0]
-    others = scores.copy()
-    np.put_along_axis(others, given[:, None], -np.inf, axis=1)
-    return own - others.max(axis=1), None
+        return np.where(labels == 1, scores, -scores), None
+    label_scores = np.take_along_axis(scores, labels[:, None], axis=1)[:, 0]
+    other_scores = scores.copy()
+    np.put_along_axis(other_scores, labels[:, None], -np.inf, axis=1)
+    return label_scores - other_scores.max(axis=1), None

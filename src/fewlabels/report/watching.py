@@ -1,17 +1,33 @@
 """The page of a watch: whether rows changed, when, which features, which rows."""
 
 import math
+from os import PathLike
+from typing import Any
 
+from .._typing import FloatArray
+from ..monitoring.changes import Change
+from ..monitoring.features import FeatureChange
+from ..monitoring.monitor import Monitor
 from ..tables.atomic import replacing
 from .page import words
-from .page.elements import Html, facts, joined, section, table, tag
-from .page.html import document
-from .page.series import bars, line, pair
+from .page.elements import Html, facts, join, section, table, tag
+from .page.html import render_document
+from .page.series import draw_bars, draw_line, draw_pair
 
-_FEATURES, _PICTURES, _WORDS, _BINS, _COLUMNS = 30, 6, 12, 20, 5
+# Changed features that are listed, and those of them that have a picture.
+_MAX_FEATURES = 30
+_MAX_PICTURES = 6
+# Words of a feature that are listed with their shares.
+_MAX_WORDS = 12
+# Bars of a histogram of p-values.
+_BINS = 20
+# Columns shown of the rows that differ most.
+_MAX_COLUMNS = 5
 
 
-def write_watch_report(path, summary, points, monitor):
+def write_watch_report(
+    path: str | PathLike[str], summary: dict[str, Any], points: FloatArray, monitor: Monitor
+) -> None:
     """Write the page of a watch, which appears whole or not at all.
 
     Parameters
@@ -27,19 +43,19 @@ def write_watch_report(path, summary, points, monitor):
     """
     change = summary["change"]
     parts = [
-        _short(summary, change),
-        _evidence(summary, points, change),
-        _p_values(monitor, change),
-        None if change is None else _features(change),
-        None if change is None else _rows(change, monitor),
-        _method(summary, monitor),
+        _render_summary(summary, change),
+        _render_evidence(summary, points, change),
+        _render_p_values(monitor, change),
+        None if change is None else _render_features(change),
+        None if change is None else _render_rows(change, monitor),
+        _render_method(summary, monitor),
     ]
-    page = document(f"Watch of {summary['model']}", [p for p in parts if p is not None])
+    page = render_document(f"Watch of {summary['model']}", [p for p in parts if p is not None])
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def _short(summary, change):
+def _render_summary(summary: dict[str, Any], change: Change | None) -> Html:
     rows = words.rows(summary["rows"])
     if change is not None:
         low, high = (f"{row + 1:,}" for row in change.interval)
@@ -48,11 +64,11 @@ def _short(summary, change):
             f"The alarm came at row {change.alarm + 1:,}. The change began between rows {low} and "
             f"{high} (90 % interval). Rows are numbered as they were scored."
         )
-        shown = tag("div", tag("p", more), class_="callout", role="note")
+        callout = tag("div", tag("p", more), class_="callout", role="note")
     elif summary["alarms"]:
-        lead, shown = f"{summary['alarms']:,} alarms in {rows}.", None
+        lead, callout = f"{summary['alarms']:,} alarms in {rows}.", None
     else:
-        lead, shown = f"No change was found in {rows}.", None
+        lead, callout = f"No change was found in {rows}.", None
     counts = [
         ("Rows read", words.count(summary["rows"])),
         ("Rows without a score", words.count(summary["skipped"])),
@@ -62,11 +78,16 @@ def _short(summary, change):
     if summary["learned"]:
         counts.append(("Rows learned", words.count(summary["learned"])))
     return section(
-        "short", "In short", tag("p", lead, class_="lead"), shown, _shift(change), facts(counts)
+        "short",
+        "In short",
+        tag("p", lead, class_="lead"),
+        callout,
+        _render_class_shift(change),
+        facts(counts),
     )
 
 
-def _shift(change):
+def _render_class_shift(change: Change | None) -> Html | None:
     shift = None if change is None else change.class_shift
     if shift is None:
         return None
@@ -86,7 +107,9 @@ def _shift(change):
     return tag("p", text)
 
 
-def _evidence(summary, points, change):
+def _render_evidence(
+    summary: dict[str, Any], points: FloatArray, change: Change | None
+) -> Html | None:
     if not len(points):
         return None
     marks = [] if change is None else [(change.began + 1, "began"), (change.alarm + 1, "alarm")]
@@ -94,59 +117,61 @@ def _evidence(summary, points, change):
         f"Evidence of a change over {words.rows(summary['rows'])}; the dashed line "
         f"at {10 ** min(summary['threshold'], 300):,.0f} raises an alarm."
     )
-    drawn = line(points[:, 0], points[:, 1] / math.log(10.0), summary["threshold"], marks, name)
+    pictures = draw_line(
+        points[:, 0], points[:, 1] / math.log(10.0), summary["threshold"], marks, name
+    )
     about = "On unchanged data it rarely becomes large. Across: row. Up: power of ten."
-    return section("evidence", "Evidence of a change", drawn, tag("p", about, class_="muted"))
+    return section("evidence", "Evidence of a change", pictures, tag("p", about, class_="muted"))
 
 
-def _p_values(monitor, change):
+def _render_p_values(monitor: Monitor, change: Change | None) -> Html | None:
     recent = monitor.kept_rows.contents[0]
     groups = [("Latest rows", recent)]
     if change is not None:
         before = [row for row in recent if row.number < change.began]
         groups = [("Before the change", before), ("Since the change", recent[len(before) :])]
-    drawn = [
-        bars([row.p_value for row in rows], _BINS, f"{name}: {words.rows(len(rows))}")
+    pictures = [
+        draw_bars([row.p_value for row in rows], _BINS, f"{name}: {words.rows(len(rows))}")
         for name, rows in groups
         if rows
     ]
-    if not drawn:
+    if not pictures:
         return None
     about = (
         "While nothing changes, all bars are about equally high. Small values are unusual rows."
     )
-    return section("p-values", "P-values", *drawn, tag("p", about, class_="muted"))
+    return section("p-values", "P-values", *pictures, tag("p", about, class_="muted"))
 
 
-def _features(change):
-    found = [feature for feature in change.features if feature.changed]
-    if not found:
+def _render_features(change: Change) -> Html:
+    changed = [feature for feature in change.features if feature.changed]
+    if not changed:
         text = "No single feature changed significantly."
         if change.pairs:
             text += " Relations between features did."
         parts = [tag("p", text)]
     else:
-        shown = found[:_FEATURES]
-        rows = [
+        listed = changed[:_MAX_FEATURES]
+        rows: list[tuple[str, ...]] = [
             (
                 f.name,
-                _value(f, f.before),
-                _value(f, f.after),
+                _write_value(f, f.before),
+                _write_value(f, f.after),
                 words.number(f.effect),
                 f"{f.adjusted:.2g}",
             )
-            for f in shown
+            for f in listed
         ]
         caption = (
-            f"{len(found)} of {len(change.features)} features changed, at a false discovery rate "
-            f"of 5 %. Compared: {words.rows(change.n_before)} before and "
+            f"{len(changed)} of {len(change.features)} features changed, at a false discovery "
+            f"rate of 5 %. Compared: {words.rows(change.n_before)} before and "
             f"{change.n_after:,} since."
         )
-        heads = ("Feature", "Before", "Since", "Effect (0 to 1)", "Adjusted p")
+        heads: tuple[str, ...] = ("Feature", "Before", "Since", "Effect (0 to 1)", "Adjusted p")
         parts = [table(caption, heads, rows, ["", "wide", "wide", "number", "number"])]
         parts += [
-            pair(f.name, *f.values) for f in shown if f.kind == "number" and len(f.values[0])
-        ][:_PICTURES]
+            draw_pair(f.name, *f.values) for f in listed if f.kind == "number" and len(f.values[0])
+        ][:_MAX_PICTURES]
     if change.pairs:
         rows = [
             (
@@ -166,18 +191,20 @@ def _features(change):
     return section("features", "What changed", *parts)
 
 
-def _value(feature, shown):
+def _write_value(feature: FeatureChange, values: dict[str, float]) -> str:
     if feature.kind == "number":
-        if not shown:
+        if not values:
             return "missing"
-        return f"mean {words.number(shown['mean'])}, deviation {words.number(shown['deviation'])}"
-    items = [f"{name} {words.percent(share)}" for name, share in list(shown.items())[:_WORDS]]
+        return (
+            f"mean {words.number(values['mean'])}, deviation {words.number(values['deviation'])}"
+        )
+    items = [f"{name} {words.percent(share)}" for name, share in list(values.items())[:_MAX_WORDS]]
     return ", ".join(items) or "no words"
 
 
-def _rows(change, monitor):
+def _render_rows(change: Change, monitor: Monitor) -> Html | None:
     cells = monitor.kept_rows.assemble(change.rows)
-    names = _columns(change, list(getattr(cells, "columns", ())))
+    names = _choose_columns(change, list(getattr(cells, "columns", ())))
     if not change.rows:
         return None
     body = [
@@ -185,31 +212,31 @@ def _rows(change, monitor):
             f"{row.number + 1:,}",
             words.number(row.score),
             f"{row.p_value:.2g}",
-            *(_cell(cells[name].iloc[k]) for name in names),
+            *(_write_cell(cells[name].iloc[k]) for name in names),
         )
         for k, row in enumerate(change.rows)
     ]
     heads = ("Row", "Score", "P-value", *map(str, names))
     caption = "Rows since the change that differ most from earlier ones."
-    drawn = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])
-    return section("rows", "Rows", drawn)
+    pictures = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])
+    return section("rows", "Rows", pictures)
 
 
-def _columns(change, names):
-    """The columns to show: changed ones first, then changed pairs, then the others."""
+def _choose_columns(change: Change, names: list[str]) -> list[str]:
+    """Return the columns to show: changed ones first, then changed pairs, then the others."""
     changed = [feature.name for feature in change.features if feature.changed]
     paired = [name for pair in change.pairs for name in pair.names]
     first = [name for name in (*changed, *paired) if name in names]
-    return list(dict.fromkeys([*first, *names]))[:_COLUMNS]
+    return list(dict.fromkeys([*first, *names]))[:_MAX_COLUMNS]
 
 
-def _cell(value):
+def _write_cell(value: str | float) -> str:
     if isinstance(value, str):
         return value if len(value) <= 80 else f"{value[:77]}..."
     return words.number(value)
 
 
-def _method(summary, monitor):
+def _render_method(summary: dict[str, Any], monitor: Monitor) -> Html:
     if monitor.run_length is None:
         rate = f"At most {words.percent(monitor.alpha)} of unchanged streams ever raise an alarm."
     else:
@@ -221,4 +248,4 @@ def _method(summary, monitor):
         "Each row's score is ranked among calibration rows and all earlier rows. Bets on these "
         "ranks give the evidence. "
     )
-    return section("method", "How to read this", tag("p", joined([text, rate], "")), Html(""))
+    return section("method", "How to read this", tag("p", join([text, rate], "")), Html(""))

@@ -20,7 +20,7 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Skip the timing on 16,173 images.")
     ] = False,
-):
+) -> None:
     """Train on one class of a real data set, compare with scikit-learn and draw a picture.
 
     The demo trains on two thirds of the rows of one class, with the code behind 'fewlabels fit',

@@ -1,11 +1,13 @@
 """The data of the demo: scikit-learn's bundled sets, one class held as normal."""
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from ..._typing import AnyArray, BoolArray
 from ...tables.atomic import replacing
 
 
@@ -17,21 +19,21 @@ class Split:
     whether numbers need scaling (pixels have one unit already), ``story`` what it is about.
     """
 
-    train: Any
-    test: Any
-    classes: np.ndarray
+    train: pd.DataFrame
+    test: pd.DataFrame
+    classes: AnyArray
     normal: str
     scale: bool
     story: str
 
     @property
-    def is_normal(self):
-        """Which test rows are of the normal class."""
+    def is_normal(self) -> BoolArray:
+        """Return a mask of the test rows of the normal class."""
         return self.classes == self.normal
 
 
-def split_data(name, digit):
-    """Two thirds of the normal rows to learn from, all other rows to score."""
+def split_data(name: str, digit: int) -> Split:
+    """Return two thirds of the normal rows to learn from, and all other rows to score."""
     if name == "digits":
         data = load_digits(as_frame=True)
         classes = data.target.astype(str).to_numpy()
@@ -55,7 +57,7 @@ def split_data(name, digit):
     return Split(frame.iloc[train], frame.iloc[test], classes[test], normal, scale, story)
 
 
-def write_split(split, folder):
+def write_split(split: Split, folder: Path) -> tuple[Path, Path]:
     """Write the rows as tables: train.csv, and test.csv with the column "class"."""
     files = folder / "train.csv", folder / "test.csv"
     for path, frame in zip(

@@ -1,29 +1,36 @@
 """The picture of the demo: scores of both kinds of rows, and ROC curves."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from ..._typing import BoolArray, FloatArray
 from ...inspection.histogram import bin_edges, draw
 from ...tables.atomic import replacing
+from .data import Split
 
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 
-def save_picture(path, split, scores):
+def save_picture(path: Path, split: Split, scores: dict[str, FloatArray]) -> None:
     """Draw the scores of the test rows by model; the first model's as a histogram."""
     # No pyplot: it looks for a screen and keeps global state.
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
     title, values = next(iter(scores.items()))
-    _histogram(left, values, split, title)
-    _roc(right, split.is_normal, scores)
+    _draw_histogram(left, values, split, title)
+    _draw_roc(right, split.is_normal, scores)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 
-def _histogram(axes, values, split, title):
+def _draw_histogram(axes: Axes, values: FloatArray, split: Split, title: str) -> None:
     edges = bin_edges([values], 49)
     for chosen, colour, name in (
         (~split.is_normal, _OTHER, "all other rows"),
@@ -48,7 +55,7 @@ def _histogram(axes, values, split, title):
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _roc(axes, is_normal, scores):
+def _draw_roc(axes: Axes, is_normal: BoolArray, scores: dict[str, FloatArray]) -> None:
     styles = [("-", "#2a6f97", 2.4), ("-", "#e9a23b", 2.4), (":", "black", 1.6)]
     for (title, values), (line, colour, width) in zip(scores.items(), styles, strict=False):
         missed, accepted, _ = roc_curve(is_normal, values)

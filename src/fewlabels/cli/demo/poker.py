@@ -4,18 +4,31 @@ from itertools import combinations
 from numbers import Integral
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_array, check_random_state
 
-_CARDS, _SUITS, _RANKS, _HAND = 52, 4, 13, 5
+from ..._typing import IntArray
+
+# A deck, and the cards of a hand.
+_CARDS = 52
+_SUITS = 4
+_RANKS = 13
+_HAND = 5
 # Classes of hands without a straight or flush, by how many pairs of cards have equal rank.
 _CLASS_OF_EQUAL_PAIRS = np.array([0, 1, 2, 3, 6, 0, 7])
-_STRAIGHT, _FLUSH, _STRAIGHT_FLUSH, _ROYAL_FLUSH = 4, 5, 8, 9
+# Classes of the other hands.
+_STRAIGHT = 4
+_FLUSH = 5
+_STRAIGHT_FLUSH = 8
+_ROYAL_FLUSH = 9
 # Ace, ten, jack, queen, king: the ace also ends a straight.
 _HIGH_STRAIGHT = np.array([1, 10, 11, 12, 13])
 
 
-def make_poker_hands(n_samples, *, random_state=None):
-    """Random hands of five cards and their classes, as in the UCI set Poker-hand.
+def make_poker_hands(
+    n_samples: int, *, random_state: int | np.random.RandomState | None = None
+) -> tuple[IntArray, IntArray]:
+    """Return random hands of five cards and their classes, as in the UCI set Poker-hand.
 
     Every ordered choice of five different cards of 52 is equally likely. (The UCI training file is
     not quite like this: it has more straight flushes and royal flushes.)
@@ -55,8 +68,8 @@ def make_poker_hands(n_samples, *, random_state=None):
     return X, _classes(X[:, 0::2], X[:, 1::2])
 
 
-def poker_hand_class(X):
-    """Class of each hand, by the rules of poker.
+def poker_hand_class(X: npt.ArrayLike) -> IntArray:
+    """Return the class of each hand, by the rules of poker.
 
     Parameters
     ----------
@@ -76,53 +89,53 @@ def poker_hand_class(X):
     >>> poker_hand_class([[1, 10, 1, 11, 1, 13, 1, 12, 1, 1], [1, 5, 2, 5, 3, 5, 1, 9, 2, 9]])
     array([9, 6])
     """
-    X = check_array(X, input_name="X")
-    if X.shape[1] != 2 * _HAND:
+    hands: IntArray = check_array(X, input_name="X")
+    if hands.shape[1] != 2 * _HAND:
         raise ValueError(
             f"a hand has {2 * _HAND} numbers, suit and rank of each of five cards; "
-            f"X has {X.shape[1]} columns."
+            f"X has {hands.shape[1]} columns."
         )
-    suit, rank = X[:, 0::2], X[:, 1::2]
-    fine = np.isin(suit, np.arange(1, _SUITS + 1)) & np.isin(rank, np.arange(1, _RANKS + 1))
-    if not fine.all():
-        row = int(np.flatnonzero(~fine.all(axis=1))[0])
+    suit, rank = hands[:, 0::2], hands[:, 1::2]
+    is_valid = np.isin(suit, np.arange(1, _SUITS + 1)) & np.isin(rank, np.arange(1, _RANKS + 1))
+    if not is_valid.all():
+        row = int(np.flatnonzero(~is_valid.all(axis=1))[0])
         raise ValueError(
-            f"row {row} of X is {X[row].tolist()}; suits must be 1 to {_SUITS} and ranks 1 to "
+            f"row {row} of X is {hands[row].tolist()}; suits must be 1 to {_SUITS} and ranks 1 to "
             f"{_RANKS}."
         )
     cards = np.sort((suit - 1) * _RANKS + rank, axis=1)
-    twice = (cards[:, 1:] == cards[:, :-1]).any(axis=1)
-    if twice.any():
-        row = int(np.flatnonzero(twice)[0])
+    is_repeated = (cards[:, 1:] == cards[:, :-1]).any(axis=1)
+    if is_repeated.any():
+        row = int(np.flatnonzero(is_repeated)[0])
         raise ValueError(
-            f"row {row} of X holds a card twice: {X[row].tolist()}; pass hands of one deck."
+            f"row {row} of X holds a card twice: {hands[row].tolist()}; pass hands of one deck."
         )
     return _classes(suit, rank)
 
 
-def _deal(n, rng):
-    """Five different cards per row, 0 to 51, every ordered choice equally likely."""
+def _deal(n: int, rng: np.random.RandomState) -> IntArray:
+    """Deal five different cards per row, 0 to 51, every ordered choice equally likely."""
     cards = np.empty((n, _HAND), dtype=np.int64)
-    for drawn in range(_HAND):
+    for n_dealt in range(_HAND):
         # The k-th of the cards that are left: step over those that are gone, lowest first.
-        card = rng.randint(_CARDS - drawn, size=n)
-        for gone in np.sort(cards[:, :drawn], axis=1).T:
-            card += card >= gone
-        cards[:, drawn] = card
+        card = rng.randint(_CARDS - n_dealt, size=n)
+        for dealt in np.sort(cards[:, :n_dealt], axis=1).T:
+            card += card >= dealt
+        cards[:, n_dealt] = card
     return cards
 
 
-def _classes(suit, rank):
+def _classes(suit: IntArray, rank: IntArray) -> IntArray:
     equal_pairs = sum(
         (rank[:, i] == rank[:, j]).astype(np.intp) for i, j in combinations(range(_HAND), 2)
     )
     y = _CLASS_OF_EQUAL_PAIRS[equal_pairs]
     rank = np.sort(rank, axis=1)
-    high = (rank == _HIGH_STRAIGHT).all(axis=1)
-    straight = high | ((equal_pairs == 0) & (rank[:, -1] - rank[:, 0] == _HAND - 1))
-    flush = (suit == suit[:, :1]).all(axis=1)
-    y[straight] = _STRAIGHT
-    y[flush] = _FLUSH
-    y[straight & flush] = _STRAIGHT_FLUSH
-    y[high & flush] = _ROYAL_FLUSH
+    is_royal = (rank == _HIGH_STRAIGHT).all(axis=1)
+    is_straight = is_royal | ((equal_pairs == 0) & (rank[:, -1] - rank[:, 0] == _HAND - 1))
+    is_flush = (suit == suit[:, :1]).all(axis=1)
+    y[is_straight] = _STRAIGHT
+    y[is_flush] = _FLUSH
+    y[is_straight & is_flush] = _STRAIGHT_FLUSH
+    y[is_royal & is_flush] = _ROYAL_FLUSH
     return y

@@ -2,6 +2,9 @@
 
 import json
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 from ... import pipeline
+from ..._typing import BoolArray, FloatArray
 from ...pipeline.options.flags import flags
 from ...pipeline.words import gap, number
 from ...tables.atomic import replacing
@@ -17,16 +21,16 @@ from ...tables.models.files import load_model
 from ...tasks import machine_class
 from ..progress import Quiet
 from ..show import say
-from .data import split_data, write_split
+from .data import Split, split_data, write_split
 from .picture import save_picture
 
 NU = 0.1
 # Seconds that settings may be looked for.
-BUDGET = 10.0
-_PEER = "scikit-learn OneClassSVM"
+TIME_BUDGET = 10.0
+_PEER_TITLE = "scikit-learn OneClassSVM"
 
 
-def run(output, data, digit, quick):
+def run(output: Path, data: str, digit: int, quick: bool) -> None:
     """Run the demo on a data set, with its files in the folder ``output``."""
     split = split_data(data, digit)
     train_file, test_file = write_split(split, output)
@@ -37,28 +41,30 @@ def run(output, data, digit, quick):
         f"{test_file}",
         "",
     )
-    machines = [
+    methods = [
         ("fewlabels SVDD", "svdd", {}, output / "svdd.html"),
         ("fewlabels OneClassSVM", "one-class", {"nu": NU}, None),
     ]
     results = {}
-    for title, machine, parameters, report in machines:
-        results[title] = _ours(machine, parameters, report, split, output, train_file, test_file)
-    results[_PEER] = _peer(split, output)
+    for title, method, parameters, report in methods:
+        results[title] = _run_fewlabels(
+            method, parameters, report, split, output, train_file, test_file
+        )
+    results[_PEER_TITLE] = _run_scikit_learn(split, output)
     say()
     _print_table(results)
     picture = output / "demo.png"
-    scores = {title: found.pop("scores") for title, found in results.items()}
+    scores = {title: result.pop("scores") for title, result in results.items()}
     save_picture(picture, split, scores)
     figures = dict(results)
     if not quick:
-        rows = moved_images()
+        rows = make_moved_images()
         say(
             "",
             f"The same at a larger size: the 1,797 images and their copies moved by one pixel, "
             f"{len(rows):,} x {rows.shape[1]}, nu = 0.5",
         )
-        figures["larger"] = side_by_side(rows)
+        figures["larger"] = compare_libraries(rows)
     with replacing(output / "figures.json") as temporary:
         temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")
     say(
@@ -68,20 +74,29 @@ def run(output, data, digit, quick):
     )
 
 
-def _ours(machine, parameters, report, split, output, train_file, test_file):
+def _run_fewlabels(
+    method: str,
+    parameters: dict[str, float],
+    report: Path | None,
+    split: Split,
+    output: Path,
+    train_file: Path,
+    test_file: Path,
+) -> dict[str, Any]:
     """Fit and predict through files, printing the commands that would do the same.
 
     With a report, settings are chosen as well; all rows are known to be normal.
     """
-    model = output / f"{machine}.skops"
-    scored = output / f"{machine}-scores.csv"
-    words = "".join(f" {flags(name)[0]} {value}" for name, value in parameters.items())
-    chosen = {"time_budget": BUDGET, "clean": True, "baselines": True}
-    effort = f" --clean --time-budget {BUDGET:g} --report {report}"
+    model = output / f"{method}.skops"
+    scored = output / f"{method}-scores.csv"
+    parameter_flags = "".join(f" {flags(name)[0]} {value}" for name, value in parameters.items())
+    budget_options = {"time_budget": TIME_BUDGET, "clean": True, "baselines": True}
+    budget_flags = f" --clean --time-budget {TIME_BUDGET:g} --report {report}"
     if report is None:
-        chosen, effort = {"time_budget": 0.0}, " --time-budget 0 --no-report"
+        budget_options, budget_flags = {"time_budget": 0.0}, " --time-budget 0 --no-report"
     scale = "" if split.scale else " --no-scale"
-    command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
+    arguments = f"--machine {method}{parameter_flags}{scale}{budget_flags} -o {model}"
+    command = f"fewlabels fit {train_file} {arguments}"
     say(f"$ {command}")
     summary = pipeline.train_file(
         train_file,
@@ -90,40 +105,40 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
         command=command,
         force=True,
         observer=Quiet(),
-        machine=machine,
+        machine=method,
         scale=split.scale,
         **parameters,
-        **chosen,
+        **budget_options,
     )
     say(f"$ fewlabels predict {model} {test_file} -o {scored}")
     pipeline.score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]
-    kept = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
-    quality = _quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal)
-    return {**quality, **{name: training[name] for name in kept}}
+    names = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
+    quality = _measure_quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal)
+    return {**quality, **{name: training[name] for name in names}}
 
 
-def _peer(split, output):
-    """scikit-learn's model on the rows as our model sees them."""
+def _run_scikit_learn(split: Split, output: Path) -> dict[str, Any]:
+    """Fit scikit-learn's model to the rows as the pipeline encodes them."""
     pipeline, _, _ = load_model(output / "one-class.skops")
     rows = pipeline[:-1].transform(split.train)
     started = time.perf_counter()
-    machine = OneClassSVM(nu=NU).fit(rows)
+    model = OneClassSVM(nu=NU).fit(rows)
     seconds = time.perf_counter() - started
     # f(x_i) + rho = (K a)_i, so the dual objective needs no kernel matrix of our own.
-    inner = machine.score_samples(rows[machine.support_])
-    scores = machine.decision_function(pipeline[:-1].transform(split.test))
+    inner = model.score_samples(rows[model.support_])
+    scores = model.decision_function(pipeline[:-1].transform(split.test))
     return {
-        **_quality(scores, split.is_normal),
-        "support_vectors": len(machine.support_),
+        **_measure_quality(scores, split.is_normal),
+        "support_vectors": len(model.support_),
         "radius": None,
-        "objective": float(0.5 * np.sum(machine.dual_coef_ * inner)),
+        "objective": float(0.5 * np.sum(model.dual_coef_ * inner)),
         "duality_gap": None,
         "seconds": seconds,
     }
 
 
-def _quality(scores, is_normal):
+def _measure_quality(scores: FloatArray, is_normal: BoolArray) -> dict[str, Any]:
     return {
         "scores": scores,
         "auc": float(roc_auc_score(is_normal, scores)),
@@ -132,11 +147,11 @@ def _quality(scores, is_normal):
     }
 
 
-def _print_table(results):
-    def percent(value):
+def _print_table(results: dict[str, dict[str, Any]]) -> None:
+    def percent(value: float) -> str:
         return f"{100 * value:.1f} %"
 
-    rows = [
+    rows: list[tuple[str, str, Callable[[Any], str]]] = [
         ("AUC", "auc", "{:.4f}".format),
         ("normal rows rejected", "normal_rejected", percent),
         ("other rows rejected", "others_rejected", percent),
@@ -150,13 +165,13 @@ def _print_table(results):
     heads = "  ".join(f"{title:>{w}}" for title, w in zip(results, widths, strict=True))
     say(f"{'':<22}{heads}")
     for name, key, form in rows:
-        cells = ["-" if found[key] is None else form(found[key]) for found in results.values()]
+        cells = ["-" if result[key] is None else form(result[key]) for result in results.values()]
         line = "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
         say(f"{name:<22}{line}")
 
 
-def moved_images():
-    """All digits and their copies moved by one pixel in the eight directions."""
+def make_moved_images() -> FloatArray:
+    """Return all digits and their copies moved by one pixel in the eight directions."""
     images = load_digits().images
     moves = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
     return np.concatenate(
@@ -164,28 +179,31 @@ def moved_images():
     )
 
 
-def side_by_side(rows, nu=0.5):
+def compare_libraries(rows: FloatArray, nu: float = 0.5) -> dict[str, dict[str, float | None]]:
     """Fit and score with both libraries, printing as they finish; figures by library."""
-    ours = machine_class("one-class")
-    found = {}
+    estimator_class = machine_class("one-class")
+    results = {}
     say(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
-    for title, machine in (("fewlabels", ours(nu=nu)), ("scikit-learn", OneClassSVM(nu=nu))):
+    for title, model in (
+        ("fewlabels", estimator_class(nu=nu)),
+        ("scikit-learn", OneClassSVM(nu=nu)),
+    ):
         started = time.perf_counter()
-        machine.fit(rows)
+        model.fit(rows)
         fitted = time.perf_counter()
-        inner = machine.score_samples(rows)
+        inner = model.score_samples(rows)
         scored = time.perf_counter()
-        objective = float(0.5 * np.sum(machine.dual_coef_ * inner[machine.support_]))
-        gap = getattr(machine, "duality_gap_", None)
-        found[title] = {
+        objective = float(0.5 * np.sum(model.dual_coef_ * inner[model.support_]))
+        gap = getattr(model, "duality_gap_", None)
+        results[title] = {
             "fit_seconds": fitted - started,
             "score_seconds": scored - fitted,
             "objective": objective,
             "duality_gap": gap,
         }
-        shown = "-" if gap is None else f"{gap:.3g}"
+        gap_text = "-" if gap is None else f"{gap:.3g}"
         say(
             f"{title:<22}{fitted - started:>10.2f}{scored - fitted:>10.2f}{objective:>14.7g}"
-            f"{shown:>13}"
+            f"{gap_text:>13}"
         )
-    return found
+    return results

@@ -1,31 +1,33 @@
 """Columns that separate labelled from unlabelled rows: they may have come with the labels."""
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
+from ..._typing import BoolArray, FloatArray, IntArray
+from ..fit import InputRows
+
 # Held-out ROC AUC from which labelled and unlabelled rows are separate.
 SEPARATE = 0.99
-# Columns that are tried, alone and in pairs: those that a forest uses most.
-_TRIED, _TREES = 4, 60
+# Columns that are tried, alone and in pairs: those that a forest of so many trees uses most.
+_COLUMNS_TRIED = 4
+_TREES = 60
 # Of more columns, a forest gets those that differ most by themselves.
-_MOST_COLUMNS = 200
+_MAX_COLUMNS = 200
 # Most rows of either kind.
-_MOST_ROWS = 2000
+_MAX_ROWS = 2000
 _FOLDS = 3
 _BLANK = -1e30
 
 
-def columns_apart(rows: Any, labelled: NDArray[np.bool_]) -> list[str]:
+def columns_apart(rows: InputRows, labelled: BoolArray) -> list[str]:
     """Return the one or two columns that separate labelled from unlabelled rows by themselves.
 
     Parameters
@@ -45,45 +47,48 @@ def columns_apart(rows: Any, labelled: NDArray[np.bool_]) -> list[str]:
     kinds = [np.flatnonzero(labelled), np.flatnonzero(~labelled)]
     if min(map(len, kinds)) < 2:
         return []
-    chosen = [k if len(k) <= _MOST_ROWS else rng.choice(k, _MOST_ROWS, False) for k in kinds]
-    kept = np.sort(np.concatenate(chosen))
-    y = labelled[kept].astype(int)
-    names, X = _coded(rows, kept, y)
-    if X.shape[1] > _MOST_COLUMNS:
+    chosen = [k if len(k) <= _MAX_ROWS else rng.choice(k, _MAX_ROWS, False) for k in kinds]
+    row_ids = np.sort(np.concatenate(chosen))
+    y = labelled[row_ids].astype(int)
+    names, X = _encode_columns(rows, row_ids, y)
+    if X.shape[1] > _MAX_COLUMNS:
         ranks = rankdata(X, axis=0)
-        unlike = np.abs(ranks[y == 1].mean(axis=0) - ranks[y == 0].mean(axis=0))
-        most = np.argsort(-unlike, kind="stable")[:_MOST_COLUMNS]
-        names, X = [names[k] for k in most], X[:, most]
+        differences = np.abs(ranks[y == 1].mean(axis=0) - ranks[y == 0].mean(axis=0))
+        top_columns = np.argsort(-differences, kind="stable")[:_MAX_COLUMNS]
+        names, X = [names[k] for k in top_columns], X[:, top_columns]
     forest = ExtraTreesClassifier(
         _TREES, max_features=None, class_weight="balanced", random_state=0
     ).fit(X, y)
-    used = np.argsort(-forest.feature_importances_, kind="stable")[:_TRIED]
+    used = np.argsort(-forest.feature_importances_, kind="stable")[:_COLUMNS_TRIED]
     for size in (1, 2):
-        areas = {some: _area(X[:, some], y) for some in combinations(used.tolist(), size)}
-        best = max(areas, key=lambda some: areas[some], default=())
+        areas = {
+            columns: _held_out_auc(X[:, columns], y)
+            for columns in combinations(used.tolist(), size)
+        }
+        best = max(areas, key=lambda columns: areas[columns], default=())
         if best and areas[best] >= SEPARATE:
             return [names[k] for k in sorted(best)]
     return []
 
 
-def _coded(
-    rows: Any, kept: NDArray[np.intp], y: NDArray[np.intp]
-) -> tuple[list[str], NDArray[np.float64]]:
-    """Names and numbers of columns; values of categories are numbered, and blanks come first.
+def _encode_columns(
+    rows: InputRows, row_ids: IntArray, y: IntArray
+) -> tuple[list[str], FloatArray]:
+    """Return names and numbers of columns; categories are numbered, and blanks come first.
 
     Of a wide sparse matrix, columns that are filled more often for one kind of rows.
     """
     if not isinstance(rows, pd.DataFrame):
-        part, names = rows[kept], np.arange(rows.shape[1])
-        if sp.issparse(part):
-            filled = (part != 0).astype(float).tocsr()
-            unlike = np.abs(filled[y == 1].mean(axis=0) - filled[y == 0].mean(axis=0))
-            names = np.sort(np.argsort(-np.ravel(unlike), kind="stable")[:_MOST_COLUMNS])
-            part = part[:, names].toarray()
-        return list(map(str, names)), np.nan_to_num(np.asarray(part, float), nan=_BLANK)
+        block, names = rows[row_ids], np.arange(rows.shape[1])
+        if sp.issparse(block):
+            filled = (block != 0).astype(float).tocsr()
+            differences = np.abs(filled[y == 1].mean(axis=0) - filled[y == 0].mean(axis=0))
+            names = np.sort(np.argsort(-np.ravel(differences), kind="stable")[:_MAX_COLUMNS])
+            block = sp.csr_array(block)[:, names].toarray()
+        return list(map(str, names)), np.nan_to_num(np.asarray(block, float), nan=_BLANK)
     columns = []
     for name in rows.columns:
-        cells = rows[name].iloc[kept]
+        cells = rows[name].iloc[row_ids]
         if pd.api.types.is_numeric_dtype(cells):
             numbers = cells.to_numpy(dtype=float, na_value=np.nan)
         else:
@@ -95,8 +100,8 @@ def _coded(
     return list(map(str, rows.columns)), np.column_stack(columns)
 
 
-def _area(X: NDArray[np.float64], y: NDArray[np.intp]) -> float:
-    """Held-out ROC AUC of a tree."""
+def _held_out_auc(X: FloatArray, y: IntArray) -> float:
+    """Return the held-out ROC AUC of a tree."""
     folds = StratifiedKFold(min(_FOLDS, int(np.bincount(y).min())), shuffle=True, random_state=0)
     tree = DecisionTreeClassifier(class_weight="balanced", random_state=0)
     chances = cross_val_predict(tree, X, y, cv=folds, method="predict_proba")[:, 1]

@@ -6,33 +6,42 @@ accuracy on the unlabelled rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...class_prior.class_ratio import estimated_shares
 from ...class_prior.contradiction import probability_at_random, smeared_shares
 from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
 from ...class_prior.labelled_rows import errors_apart
 
-# An estimate from fewer labels of a class ends anywhere. More classes take too long.
-_FEWEST, _MOST_CLASSES = 4, 20
-# Then it takes a forest that tells labelled rows from the rest by so many standard errors.
-_TOLD_APART = 2.0
-# Rows that take part, and bootstrap samples.
-_MOST_UNLABELLED, _MOST_OF_CLASS, _BOOTSTRAP = 800, 300, 40
+# An estimate from fewer labels of a class is arbitrary.
+_MIN_LABELS_PER_CLASS = 4
+# More classes take too long.
+_MAX_CLASSES = 20
+# With fewer labels, a forest must separate labelled rows from the rest by so many standard errors.
+_MIN_ERRORS_APART = 2.0
+# Rows that take part: unlabelled ones, and those of each class.
+_MAX_UNLABELLED = 800
+_MAX_OF_CLASS = 300
+_BOOTSTRAP_SAMPLES = 40
 # From this probability on, labels count as a random sample.
-_CONSISTENT = 0.9
-# Seconds of an estimate for each class and each number, and those that there always are.
-_SECONDS, _SECONDS_PER_NUMBER, _ALWAYS = 0.15, 2e-7, 0.5
+_MIN_PROBABILITY = 0.9
+# Seconds of an estimate for each class and each number, and seconds that are always available.
+_SECONDS_PER_CLASS = 0.15
+_SECONDS_PER_NUMBER = 2e-7
+_FREE_SECONDS = 0.5
 _NO_TIME = "no estimate of the class ratio among the unlabelled rows"
-_TAIL, _DRAWN = 0.05, 4000
+# Tail of an interval on either side, and draws that it is computed from.
+_TAIL = 0.05
+_N_DRAWS = 4000
 
 
 class ClassShares(NamedTuple):
-    """The classes' shares among the unlabelled rows, and whether labels are a sample of them.
+    """Class shares among the unlabelled rows, and whether labels are a sample of them.
 
     Attributes
     ----------
@@ -44,29 +53,31 @@ class ClassShares(NamedTuple):
         Probability that the labels are a random sample of all rows.
     """
 
-    counts: NDArray[np.intp]
-    draws: NDArray[np.float64]
+    counts: IntArray
+    draws: FloatArray
     at_random: float
 
     @property
     def contradicts_labels(self) -> bool:
-        """Whether the labels' own ratio can't be taken for the ratio among all rows."""
-        return self.at_random < _CONSISTENT
+        """Return whether the labels' own ratio can't be taken for the ratio among all rows."""
+        return self.at_random < _MIN_PROBABILITY
 
     @property
-    def ends(self) -> NDArray[np.float64]:
-        """Mean, lower and upper end of a 90 % interval of each share, of shape (n_classes, 3)."""
+    def ends(self) -> FloatArray:
+        """Return mean, lower and upper end of each share (90 %), of shape (n_classes, 3)."""
         rng = np.random.default_rng(0)
-        n_estimated = round(_DRAWN * (1.0 - self.at_random)) if self.contradicts_labels else 0
-        both = rng.dirichlet(self.counts + 0.5, _DRAWN)
+        n_estimated = round(_N_DRAWS * (1.0 - self.at_random)) if self.contradicts_labels else 0
+        draws_of_either = rng.dirichlet(self.counts + 0.5, _N_DRAWS)
         if n_estimated:
-            both[:n_estimated] = self.draws[rng.integers(0, len(self.draws), n_estimated)]
-        low, high = np.quantile(both, [_TAIL, 1.0 - _TAIL], axis=0)
-        return np.column_stack([both.mean(axis=0), low, high])
+            draws_of_either[:n_estimated] = self.draws[
+                rng.integers(0, len(self.draws), n_estimated)
+            ]
+        low, high = np.quantile(draws_of_either, [_TAIL, 1.0 - _TAIL], axis=0)
+        return np.column_stack([draws_of_either.mean(axis=0), low, high])
 
 
 def class_shares(
-    estimator: Any, X: Any, y: NDArray[np.intp], deadline: Deadline
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray, deadline: Deadline
 ) -> ClassShares | None:
     """Estimate the shares of the classes among the unlabelled rows (y = -1).
 
@@ -79,45 +90,54 @@ def class_shares(
     if len(counts) < 2:
         return None
     n_classes = len(counts)
-    by_labels = ClassShares(counts, np.empty((0, n_classes)), 1.0)
-    given = getattr(estimator, "class_ratio_", None)
-    if given is not None and estimator.class_ratio_interval_ is None:
-        draws = np.asarray(given, dtype=float)[None]
+    from_labels = ClassShares(counts, np.empty((0, n_classes)), 1.0)
+    given_ratio = getattr(estimator, "class_ratio_", None)
+    if given_ratio is not None and estimator.class_ratio_interval_ is None:
+        draws = np.asarray(given_ratio, dtype=float)[None]
         return ClassShares(counts, draws, probability_at_random(counts, draws))
-    if n_classes > _MOST_CLASSES or (~known).sum() < counts.sum():
-        return by_labels
-    any_shares = np.random.default_rng(0).dirichlet(np.ones(n_classes), _DRAWN)
-    rows = _sampled(y, n_classes)
-    if counts.min() < _FEWEST and not is_skewed(counts):
-        return by_labels
-    seconds = _SECONDS * n_classes + _SECONDS_PER_NUMBER * len(rows) * X.shape[1]
-    if deadline.left() < seconds > _ALWAYS:
+    if n_classes > _MAX_CLASSES or (~known).sum() < counts.sum():
+        return from_labels
+    uniform_draws = np.random.default_rng(0).dirichlet(np.ones(n_classes), _N_DRAWS)
+    rows = _sample_rows(y, n_classes)
+    if counts.min() < _MIN_LABELS_PER_CLASS and not is_skewed(counts):
+        return from_labels
+    seconds = _SECONDS_PER_CLASS * n_classes + _SECONDS_PER_NUMBER * len(rows) * X.shape[1]
+    if deadline.left() < seconds > _FREE_SECONDS:
         deadline.cut.append(_NO_TIME)
-        return ClassShares(counts, any_shares, probability_at_random(counts, any_shares))
+        return ClassShares(counts, uniform_draws, probability_at_random(counts, uniform_draws))
     X, y = X[rows], y[rows]
     apart = errors_apart(X, y)
-    of_frequent = shares_by_frequent_class(X, y, deadline=deadline) if n_classes == 2 else None
-    if of_frequent is not None:
-        draws = of_frequent.replicates
-    elif counts.min() < _FEWEST:
-        if apart < _TOLD_APART:
-            return by_labels
-        draws = any_shares
+    from_frequent_class = (
+        shares_by_frequent_class(X, y, deadline=deadline) if n_classes == 2 else None
+    )
+    if from_frequent_class is not None:
+        draws = from_frequent_class.replicates
+    elif counts.min() < _MIN_LABELS_PER_CLASS:
+        if apart < _MIN_ERRORS_APART:
+            return from_labels
+        draws = uniform_draws
     else:
         try:
             *_, replicates = estimated_shares(
-                X, y, np.ones(len(rows)), np.arange(n_classes), n_bootstrap=_BOOTSTRAP
+                X, y, np.ones(len(rows)), np.arange(n_classes), n_bootstrap=_BOOTSTRAP_SAMPLES
             )
         except ValueError:  # the labelled rows of a class are copies of one row
-            return by_labels
+            return from_labels
         draws = smeared_shares(counts, replicates)
     return ClassShares(counts, draws, probability_at_random(counts, draws, apart))
 
 
-def _sampled(y: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
-    """Rows that take part: of each kind all, or a random sample of many."""
+def _sample_rows(y: IntArray, n_classes: int) -> IntArray:
+    """Return the rows that take part: all of each kind, or a random sample of many."""
     rng, kept = np.random.default_rng(0), []
     for k in range(-1, n_classes):
-        own, most = np.flatnonzero(y == k), _MOST_UNLABELLED if k < 0 else _MOST_OF_CLASS
-        kept.append(own if len(own) <= most else rng.choice(own, most, replace=False))
+        rows_of_class, max_rows = (
+            np.flatnonzero(y == k),
+            _MAX_UNLABELLED if k < 0 else _MAX_OF_CLASS,
+        )
+        kept.append(
+            rows_of_class
+            if len(rows_of_class) <= max_rows
+            else rng.choice(rows_of_class, max_rows, replace=False)
+        )
     return np.sort(np.concatenate(kept))

@@ -2,69 +2,47 @@
 
 import time
 import warnings
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 
+from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...calibration.cross_fitting import Sample, left_out_scores
 from ...calibration.curve import class_of
 from ...model_selection import LabeledKFold, PUKFold
 from ...rows.grouped_folds import count_once, kinds_of_groups, splits_counted_once, take_groups
 from ..contents import Group, Rate
+from ..fit import Fit, HeldOutScores
 from ..page import words
 from .intervals import counted_interval
 
-# Machines of a cross-fit; seconds after which no further one is begun, and their share of those
-# that are left for a report.
+# Models of a cross-fit.
 _FOLDS = 5
-_MOST_SECONDS, _SHARE = 60.0, 0.6
-# What a fit of a part of the labels costs, as a share of one of all; seconds of one that is made
-# in any case, so that rates can be counted.
-_PART, _SHORT = 0.8, 0.5
-# The same for models with a part of the labels hidden; a fit of so many seconds always has time.
-_MOST_HIDING_SECONDS, _ALWAYS = 30.0, 1.0
+# Seconds after which no further model is begun, and their share of those left for a report.
+_MAX_SECONDS = 60.0
+_TIME_SHARE = 0.6
+# Cost of a fit to a part of the labels, as a share of the cost of a fit to all of them.
+_COST_OF_PART = 0.8
+# A fit of so many seconds is made in any case, so that rates can be counted.
+_FREE_SECONDS = 0.5
+# The same limits of models with a part of the labels hidden, in seconds.
+_MAX_SECONDS_HIDING = 30.0
+_FREE_SECONDS_HIDING = 1.0
 
 
-class HeldOutScores(NamedTuple):
-    """Decisions about training rows by models that were trained without them.
-
-    ``rows`` are their indices, ascending. ``planned`` models there should have been, and there
-    are ``folds`` (0 where the decisions are those that probabilities were calibrated by); their
-    ``votes`` are their decisions about other rows, one row a model; ``parts`` says which rows
-    one model scored. Where there are no decisions, ``reason`` says why. Of copies, and of other
-    groups of rows, which are held out together, one row of each kind has a score.
-    """
-
-    rows: np.ndarray
-    scores: np.ndarray
-    folds: int
-    planned: int
-    reason: str = ""
-    votes: np.ndarray | None = None
-    parts: np.ndarray | None = None
-
-    @property
-    def is_complete(self):
-        """Whether every model that was planned could be fitted."""
-        return 0 < self.folds == self.planned
-
-    @property
-    def about(self):
-        """How the scores came about, one sentence."""
-        if not self.folds:
-            return "Scored by models trained without these rows' labels."
-        if self.folds == 1:
-            return "Scored by a model trained without these rows."
-        few = f" of {self.planned} planned models (the time ran out)"
-        many = few if self.folds < self.planned else " models"
-        return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
-
-
-def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None) -> HeldOutScores:
+def cross_fit_positive(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    deadline: Deadline,
+    seconds: float = 0.0,
+    groups: IntArray | None = None,
+) -> HeldOutScores:
     """Cross-fit a fitted model of positive (y = 1) and unlabelled rows, both kinds held out.
 
     Its prior is taken, not estimated again. A fit is expected to take so many ``seconds``. Rows of
@@ -73,13 +51,22 @@ def cross_fit_positive(estimator, X, y, deadline, seconds=0.0, groups=None) -> H
     of_groups = kinds_of_groups(y == 1, groups)
     fewest = int(min(np.sum(of_groups), np.sum(~of_groups)))
     if fewest < 2:
-        return _none("no row can be held out, because one kind has only one row.")
+        return _no_scores("no row can be held out, because one kind has only one row.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
-    machine = clone(estimator).set_params(prior=estimator.prior_)
-    return _cross_fit(machine, X, y, folds, deadline, seconds, groups=groups)
+    splits = folds.split(X, y, groups)
+    estimator = clone(estimator).set_params(prior=estimator.prior_)
+    return _cross_fit(estimator, X, y, splits, deadline, seconds, groups=groups)
 
 
-def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None) -> HeldOutScores:
+def cross_fit_classes(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    others: IntArray,
+    deadline: Deadline,
+    seconds: float,
+    groups: IntArray | None = None,
+) -> HeldOutScores:
     """Cross-fit a fitted model of classes; unlabelled rows (y = -1) are always trained on.
 
     All models are queried about the rows ``others``. Of several classes those with one labelled
@@ -87,12 +74,12 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None) -
     what probabilities were calibrated by is taken. Rows of one of the ``groups`` are held out
     together.
     """
-    known = getattr(estimator, "left_out_decisions_", None)
-    if known is not None and len(known) == len(y):
+    calibration_scores = getattr(estimator, "left_out_decisions_", None)
+    if calibration_scores is not None and len(calibration_scores) == len(y):
         # Calibration has held rows out, perhaps more than there is time for here.
-        n_known = int(np.isfinite(known).all(axis=1).sum())
-        if _time_for(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
-            return _calibrated_by(known, deadline, y, groups)
+        n_known = int(np.isfinite(calibration_scores).all(axis=1).sum())
+        if _time_limit(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
+            return _scores_of_calibration(calibration_scores, deadline, y, groups)
     labelled = np.flatnonzero(y >= 0)
     of_groups = kinds_of_groups(y[labelled], take_groups(groups, labelled))
     sizes, held = np.bincount(of_groups, minlength=int(y.max()) + 1), y
@@ -101,50 +88,59 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds, groups=None) -
         sizes, held = sizes[sizes > 1], np.where(np.isin(y, alone), -1, y)
     fewest = int(sizes.min())
     if fewest < 2:
-        return _none("no row can be held out, because a class has only one labelled row.")
+        return _no_scores("no row can be held out, because a class has only one labelled row.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held, groups)
+    splits = folds.split(X, held, groups)
+    return _cross_fit(clone(estimator), X, y, splits, deadline, seconds, others, groups)
 
 
-def _time_for(deadline):
-    """Seconds for a cross-fit."""
-    return min(_MOST_SECONDS, _SHARE * deadline.left())
+def _time_limit(deadline: Deadline) -> float:
+    """Return the seconds for a cross-fit."""
+    return min(_MAX_SECONDS, _TIME_SHARE * deadline.left())
 
 
-def _calibrated_by(known, deadline, y, groups):
+def _scores_of_calibration(
+    calibration_scores: FloatArray, deadline: Deadline, y: IntArray, groups: IntArray | None
+) -> HeldOutScores:
     deadline.cut.append(
         "held-out predictions are missing for some labels, so error rates are based on the others"
     )
-    rows = count_once(np.flatnonzero(np.isfinite(known).all(axis=1)), y >= 0, groups)
+    rows = count_once(np.flatnonzero(np.isfinite(calibration_scores).all(axis=1)), y >= 0, groups)
     if not len(rows):
-        return _none("there was no time to train models without part of the labels.")
-    scores = known[rows]
+        return _no_scores("there was no time to train models without part of the labels.")
+    scores = calibration_scores[rows]
     return HeldOutScores(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
 
 def _cross_fit(
-    machine, X, y, folds, deadline, seconds, others=None, held=None, groups=None
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    splits: Iterable[tuple[IntArray, IntArray]],
+    deadline: Deadline,
+    seconds: float,
+    others: IntArray | None = None,
+    groups: IntArray | None = None,
 ) -> HeldOutScores:
-    end = Deadline(_time_for(deadline))
-    if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
+    end = Deadline(_time_limit(deadline))
+    if deadline.is_near and max(_FREE_SECONDS, end.left()) < _COST_OF_PART * seconds:
         deadline.cut.append("no held-out predictions")
-        return _none("there was no time to train a model without them.")
+        return _no_scores("there was no time to train a model without them.")
     # Decisions are all that is needed: baselines need not fit their probabilities.
-    fresh = getattr(machine, "uncalibrated", partial(clone, machine))
-    splits = folds.split(X, y if held is None else held, groups)
+    make_estimator = getattr(estimator, "uncalibrated", partial(clone, estimator))
     kinds = y if others is None else y >= 0
-    sample, splits = Sample(X, y), splits_counted_once(splits, kinds, groups)
+    sample, folds = Sample(X, y), splits_counted_once(splits, kinds, groups)
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
     done, longest = 0, 0.0
 
-    def score(train, test):
+    def score(train: IntArray, test: IntArray) -> FloatArray | None:
         nonlocal done, failed, longest
         since = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                part = sample.fit(fresh(), train)
+                part = sample.fit(make_estimator(), train)
             except ValueError as error:
                 failed = str(error)
                 return None
@@ -157,51 +153,58 @@ def _cross_fit(
 
     scores = left_out_scores(
         len(y),
-        splits,
+        folds,
         score,
         is_over=lambda: done and end.left() < longest,
         n_scores=n_classes if n_classes > 2 else None,
     )
     if not done:
-        return _none(f"no row could be held out ({failed})")
-    if done < len(splits) and not failed:
+        return _no_scores(f"no row could be held out ({failed})")
+    if done < len(folds) and not failed:
         deadline.cut.append(
-            f"error rates are based on {done} of {len(splits)} models trained without part of "
+            f"error rates are based on {done} of {len(folds)} models trained without part of "
             "the labels"
         )
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
     parts = np.full(len(y), -1)
-    for number, (_, test) in enumerate(splits):
+    for number, (_, test) in enumerate(folds):
         parts[test] = number
     all_votes = np.array(votes) if votes else None
-    return HeldOutScores(rows, scores[rows], done, len(splits), votes=all_votes, parts=parts[rows])
+    return HeldOutScores(rows, scores[rows], done, len(folds), votes=all_votes, parts=parts[rows])
 
 
-def _none(reason):
+def _no_scores(reason: str) -> HeldOutScores:
     return HeldOutScores(np.zeros(0, int), np.zeros(0), 0, 0, reason)
 
 
-def group_of(fit, held, value, title):
-    """Scores of the rows with a label, held-out ones if there are any."""
-    chosen = fit.y[held.rows] == value
+def make_score_group(fit: Fit, held: HeldOutScores, value: int, title: str) -> Group:
+    """Return the scores of the rows with a label, held-out ones if there are any."""
+    chosen = fit.labels[held.rows] == value
     if chosen.any():
         return Group(title, held.scores[chosen], held.about)
-    trained = fit.y[fit.scored] == value
+    trained = fit.labels[fit.scored_rows] == value
     return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
 
 
-def counted(name, hits, n, how, interval=counted_interval, term=""):
-    """A rate of which ``hits`` of ``n`` rows were counted; ``how`` continues after these numbers.
+def make_counted_rate(
+    name: str,
+    hits: int,
+    n: int,
+    how: str,
+    interval: Callable[[float, float], tuple[float, float]] = counted_interval,
+    term: str = "",
+) -> Rate:
+    """Return a rate of ``hits`` of ``n`` rows; ``how`` continues after these numbers.
 
     ``interval`` is ``cross_fitted_interval`` for rows that were scored by cross-fitted models.
     """
-    of_what = f"{words.count(hits)} of {words.count(n)} {how}"
-    return Rate(name, hits / n, interval(hits, n), of_what, term)
+    source = f"{words.count(hits)} of {words.count(n)} {how}"
+    return Rate(name, hits / n, interval(hits, n), source, term)
 
 
-class Hidden(NamedTuple):
-    """Of ``n`` labelled rows ``found`` were marked by models that took them for unlabelled.
+class HiddenLabelCounts(NamedTuple):
+    """Counts of labelled rows that models marked which took them for unlabelled.
 
     ``folds`` models were trained. ``n`` is 0 if none could be, and ``reason`` says why.
     """
@@ -212,7 +215,14 @@ class Hidden(NamedTuple):
     reason: str = ""
 
 
-def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None) -> Hidden:
+def hide_labels(
+    estimator: BaseEstimator,
+    X: RowMatrix,
+    y: IntArray,
+    deadline: Deadline,
+    seconds: float = 0.0,
+    groups: IntArray | None = None,
+) -> HiddenLabelCounts:
     """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
     The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)
@@ -223,24 +233,28 @@ def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None) -> Hidden:
     together, and one of them is counted.
     """
     labelled = np.flatnonzero(y == 1)
-    _, place = np.unique(groups[labelled] if groups is not None else labelled, return_inverse=True)
-    n_groups = int(place.max(initial=-1)) + 1
+    _, group_index = np.unique(
+        groups[labelled] if groups is not None else labelled, return_inverse=True
+    )
+    n_groups = int(group_index.max(initial=-1)) + 1
     if n_groups < 2:
-        return Hidden(0, 0, 0, "there is only one labelled row, so no label can be hidden.")
+        return HiddenLabelCounts(
+            0, 0, 0, "there is only one labelled row, so no label can be hidden."
+        )
     n_unlabelled = int(np.sum(y != 1))
     expected = estimator.prior_ * n_unlabelled
     folds = KFold(min(_FOLDS, n_groups), shuffle=True, random_state=0)
-    if seconds > max(deadline.left(), _ALWAYS):
+    if seconds > max(deadline.left(), _FREE_SECONDS_HIDING):
         deadline.cut.append("no models with part of the labels hidden")
-        return Hidden(0, 0, 0, "there was no time to hide labels.")
-    end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
+        return HiddenLabelCounts(0, 0, 0, "there was no time to hide labels.")
+    end = Deadline(min(_MAX_SECONDS_HIDING, _TIME_SHARE * deadline.left()))
     found = n = done = 0
     longest, reason = 0.0, ""
     for _, part in folds.split(np.arange(n_groups)):
         if done and end.left() < longest:
             break
         since = time.perf_counter()
-        rows = labelled[np.isin(place, part)]
+        rows = labelled[np.isin(group_index, part)]
         counted_rows = count_once(rows, y, groups)
         hidden = y.copy()
         hidden[rows] = 0
@@ -260,4 +274,4 @@ def hide_labels(estimator, X, y, deadline, seconds=0.0, groups=None) -> Hidden:
         deadline.cut.append(
             f"only {done} of {folds.n_splits} models with part of the labels hidden"
         )
-    return Hidden(found, n, done, "" if done else reason)
+    return HiddenLabelCounts(found, n, done, "" if done else reason)

@@ -3,18 +3,18 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, xlogy
 from scipy.stats import beta
 
+from ..._typing import FloatArray
 from ...class_prior.uncertainty import prior_at
 from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
 
 __all__ = [
-    "Promise",
+    "PrecisionAndRecall",
     "counted_interval",
     "cross_fitted_interval",
-    "promise",
+    "estimate_precision_and_recall",
     "threshold_interval",
 ]
 
@@ -26,17 +26,18 @@ _DRAWS = 20_000
 _PRIOR_AND_RECALL = -0.5
 
 
-def threshold_interval(rank, n):
-    """Interval of the rate below the ``rank``-th lowest of ``n`` scores.
+def threshold_interval(rank: int, n: int) -> tuple[float, float]:
+    """Return the interval of the rate below the ``rank``-th lowest of ``n`` scores.
 
     The rate of new rows below an order statistic follows a Beta(rank, n + 1 - rank) distribution,
     if scores do not tie.
     """
-    return tuple(float(end) for end in beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank))
+    low, high = beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank)
+    return float(low), float(high)
 
 
-class Promise(NamedTuple):
-    """What to expect of the unlabelled rows that a model marks: values and their intervals."""
+class PrecisionAndRecall(NamedTuple):
+    """Precision and recall to expect of the unlabelled rows that a model marks."""
 
     precision: float
     precision_interval: tuple[float, float]
@@ -44,18 +45,18 @@ class Promise(NamedTuple):
     recall_interval: tuple[float, float]
 
 
-def promise(
+def estimate_precision_and_recall(
     prior: float,
-    quantiles: npt.NDArray[np.float64] | None,
-    found: int,
+    quantiles: FloatArray | None,
+    n_found: int,
     n_hidden: int,
     marked: int,
     n_unlabelled: int,
     seed: int = 0,
-) -> Promise:
-    """Precision and recall of a model that marks ``marked`` of ``n_unlabelled`` unlabelled rows.
+) -> PrecisionAndRecall:
+    """Estimate precision and recall of a model that marks ``marked`` unlabelled rows.
 
-    Models that were trained without knowing the labels of ``n_hidden`` rows marked ``found`` of
+    Models that were trained without knowing the labels of ``n_hidden`` rows marked ``n_found`` of
     these. Recall is drawn from its posterior (with Jeffreys' prior), the class prior from the
     distribution of its estimate, which has these ``quantiles`` (None if ``prior`` is known). The
     errors of both are correlated. Each draw then counts positive rows and how many of these are
@@ -66,10 +67,10 @@ def promise(
     the shares among these very rows, and chance among few rows widens them.
     """
     rng = np.random.default_rng(seed)
-    counted, n = cross_fitted(found, n_hidden)
-    normal, own = rng.standard_normal((2, _DRAWS))
-    own = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * own
-    recall = beta.ppf(ndtr(own), counted + 0.5, n - counted + 0.5)
+    counted, n = cross_fitted(n_found, n_hidden)
+    normal, recall_noise = rng.standard_normal((2, _DRAWS))
+    recall_noise = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * recall_noise
+    recall = beta.ppf(ndtr(recall_noise), counted + 0.5, n - counted + 0.5)
     share = np.full(_DRAWS, prior)
     if quantiles is not None:
         share = prior_at(ndtr(normal), quantiles)
@@ -77,24 +78,24 @@ def promise(
     fewest = np.maximum(0, positives - (n_unlabelled - marked))
     most = np.minimum(marked, positives)
     hits = np.clip(rng.binomial(positives, recall), fewest, most)
-    nearest = np.clip(found / n_hidden, fewest / positives, most / positives)
+    nearest = np.clip(n_found / n_hidden, fewest / positives, most / positives)
     # Where all rows or none must be marked, the hidden ones may still have had bad luck.
     edge = 0.5 / (n + 1.0)
     nearest = np.clip(nearest, edge, 1.0 - edge)
     log_weight = xlogy(counted, nearest) + xlogy(n - counted, 1.0 - nearest)
     weight = np.exp(log_weight - log_weight.max())
-    drawn = rng.choice(_DRAWS, _DRAWS, p=weight / weight.sum())
-    precision, recall = (hits / marked)[drawn], (hits / positives)[drawn]
+    chosen = rng.choice(_DRAWS, _DRAWS, p=weight / weight.sum())
+    precision, recall = (hits / marked)[chosen], (hits / positives)[chosen]
     mean = float(np.mean(precision))
     ends = [_TAIL, 1.0 - _TAIL]
-    return Promise(
+    return PrecisionAndRecall(
         mean,
-        _around(mean, np.quantile(precision, ends)),
-        found / n_hidden,
-        _around(found / n_hidden, np.quantile(recall, ends)),
+        _extend_to(mean, np.quantile(precision, ends)),
+        n_found / n_hidden,
+        _extend_to(n_found / n_hidden, np.quantile(recall, ends)),
     )
 
 
-def _around(value, ends):
-    """Ends of an interval with the value in it."""
+def _extend_to(value: float, ends: FloatArray) -> tuple[float, float]:
+    """Return the ends of an interval, extended to contain the value."""
     return float(min(value, ends[0])), float(max(value, ends[1]))

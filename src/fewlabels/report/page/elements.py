@@ -2,13 +2,16 @@
 
 import html
 import re
+from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
 # Characters that are not allowed in a document.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
-# Words of a table longer than this are broken where the line ends, cells up to this never.
-_LONG, _SHORT = 20, 12
+# Characters from which a word of a table may be broken where the line ends.
+_LONG_WORD = 20
+# Characters up to which a cell is never broken.
+_SHORT_CELL = 12
 # Options of the command line.
 _OPTION = re.compile(r"(--[a-z][a-z-]*)")
 _EMPTY = frozenset(("meta", "line", "rect", "circle", "path", "br"))
@@ -20,47 +23,47 @@ class Html(str):
     __slots__ = ()
 
 
-def escaped(value):
+def escape(value: object) -> Html:
     if isinstance(value, Html):
         return value
     return Html(html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))))
 
 
-def prose(text):
-    """A sentence; options of the command line stand as code, in one piece."""
+def prose(text: str) -> Html:
+    """Render a sentence with options of the command line as code, in one piece."""
     text = str(text).replace(" +- ", " \N{PLUS-MINUS SIGN} ").replace(" %", "\N{NO-BREAK SPACE}%")
     parts = _OPTION.split(text)
-    return joined(
+    return join(
         tag("code", part, class_="option") if k % 2 else part for k, part in enumerate(parts)
     )
 
 
-def joined(parts, between=""):
-    """Parts one after the other; what is None is left out."""
-    return Html(between.join(escaped(part) for part in parts if part is not None))
+def join(parts: Iterable[object], between: str = "") -> Html:
+    """Render parts one after the other; those that are None are left out."""
+    return Html(between.join(escape(part) for part in parts if part is not None))
 
 
-def tag(element, /, *children, **attributes):
-    """An element with its children, escaped unless they are Html, and attributes.
+def tag(element: str, /, *children: object, **attributes: object) -> Html:
+    """Render an element with its children, escaped unless they are Html, and attributes.
 
     ``class_`` is "class", ``data_label`` is "data-label"; what is None is left out.
     """
     shown = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escaped(_plain(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if element in _EMPTY:
         return Html(f"<{element}{shown}/>" if element != "meta" else f"<{element}{shown}>")
-    return Html(f"<{element}{shown}>{joined(children)}</{element}>")
+    return Html(f"<{element}{shown}>{join(children)}</{element}>")
 
 
-def section(name, title, *children):
+def section(name: str, title: str, *children: object) -> Html:
     heading = tag("h2", title, id=f"{name}-title")
     return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
 
 
-def facts(pairs, class_="facts"):
+def facts(pairs: Iterable[tuple[str, object]], class_: str = "facts") -> Html:
     return tag(
         "dl",
         *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs),
@@ -68,16 +71,24 @@ def facts(pairs, class_="facts"):
     )
 
 
-def table(caption, heads, rows, classes=None, marked=None, class_="stacked", label=None):
-    """A table whose rows become blocks on a narrow page.
+def table(
+    caption: str | None,
+    heads: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    classes: Sequence[str] | None = None,
+    marked: Collection[int] | None = None,
+    class_: str = "stacked",
+    label: str | None = None,
+) -> Html:
+    """Render a table whose rows become blocks on a narrow page.
 
     Of the ``classes`` of columns, "number" is aligned to the right and "wide" takes its own line
     where there is little room. Rows in ``marked`` stand out; ``label`` names a table without
     caption for those who cannot see it.
     """
-    rows = [list(row) for row in rows]
+    lines = [list(row) for row in rows]
     classes = [
-        f"{class_} {_room(k, heads, rows, class_)}".strip()
+        f"{class_} {_width_class(k, heads, lines, class_)}".strip()
         for k, class_ in enumerate(classes or [""] * len(heads))
     ]
     # A block is no row for those who cannot see it, unless it says so.
@@ -99,7 +110,7 @@ def table(caption, heads, rows, classes=None, marked=None, class_="stacked", lab
             class_="marked" if i in (marked or ()) else None,
             role="row",
         )
-        for i, row in enumerate(rows)
+        for i, row in enumerate(lines)
     ]
     return tag(
         "table",
@@ -112,20 +123,22 @@ def table(caption, heads, rows, classes=None, marked=None, class_="stacked", lab
     )
 
 
-def _room(k, heads, rows, class_):
-    """Class of a column by the length of what it holds."""
+def _width_class(
+    k: int, heads: Sequence[str], rows: Sequence[Sequence[object]], class_: str
+) -> str:
+    """Return the class of a column by the length of its content."""
     cells = [str(row[k]) for row in rows if not isinstance(row[k], Html)]
-    if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG:
+    if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG_WORD:
         return "loose"
-    return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT else ""
+    return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT_CELL else ""
 
 
-def alignment(values):
-    """The class of the cells of a column: numbers are aligned."""
+def alignment(values: pd.Series) -> str:
+    """Return the class of the cells of a column: numbers are aligned."""
     return "number" if pd.api.types.is_numeric_dtype(values) else ""
 
 
-def _cell(head, class_, value, first):
+def _cell(head: str, class_: str, value: object, first: bool) -> Html:
     name, role = ("th", "rowheader") if first else ("td", "cell")
     return tag(
         name,
@@ -137,5 +150,5 @@ def _cell(head, class_, value, first):
     )
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value

@@ -3,34 +3,41 @@
 import numpy as np
 import pandas as pd
 
+from ..contents import Contents
 from . import pictures, words
-from .elements import alignment, facts, prose, section, table, tag
+from .elements import Html, alignment, facts, prose, section, table, tag
 
 # Candidates shown before the rest is folded away.
-_CANDIDATES = 12
+_MAX_CANDIDATES = 12
 # Parameters that do not change the model.
-_NO_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
+_HIDDEN_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
 
 
-def machine(contents):
+def render_model(contents: Contents) -> Html:
     chosen = {} if contents.tuning is None else contents.tuning.chosen
-    taken = [(name, f"{_setting(value)} (chosen from the data)") for name, value in chosen.items()]
-    others = [
-        (name, _setting(value))
-        for name, value in contents.settings.items()
-        if value is not None and name not in chosen and name not in _NO_SETTINGS
+    chosen_settings = [
+        (name, f"{_write_setting(value)} (chosen from the data)") for name, value in chosen.items()
     ]
-    reason = words.capital(contents.why)
+    others = [
+        (name, _write_setting(value))
+        for name, value in contents.settings.items()
+        if value is not None and name not in chosen and name not in _HIDDEN_SETTINGS
+    ]
+    reason = words.capital(contents.reason)
     return section(
         "machine",
         "Model and settings",
         tag("p", f"Model: {contents.machine}, the {contents.title}. Why: {reason}."),
-        facts(taken) if taken else None,
-        tag("details", tag("summary", "Other settings" if taken else "Settings"), facts(others)),
+        facts(chosen_settings) if chosen_settings else None,
+        tag(
+            "details",
+            tag("summary", "Other settings" if chosen_settings else "Settings"),
+            facts(others),
+        ),
     )
 
 
-def _setting(value):
+def _write_setting(value: object) -> str:
     return words.number(value) if isinstance(value, float) else str(value)
 
 
@@ -50,39 +57,39 @@ _FOR_CHOOSING = (
 )
 
 
-def search(contents):
-    found = contents.tuning
-    if found is None:
+def render_search(contents: Contents) -> Html | None:
+    result = contents.tuning
+    if result is None:
         return None
-    table_ = found.candidates
-    if "folds" in table_:  # a search that ends early leaves some untried
-        table_ = table_[(table_["folds"] > 0) | table_["chosen"].astype(bool)]
-    scored = found.curve.y in table_ and table_[found.curve.y].notna().any()
-    best = table_.sort_values(found.curve.y, ascending=False) if scored else table_
-    first = best.head(_CANDIDATES)
-    chosen = table_["chosen"].astype(bool)
+    candidates = result.candidates
+    if "folds" in candidates:  # a search that ends early leaves some untried
+        candidates = candidates[(candidates["folds"] > 0) | candidates["chosen"].astype(bool)]
+    scored = result.curve.y in candidates and candidates[result.curve.y].notna().any()
+    best = candidates.sort_values(result.curve.y, ascending=False) if scored else candidates
+    first = best.head(_MAX_CANDIDATES)
+    chosen = candidates["chosen"].astype(bool)
     if chosen.any() and not first["chosen"].astype(bool).any():
-        first = pd.concat([first, table_[chosen]])
+        first = pd.concat([first, candidates[chosen]])
     heads = [
         name
         for name in first.columns
-        if name != "chosen" and first[name].notna().any() and _differs(table_[name])
+        if name != "chosen" and first[name].notna().any() and _has_several_values(candidates[name])
     ]
-    cells = [_candidates(name, first[name], found.curve.y) for name in heads]
+    cells = [_write_column(name, first[name], result.curve.y) for name in heads]
     rows = list(zip(*cells, strict=True)) or [()] * len(first)
     marked = {i for i, value in enumerate(first["chosen"].astype(bool)) if value}
     classes = [alignment(first[name]) for name in heads]
-    shown = len(first), len(table_)
+    shown = len(first), len(candidates)
     caption = (
         f"{'All' if shown[0] == shown[1] else 'The best'} {words.count(shown[0])} of "
-        f"{words.count(shown[1])} settings tried, in {words.seconds(found.seconds)}; the chosen "
+        f"{words.count(shown[1])} settings tried, in {words.seconds(result.seconds)}; the chosen "
         "ones in bold."
     )
     return section(
         "search",
         "How the settings were chosen",
-        tag("p", prose(found.reason)),
-        pictures.search(found),
+        tag("p", prose(result.reason)),
+        pictures.draw_search(result),
         table(
             caption,
             [name.replace("_", " ") for name in heads],
@@ -91,16 +98,16 @@ def search(contents):
             marked,
             "stacked candidates",
         ),
-        tag("p", _COLUMNS_OF_THE_RULE) if "trim" in table_ else None,
+        tag("p", _COLUMNS_OF_THE_RULE) if "trim" in candidates else None,
         tag("p", _FOR_CHOOSING) if contents.findings.rates and "accuracy" in heads else None,
     )
 
 
-def _differs(values):
+def _has_several_values(values: pd.Series) -> bool:
     return len(values) == 1 or values.nunique(dropna=False) > 1
 
 
-def _candidates(name, values, score):
+def _write_column(name: str, values: pd.Series, score: str) -> list[str]:
     if pd.api.types.is_bool_dtype(values):
         return ["yes" if value else "no" for value in values]
     if name in (score, "standard_error", "gain", "gain_error"):
@@ -112,13 +119,13 @@ def _candidates(name, values, score):
     return [value if isinstance(value, str) else words.number(value) for value in values]
 
 
-def certificate(contents):
+def render_certificate(contents: Contents) -> Html:
     text = (
         "The model solves an optimisation problem. These figures show how close it is to the "
         "exact solution."
         if contents.converged
         else "The fit stopped before it reached the tolerance. These figures show how far it got."
     )
-    drawn = pictures.convergence(contents.history, contents.task.solves_several)
+    drawn = pictures.draw_convergence(contents.history, contents.task.solves_several)
     solved = facts(contents.certificate)
     return section("certificate", "How exact the solution is", tag("p", text), solved, drawn)

@@ -1,20 +1,22 @@
 """Sections of the page, except those on the model; each is None if it has nothing to say."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from ..._util.messages import ref
-from ..contents import Excerpt
+from ...tables.columns.profile import ColumnProfile
+from ..contents import Contents, Excerpt, Ranking
 from . import pictures, words
-from .elements import alignment, facts, joined, prose, section, table, tag
+from .elements import Html, alignment, facts, join, prose, section, table, tag
 
 # Columns shown before the rest is folded away.
-_COLUMNS = 40
+_MAX_COLUMNS = 40
 
 
-def answer(contents):
+def render_answer(contents: Contents) -> Html:
     findings = contents.findings
     against = []
     if not contents.converged:
@@ -27,20 +29,20 @@ def answer(contents):
         against.append((clearly if contents.outcome == "worse" else "") + contents.verdict)
     parts = [tag("p", findings.headline, class_="lead")]
     if against:
-        parts.append(_callout(*against))
-    if contents.delivered:
-        parts.append(tag("p", prose(f"Delivered: {contents.delivered}.")))
+        parts.append(_make_callout(*against))
+    if contents.replacement:
+        parts.append(tag("p", prose(f"Delivered: {contents.replacement}.")))
     parts.append(facts(findings.answer, class_="facts answer"))
-    parts += [tag("p", prose(note)) for note in contents.notes if _on_columns(note)]
+    parts += [tag("p", prose(note)) for note in contents.notes if _is_about_columns(note)]
     return section("answer", "In short", *parts)
 
 
-def _on_columns(note):
-    """Whether a note says which columns were not learned from, which belongs to the top."""
+def _is_about_columns(note: str) -> bool:
+    """Return whether a note says which columns were not learned from; it goes to the top."""
     return note.startswith(("Column left out", "Columns left out"))
 
 
-def _callout(*sentences):
+def _make_callout(*sentences: str) -> Html:
     return tag(
         "div",
         *(tag("p", prose(sentence)) for sentence in sentences),
@@ -49,15 +51,15 @@ def _callout(*sentences):
     )
 
 
-def notes(contents):
-    listed = [note for note in contents.notes if not _on_columns(note)]
+def render_notes(contents: Contents) -> Html | None:
+    listed = [note for note in contents.notes if not _is_about_columns(note)]
     if not listed:
         return None
     items = (tag("li", prose(note)) for note in listed)
     return section("notes", "What to know", tag("ul", *items, class_="notes"))
 
 
-def ranked(contents):
+def render_rankings(contents: Contents) -> Html | None:
     rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
     if not rankings:
         return None
@@ -71,19 +73,19 @@ def ranked(contents):
         "rows",
         "Look at these first",
         tag("p", sentence),
-        *(_ranking(ranking) for ranking in rankings),
+        *(_render_ranking(ranking) for ranking in rankings),
     )
 
 
-def classes(contents):
-    found = contents.findings.classes
-    if found is None:
+def render_classes(contents: Contents) -> Html | None:
+    result = contents.findings.classes
+    if result is None:
         return None
-    heads = list(found.columns)
+    heads = list(result.columns)
     numbers = ("labelled", "predicted rows")
     rows = zip(
         *(
-            [words.count(v) for v in found[name]] if name in numbers else list(found[name])
+            [words.count(v) for v in result[name]] if name in numbers else list(result[name])
             for name in heads
         ),
         strict=True,
@@ -109,14 +111,16 @@ def classes(contents):
     )
 
 
-def _ranking(ranking):
+def _render_ranking(ranking: Ranking) -> Html:
     heads = list(ranking.rows.columns)
-    rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
+    rows = zip(*(_write_column(name, ranking.rows[name]) for name in heads), strict=True)
     classes = [
-        "wide" if name == "why" or _is_text(ranking.rows[name]) else alignment(ranking.rows[name])
+        "wide"
+        if name == "why" or _holds_texts(ranking.rows[name])
+        else alignment(ranking.rows[name])
         for name in heads
     ]
-    return joined(
+    return join(
         [
             tag("h3", ranking.title),
             tag("p", ranking.text),
@@ -125,26 +129,26 @@ def _ranking(ranking):
     )
 
 
-def _is_text(values):
+def _holds_texts(values: pd.Series) -> bool:
     return bool(len(values)) and isinstance(values.iloc[0], Excerpt)
 
 
-def _cells(name, values):
+def _write_column(name: str, values: pd.Series) -> list[str]:
     if name == "row":
         return [words.count(value) for value in values]
     if name == "score":
         return words.column(values)
-    if _is_text(values):
-        return [_excerpt(value) for value in values]
+    if _holds_texts(values):
+        return [_render_excerpt(value) for value in values]
     if pd.api.types.is_float_dtype(values):
         return [f"{value:.4f}" if name == "p-value" else words.percent(value) for value in values]
     return list(values)
 
 
-def _excerpt(excerpt):
-    """A text with the words marked that move the score."""
+def _render_excerpt(excerpt: Excerpt) -> Html:
+    """Render a text with the words marked that move the score."""
     sides = {1: "up", -1: "down"}
-    return joined(
+    return join(
         tag("mark", piece, class_=sides[side], title=f"changes the score {sides[side]}")
         if side
         else piece
@@ -152,8 +156,8 @@ def _excerpt(excerpt):
     )
 
 
-def telling(contents):
-    if not contents.telling:
+def render_distinctive_words(contents: Contents) -> Html | None:
+    if not contents.distinctive_words:
         return None
     return section(
         "telling",
@@ -163,11 +167,11 @@ def telling(contents):
             "Words and word pairs that are clearly more frequent in rows of one kind, the "
             "clearest first.",
         ),
-        facts(contents.telling),
+        facts(contents.distinctive_words),
     )
 
 
-def scores(contents):
+def render_scores(contents: Contents) -> Html | None:
     findings = contents.findings
     if not findings.groups:
         return None
@@ -181,11 +185,11 @@ def scores(contents):
             f"are {low}, rows above it {high}. Each picture has its own scale of row counts. "
             "Extreme scores are drawn at the edge.",
         ),
-        pictures.histograms(findings.groups, findings.sides),
+        pictures.draw_histograms(findings.groups, findings.sides),
     )
 
 
-def rates(contents):
+def render_rates(contents: Contents) -> Html | None:
     findings = contents.findings
     shown = [*findings.rates, *([findings.prior] if findings.prior else [])]
     if not shown:
@@ -198,7 +202,7 @@ def rates(contents):
             ends = words.span(rate.interval)
             name += f", interval {ends}"
         point = rate.value if rate.is_determined else None
-        picture = pictures.interval(point, rate.interval, name=name)
+        picture = pictures.draw_interval(point, rate.interval, name=name)
         rows.append((rate.name, value, ends, picture, prose(rate.source)))
     return section(
         "rates",
@@ -217,15 +221,15 @@ def rates(contents):
 _NOT_RANDOM = "If the labels aren't random"
 
 
-def bias(contents):
-    found = contents.findings.bias
-    if found is None:
+def render_bias(contents: Contents) -> Html | None:
+    result = contents.findings.bias
+    if result is None:
         return None
-    if found.table is None:
-        return section("bias", _NOT_RANDOM, tag("p", found.text))
-    total = int(found.table.iloc[0][["positive", "negative"]].sum())
+    if result.table is None:
+        return section("bias", _NOT_RANDOM, tag("p", result.text))
+    total = int(result.table.iloc[0][["positive", "negative"]].sum())
     rows = []
-    for line in found.table.itertuples(index=False):
+    for line in result.table.itertuples(index=False):
         marked, most = int(line.positive), int(line.positive + line.undecided)
         prior = (line.prior_low, line.prior_high)
         rows.append(
@@ -235,14 +239,14 @@ def bias(contents):
                 words.count(marked) if marked == most else f"{words.count(marked)} to {most:,}",
                 words.count(marked),
                 words.count(int(line.undecided)),
-                pictures.shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
+                pictures.draw_shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
             )
         )
     return section(
         "bias",
         _NOT_RANDOM,
-        tag("p", found.text),
-        pictures.legend(
+        tag("p", result.text),
+        pictures.draw_legend(
             ("above", "always positive"),
             ("open", "undecided"),
             ("below", "never positive"),
@@ -254,31 +258,32 @@ def bias(contents):
             rows,
             ["number", "number", "number", "number", "number", "picture plain"],
         ),
-        None if found.ranking is None else _ranking(found.ranking),
+        None if result.ranking is None else _render_ranking(result.ranking),
     )
 
 
-def baselines(contents):
+def render_baselines(contents: Contents) -> Html | None:
     if not contents.verdict:
         return None
     # What speaks against the model stands at the top.
     parts = [] if contents.worse_than else [tag("p", prose(contents.verdict))]
-    found = contents.baselines
-    if found is not None and found["score"].notna().sum() > 1:
-        parts.append(_compared(found, contents.measure))
+    result = contents.baselines
+    if result is not None and result["score"].notna().sum() > 1:
+        parts.append(_render_comparison(result, contents.measure))
     elif contents.agreement is not None and len(contents.agreement) > 1:
-        parts.append(_agreeing(contents.agreement))
+        parts.append(_render_agreement(contents.agreement))
     if contents.protocol:
         parts.append(tag("p", contents.protocol, class_="muted"))
     return section("baselines", "Comparison with other methods", *parts)
 
 
-def _compared(found, measure):
-    ends = found[["score", "low", "high"]].to_numpy(float)
+def _render_comparison(result: pd.DataFrame, measure: str) -> Html:
+    ends = result[["score", "low", "high"]].to_numpy(float)
     ends = ends[np.isfinite(ends)]
     low, high = float(ends.min()), float(ends.max())
-    rows, marked = [], set()
-    for i, row in enumerate(found.itertuples(index=False)):
+    rows: list[tuple[str, ...]] = []
+    marked = set()
+    for i, row in enumerate(result.itertuples(index=False)):
         known = math.isfinite(row.score)
         interval = (row.low, row.high) if math.isfinite(row.low + row.high) else None
         if row.ours:
@@ -286,7 +291,7 @@ def _compared(found, measure):
         picture = ""
         if known:
             name = f"{row.name}: {row.score:.3f}"
-            picture = pictures.interval(row.score, interval, low, high, bool(row.ours), name)
+            picture = pictures.draw_interval(row.score, interval, low, high, bool(row.ours), name)
         rows.append(
             (
                 f"{row.name} (this model)" if row.ours else row.name,
@@ -304,10 +309,10 @@ def _compared(found, measure):
     return table(f"Score: {measure.rstrip('.')}. Best first.", heads, rows, classes, marked)
 
 
-def _agreeing(found):
+def _render_agreement(result: pd.DataFrame) -> Html:
     rows = [
         (row.name, words.percent(row.false_alarms), f"{row.rank_correlation:.2f}")
-        for row in found.itertuples(index=False)
+        for row in result.itertuples(index=False)
     ]
     return table(
         "Share of held-out rows flagged, and rank correlation with this model (1: same ranking, "
@@ -318,24 +323,24 @@ def _agreeing(found):
     )
 
 
-def data(contents):
+def render_data(contents: Contents) -> Html:
     parts = [facts([("File", contents.source), *contents.rows])]
     if contents.columns:
-        first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
-        parts.append(_columns("The columns of the file and how they were used.", first))
+        first, rest = contents.columns[:_MAX_COLUMNS], contents.columns[_MAX_COLUMNS:]
+        parts.append(_render_columns("The columns of the file and how they were used.", first))
         if rest:
             parts.append(
                 tag(
                     "details",
                     tag("summary", f"{words.count(len(rest))} more columns"),
-                    _columns("The other columns.", rest),
+                    _render_columns("The other columns.", rest),
                 )
             )
     return section("data", "Training data", *parts)
 
 
-def _columns(caption, columns):
-    rows = [
+def _render_columns(caption: str, columns: Sequence[ColumnProfile]) -> Html:
+    rows: list[tuple[str, ...]] = [
         (
             c.name,
             c.kind,
@@ -358,20 +363,20 @@ def _columns(caption, columns):
     return table(caption, heads, rows, classes)
 
 
-def usage(contents):
+def render_usage(contents: Contents) -> Html | None:
     if not contents.usage:
         return None
     parts = [
-        joined([tag("h3", head), tag("pre", tag("code", code))]) for head, code in contents.usage
+        join([tag("h3", head), tag("pre", tag("code", code))]) for head, code in contents.usage
     ]
     return section("usage", "How to use the model", *parts)
 
 
-def glossary(contents):
+def render_glossary(contents: Contents) -> Html:
     return section("words", "Glossary", facts(contents.task.glossary, class_="terms"))
 
 
-def made(contents):
+def render_origin(contents: Contents) -> Html:
     lines = [("Data", contents.source)]
     if contents.model:
         lines.append(("Model", contents.model))

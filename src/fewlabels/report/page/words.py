@@ -1,12 +1,15 @@
 """Figures as people read them."""
 
 import math
+from collections.abc import Iterable, Sequence
+
+from ..contents import Rate
 
 # Keeps a unit beside its number.
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
-def percent(share):
+def percent(share: float) -> str:
     """Write a share, with more digits where it is near 0 or 1."""
     value = 100.0 * share
     text = f"{value:.{1 if value < 9.95 or value > 99.0 else 0}f}".removesuffix(".0")
@@ -15,12 +18,12 @@ def percent(share):
     return f"{text}{_SPACE}%"
 
 
-def span(interval):
+def span(interval: Sequence[float]) -> str:
     low, high = interval
     return f"{percent(low)} to {percent(high)}"
 
 
-def estimate(value, interval):
+def estimate(value: float, interval: Sequence[float] | None) -> str:
     """Write a share, and where it lies if that is known."""
     return percent(value) if interval is None else f"{percent(value)} ({span(interval)})"
 
@@ -31,35 +34,36 @@ def between(interval: tuple[float, float]) -> str:
     return f"between {percent(low)} and {percent(high)}"
 
 
-def value(rate) -> str:
+def value(rate: Rate) -> str:
     """Write the value of a ``Rate``."""
     if not rate.is_determined:
         return "not determined"
     return f"at most about {percent(rate.value)}" if rate.is_bound else percent(rate.value)
 
 
-def rate(rate) -> str:
+def rate(rate: Rate) -> str:
     """Write a ``Rate`` with its interval."""
     if rate.is_bound and rate.interval is not None:
         return f"{value(rate)} (90{_SPACE}% CI up to {percent(rate.interval[1])})"
     if not rate.is_determined:
+        assert rate.interval is not None
         return f"not determined ({span(rate.interval)})"
     return value(rate) if rate.is_bound else estimate(rate.value, rate.interval)
 
 
-def count(number):
+def count(number: int) -> str:
     return f"{number:,}"
 
 
-def rows(number):
+def rows(number: int) -> str:
     return f"{number:,} row" + ("" if number == 1 else "s")
 
 
-def of_all(part, whole):
+def of_all(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,} ({percent(part / whole)})" if whole else f"{part:,}"
 
 
-def number(value):
+def number(value: float | str | None) -> str:
     """Write a number in about four digits; nothing for what is missing."""
     if value is None:
         return ""
@@ -79,7 +83,7 @@ def number(value):
     return f"{value:.3g}"
 
 
-def column(values):
+def column(values: Iterable[float]) -> list[str]:
     """Write the numbers of a column alike, so that they stand below each other."""
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     if largest and not 1e-3 <= largest < 1e6:
@@ -88,17 +92,17 @@ def column(values):
     return [f"{v:,.{min(max(digits, 0), 5)}f}" for v in values]
 
 
-def seconds(value):
+def seconds(value: float) -> str:
     if value < 10:
         return f"{value:.2g}{_SPACE}s"
     return f"{value:,.0f}{_SPACE}s" if value < 600 else f"{value / 60:,.0f}{_SPACE}min"
 
 
-def capital(text):
+def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def listing(names):
+def listing(names: Iterable[str]) -> str:
     names = list(names)
     if len(names) < 2:
         return "".join(names)
