@@ -5,10 +5,13 @@ best way of sharing it out costs is again such a penalty: breakpoints add up. So
 inverses of ridges, where breakpoints are in that ratio.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 
+from .._typing import FloatArray, VectorLike
 from ..kernels.operators.equal_rows import Copies
 from ..problem import DualProblem
 from ..problem.penalty import group_sums
@@ -20,7 +23,7 @@ _ROUNDING = 1e-13
 _MOST_KINDS = 8
 
 
-def merged(problem):
+def merged(problem: DualProblem) -> MergedProblem | None:
     """The ``MergedProblem`` of a problem; None where no rows are known to be equal."""
     if problem.gram.copies is None:
         return None
@@ -31,7 +34,7 @@ def merged(problem):
 class MergedProblem:
     """A ``problem`` over distinct rows: with the objective, violation and gap of the whole."""
 
-    def __init__(self, whole, copies):
+    def __init__(self, whole: DualProblem, copies: Copies) -> None:
         self.whole, self.copies = whole, copies
         first, ridge = copies.first, whole.ridge
         if ridge.any():
@@ -43,19 +46,25 @@ class MergedProblem:
             whole.gram.take(first), whole.penalty.merged(copies), whole.total, whole.scale, ridge
         )
 
-    def gathered(self, start):
+    def gathered(self, start: VectorLike | Result | None) -> FloatArray | Result | None:
         """A start of the whole problem, as one of this."""
         if start is None:
             return None
-        a = start.a if isinstance(start, Result) else np.asarray(start, dtype=float)
-        p, first = self.problem.penalty, self.copies.first
-        together = np.clip(group_sums(self.copies, a), p.lower, p.upper)
-        if not isinstance(start, Result):
-            return together
+        if isinstance(start, Result):
+            return self.gathered_result(start)
+        return self._together(np.asarray(start, dtype=float))
+
+    def gathered_result(self, start: Result) -> Result:
+        """A Result of the whole problem, as a start of this."""
+        a, first, together = start.a, self.copies.first, self._together(start.a)
         gradient = start.gradient[first] - self.whole.ridge[first] * a[first]
         return replace(start, a=together, gradient=gradient + self.problem.ridge * together)
 
-    def shared(self, result):
+    def _together(self, a: FloatArray) -> FloatArray:
+        p = self.problem.penalty
+        return np.clip(group_sums(self.copies, a), p.lower, p.upper)
+
+    def shared(self, result: Result) -> Result:
         """A Result of this problem, as one of the whole.
 
         At most one of several equal rows lies between breakpoints; with a ridge, all have a part.
@@ -69,7 +78,7 @@ class MergedProblem:
         return replace(result, a=a, gradient=result.gradient[of])
 
 
-def _of_a_kind(problem, copies):
+def _of_a_kind(problem: DualProblem, copies: Copies) -> Copies:
     """The copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
     slopes = list(p.slopes)
@@ -93,8 +102,8 @@ def _of_a_kind(problem, copies):
         same = np.ones(len(left), bool)
         for values, apart in zip(slopes, near, strict=True):
             same &= np.abs(values[left] - values[like]) <= apart
-        for values in marks:
-            same &= values[left] == values[like]
+        for mark in marks:
+            same &= mark[left] == mark[like]
         first_equal[left[same]] = like[same]
         left = left[~same]
     return Copies.by_first(first_equal)

@@ -6,7 +6,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
+from ..problem import Penalty
 
 # Pivots and eigenvalues below this share of the largest entry are rounding.
 _SINGULAR = 1e-8
@@ -17,7 +19,9 @@ _EIGEN_LARGEST = 256
 _WORTH_LIMITING = 64
 
 
-def newton_step(Q, penalty, a, g):
+def newton_step(
+    Q: FloatArray, penalty: Penalty, a: FloatArray, g: FloatArray
+) -> tuple[IntArray, FloatArray, bool] | None:
     """Step to the optimum of a block over its variables between breakpoints.
 
     Solves ``Q_FF d + (g + slope)_F = m 1``, ``1'd = 0`` and goes that way as far as the first
@@ -45,7 +49,9 @@ def newton_step(Q, penalty, a, g):
     return free, values, False
 
 
-def _equality_newton(Q, wanted, values_now):
+def _equality_newton(
+    Q: FloatArray, wanted: FloatArray, values_now: FloatArray
+) -> FloatArray | None:
     """``d`` with ``Q d + wanted`` constant and ``sum(d) = 0``; None if out of reach."""
     size = max(float(np.abs(Q.diagonal()).max()), 1e-300)
     factor, failed = dpotrf(Q, lower=1, clean=0)
@@ -58,7 +64,7 @@ def _equality_newton(Q, wanted, values_now):
     return direction if np.isfinite(direction).all() else None
 
 
-def _regular_newton(factor, Q, wanted):
+def _regular_newton(factor: FloatArray, Q: FloatArray, wanted: FloatArray) -> FloatArray:
     both = np.empty((len(Q), 2), order="F")
     both[:, 0], both[:, 1] = 1.0, wanted
     ones, residual = dpotrs(factor, both, lower=1, overwrite_b=1)[0].T
@@ -71,7 +77,9 @@ def _regular_newton(factor, Q, wanted):
     return direction - ones * (direction.sum() / total)
 
 
-def _singular_newton(Q, wanted, values_now, size):
+def _singular_newton(
+    Q: FloatArray, wanted: FloatArray, values_now: FloatArray, size: float
+) -> FloatArray:
     """Newton step where duplicated rows or a kernel of low rank make many solutions equal.
 
     It is taken in the subspace of zero sum. Along directions that change nothing,

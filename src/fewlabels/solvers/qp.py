@@ -15,13 +15,16 @@ SVDD this is the paper's QP-SVDD, on its eqs. (7)-(8) and (3)-(4).
 """
 
 import time
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import FloatArray, IntArray
 from .._util.extras import require
+from ..problem import DualProblem, Penalty
 from .decomposition import repaired
-from .run import Status, certify
+from .run import Result, Status, certify
 
 # Rounding in a kernel matrix, relative to its largest diagonal entry.
 _ROUNDING = 1e-9
@@ -29,7 +32,14 @@ _ROUNDING = 1e-9
 _EXACT_SUM = 1e-13
 
 
-def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False):
+def solve_qp(
+    problem: DualProblem,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 200,
+    max_time: float = np.inf,
+    verbose: bool = False,
+) -> Result:
     """Solve (P), of a positive semi-definite Q, by Clarabel.
 
     ``tol`` bounds its duality gap (absolute and relative) and feasibility. The Result is feasible:
@@ -75,7 +85,7 @@ def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False
 class _Programme:
     """(P) as ``1/2 x'Px + q'x``, ``A_1 x = b_1``, ``A_2 x <= b_2`` with x = (a, t)."""
 
-    def __init__(self, problem):
+    def __init__(self, problem: DualProblem) -> None:
         self.problem = problem
         p, n = problem.penalty, problem.n
         self.n = n
@@ -89,7 +99,7 @@ class _Programme:
 
         self.linear = np.concatenate([p.first_slope, rise])
 
-        def picks(rows, sign=1.0, width=n):
+        def picks(rows: IntArray, sign: float = 1.0, width: int = n) -> sp.csr_array:
             shape = (len(rows), width)
             return sp.csr_array((np.full(len(rows), sign), (np.arange(len(rows)), rows)), shape)
 
@@ -118,13 +128,13 @@ class _Programme:
         self.n_equalities = 1 + len(self.fixed)
         self.n_inequalities = len(self.right_hand_side) - self.n_equalities
 
-    def quadratic(self, Q):
+    def quadratic(self, Q: FloatArray) -> sp.csc_matrix:
         """Upper triangle of the matrix of the objective."""
         P = sp.csc_matrix(np.triu(Q))
         P.resize(len(self.linear), len(self.linear))
         return P
 
-    def feasible(self, x, z, Q):
+    def feasible(self, x: FloatArray, z: FloatArray, Q: FloatArray) -> FloatArray:
         """Put variables on their bounds and kinks where the multipliers say so."""
         problem, p, n = self.problem, self.problem.penalty, self.n
         slack = self.right_hand_side - self.matrix @ x
@@ -150,23 +160,24 @@ class _Programme:
         return repaired(problem, a, Q @ a)
 
 
-def _bends(penalty):
+def _bends(penalty: Penalty) -> tuple[IntArray, FloatArray, FloatArray]:
     """Variables, kinks and rises of the slope there, of all kinks inside intervals."""
     found = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
     for kink, is_bent, rise in penalty.bends():
         rows = np.flatnonzero(is_bent)
         found.append((rows, kink[rows], rise[rows]))
-    return map(np.concatenate, zip(*found, strict=True))
+    rows, kinks, rises = map(np.concatenate, zip(*found, strict=True))
+    return rows, kinks, rises
 
 
-def _clarabel():
+def _clarabel() -> Any:
     require("solver='qp'", "clarabel")
     import clarabel
 
     return clarabel
 
 
-def _check_convex(Q):
+def _check_convex(Q: FloatArray) -> None:
     """Refuse a Q that is further from positive semi-definite than rounding explains."""
     nudged = Q.copy()
     nudged[np.diag_indices_from(Q)] += _ROUNDING * (np.abs(np.diagonal(Q)).max() or 1.0)
@@ -179,7 +190,7 @@ def _check_convex(Q):
         ) from None
 
 
-def _status(clarabel, status):
+def _status(clarabel: Any, status: object) -> Status:
     known = clarabel.SolverStatus
     if status in (known.DualInfeasible, known.AlmostDualInfeasible):
         raise ValueError("the problem is unbounded below: a direction never ends.")

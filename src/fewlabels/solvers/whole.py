@@ -12,8 +12,20 @@ import numpy as np
 
 from .._core import block
 from .._core.block import EXACT, Outcome, add_products
-from ..kernels.operators import make_gram
-from .run import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET, Result, Status, certified
+from .._typing import FloatArray, IntArray, RowMatrix
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator, make_gram
+from ..problem import DualProblem, Penalty
+from .run import (
+    MOST_MET,
+    WHOLE,
+    WHOLE_IF_FEW_ARE_MET,
+    Record,
+    Result,
+    Settings,
+    Status,
+    certified,
+)
 
 # The share of the memory that the matrix of all rows may take.
 _BLOCK_SHARE = 0.5
@@ -32,7 +44,7 @@ _MOST_WANTED = 32
 _ROUNDING = 4.5e-16
 
 
-def is_whole(problem, settings):
+def is_whole(problem: DualProblem, settings: Settings) -> bool:
     """Whether a problem is solved here: few rows, and no limit that would cut a run short."""
     return (
         2 <= problem.n <= (WHOLE_IF_FEW_ARE_MET if may_meet(problem.gram) else WHOLE)
@@ -43,14 +55,16 @@ def is_whole(problem, settings):
     )
 
 
-def may_meet(gram):
+def may_meet(gram: GramOperator) -> bool:
     """Whether kernel values are evaluated as steps meet them."""
     # Where Q is not positive semi-definite, all rows look for a good stationary point.
     dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
     return dear and gram.matrix is None and gram.is_inner_product
 
 
-def solve_whole(problem, a, settings, record):
+def solve_whole(
+    problem: DualProblem, a: FloatArray, settings: Settings, record: Record
+) -> tuple[Result | None, bool]:
     """From a feasible ``a`` as far as compiled code goes: a Result, and whether it is final.
 
     None in its place where so many rows are used at once that this is for the engine.
@@ -66,7 +80,7 @@ def solve_whole(problem, a, settings, record):
     return run.result(final), final
 
 
-def rows_in_float64(kernel, fewest=1.0):
+def rows_in_float64(kernel: Kernel, fewest: float = 1.0) -> int:
     """Up to how many rows kernel values are float64, as many as are solved whole.
 
     ``fewest`` is the share of the rows that have to be used, see ``Formulation``.
@@ -75,7 +89,9 @@ def rows_in_float64(kernel, fewest=1.0):
     return WHOLE_IF_FEW_ARE_MET if few_are_evaluated else WHOLE
 
 
-def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):
+def gram_over(
+    kernel: Kernel, X: RowMatrix, n_jobs: int = 1, *, float64: bool = False, fewest: float = 1.0
+) -> GramOperator:
     """The operator of a kernel over training rows, in float64 where these are few."""
     dtype, exact = np.float64 if float64 else None, rows_in_float64(kernel, fewest)
     return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=exact)
@@ -88,7 +104,7 @@ class Met:
     there from the beginning, in its order.
     """
 
-    def __init__(self, problem, used):
+    def __init__(self, problem: DualProblem, used: IntArray) -> None:
         self.problem, n = problem, problem.n
         self.diagonal = problem.diagonal()
         some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
@@ -103,7 +119,7 @@ class Met:
             self._has_ridge = problem.ridge.any()
             self._evaluate(used)
 
-    def _evaluate(self, rows):
+    def _evaluate(self, rows: IntArray) -> None:
         before, count = len(self.here), len(self.here) + len(rows)
         new = self.problem.gram.columns(rows, self.Q[before:count])
         if self.problem.scale != 1.0:
@@ -114,7 +130,7 @@ class Met:
         self.place[rows] = np.arange(before, count)
         self.here = self._order[:count]
 
-    def meet(self, rows):
+    def meet(self, rows: IntArray) -> bool:
         """Evaluate ``rows`` of Q.
 
         False, and nothing is done, where there are none, or where so many have been that blocks of
@@ -126,7 +142,17 @@ class Met:
         self._evaluate(rows)
         return True
 
-    def take_steps(self, g, a, penalty, tol, max_steps, goal, largest, budget):
+    def take_steps(
+        self,
+        g: FloatArray,
+        a: FloatArray,
+        penalty: Penalty,
+        tol: float,
+        max_steps: int,
+        goal: float,
+        largest: int,
+        budget: float,
+    ) -> tuple[int, float, Outcome]:
         """``solve_block``, then ``finish_block`` unless ``largest`` is 0, of all variables.
 
         Their gradient ``g`` is Q a, and is computed afresh in between. Where steps come first, the
@@ -166,13 +192,15 @@ class Met:
                 return steps, budget, Outcome.SINGULAR
         return steps, budget, Outcome(ended)
 
-    def product(self, a):
+    def product(self, a: FloatArray) -> FloatArray:
         """Q a, where no other variables than those that are here are used."""
         return add_products(self.Q, a[self.here], np.zeros(len(a)))
 
 
 class _Run:
-    def __init__(self, problem, a, settings, record):
+    def __init__(
+        self, problem: DualProblem, a: FloatArray, settings: Settings, record: Record
+    ) -> None:
         self.problem, self.settings = problem, settings
         self.a, self.penalty = a, problem.penalty
         self.status = Status.CONVERGED
@@ -182,22 +210,22 @@ class _Run:
         self._error = _ROUNDING * math.sqrt(problem.scale * problem.largest)
         self.refresh()
 
-    def refresh(self):
+    def refresh(self) -> None:
         """The gradient afresh: many small steps leave more rounding in it than one product."""
         self.g = self.met.product(self.a)
         self.totals = self.problem.survey(self.a, self.g)
 
-    def _n_values(self):
+    def _n_values(self) -> int:
         return self.problem.gram.n_values - self._values_before
 
-    def look(self):
+    def look(self) -> tuple[float, float, float, float]:
         """Violation, tolerance, and what rounding leaves: in the multiplier and the gradient."""
         totals = self.totals
         noise = self._error * totals.spread
         tol = max(self.settings.tol, self.settings.rtol * totals.level)
         return totals.violation, tol, max(EXACT * totals.level, 4.0 * noise), noise
 
-    def go(self):
+    def go(self) -> bool:
         """Pair steps, then Newton steps. Whether nothing is left to do."""
         n, largest = self.problem.n, min(_MOST_BETWEEN, self.settings.polish)
         for _ in range(_MOST_CALLS):
@@ -239,7 +267,7 @@ class _Run:
                 return False
         return False
 
-    def result(self, final):
+    def result(self, final: bool) -> Result:
         """The state reached, certified when it is final."""
         record = self.record
         if final:

@@ -3,6 +3,8 @@
 import math
 from operator import methodcaller
 
+from .rows import Rows
+
 SAMPLE = 6  # one row in six
 SMALLEST = 3072  # fewer rows are solved directly
 LOOSER = 3.0  # the sample's tolerance, relative to the problem's
@@ -12,7 +14,7 @@ LOOSER = 3.0  # the sample's tolerance, relative to the problem's
 _FIRST_STEP, _NARROW, _HALVINGS, _RIGHT = 1e-4, 1e-10, 100, 1e-12
 
 
-def sample_of(rows, seed):
+def sample_of(rows: Rows, seed: int) -> Rows:
     """A random sample as a problem of its own, whose rows represent all of them.
 
     Variables that are free, or fixed but not at 0, count separately and are always in it.
@@ -29,7 +31,7 @@ def sample_of(rows, seed):
     return sample
 
 
-def take_over(rows, sample):
+def take_over(rows: Rows, sample: Rows) -> None:
     """Go where the solution of a sample says that rows belong; the gradient is owed."""
     multiplier = sample.totals().multiplier
     rows.ask(methodcaller("predict"))
@@ -38,10 +40,10 @@ def take_over(rows, sample):
     rows.repair()
 
 
-def _fitting(rows, multiplier):
+def _fitting(rows: Rows, multiplier: float) -> float:
     """The multiplier for which the sum is right to rounding, or to the last row that jumps."""
 
-    def excess(at):
+    def excess(at: float) -> float:
         return math.fsum(rows.ask(methodcaller("settle", at, False))) - rows.total
 
     ends = [(multiplier, excess(multiplier))]

@@ -16,17 +16,23 @@ on many rows begins with a random sixth of them (``coarse.py``), which leaves li
 evaluate than the columns of the final support vectors.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from ..._core.block import Outcome, solve_block
-from ..run import WHOLE, Record, Status
+from ..._typing import FloatArray, IntArray
+from ...problem import Totals
+from ..run import WHOLE, Record, Settings, Status
 from . import coarse
 from .finish import Finish, advanced
-from .messages import Accuracy, BlockUpdate
+from .messages import Accuracy, BlockUpdate, WorkingSet
+from .rows import Rows
 
 
 class Precision:
@@ -35,24 +41,24 @@ class Precision:
     ``noise`` estimates its error, for independent errors of kernel values.
     """
 
-    def __init__(self, accuracy):
+    def __init__(self, accuracy: Accuracy) -> None:
         self.accuracy = accuracy
         self.noise = 0.0
 
-    def _rounding(self, rows, spread):
+    def _rounding(self, rows: Rows, spread: float) -> float:
         """Rounding in a product with columns; ``spread`` is the norm of sqrt(|K_jj|) coef_j."""
         return self.accuracy.error * rows.scale * math.sqrt(rows.facts.largest) * spread
 
-    def computed(self, rows):
+    def computed(self, rows: Rows) -> None:
         """The gradient was computed from the variables as they are."""
         self.noise = self._rounding(rows, rows.totals().spread)
 
-    def add(self, rows, size, change):
+    def add(self, rows: Rows, size: FloatArray, change: FloatArray) -> None:
         """What a change of some variables leaves in the gradient for good."""
         spread = math.sqrt(float(np.abs(size) @ np.square(change)))
         self.noise = math.hypot(self.noise, self._rounding(rows, spread))
 
-    def is_stale(self, rows):
+    def is_stale(self, rows: Rows) -> bool:
         """Whether a gradient computed again would have half the error."""
         return self._rounding(rows, rows.totals().spread) < 0.5 * self.noise
 
@@ -76,22 +82,22 @@ _NOISY_ROUNDS = 30
 class RoundProgress:
     """Whether rounds still lead anywhere."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._renewed = 0
         self._begin()
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._best = self._closest = self._before = math.inf
         self._idle = self._noisy = 0
         self._plateau = 0.0
 
-    def renew(self):
+    def renew(self) -> None:
         """The gradient was computed afresh: another chance, as long as there were not many."""
         self._renewed += 1
         if self._renewed <= _RENEWALS:
             self._begin()
 
-    def is_idle(self, totals, violation, noise, steps):
+    def is_idle(self, totals: Totals, violation: float, noise: float, steps: int) -> bool:
         """Whether neither the objective nor the violation has improved for some rounds."""
         # Less than rounding is no progress: of the objective, and of the gradient in it.
         objective = totals.objective
@@ -112,7 +118,7 @@ class RoundProgress:
             self._before, self._plateau = objective, 0.0
         return self._idle >= _IDLE_ROUNDS or in_vain
 
-    def is_noise(self, noise):
+    def is_noise(self, noise: float) -> bool:
         """Whether rounds have followed one whose violation was within the bound on rounding.
 
         The bound is pessimistic, so more rounds are worth trying, but not for ever. They may end
@@ -168,23 +174,23 @@ class _View:
 class Engine:
     """One run over some rows, with a start or without; ``record`` may be of an earlier one."""
 
-    def __init__(self, rows, settings, record):
+    def __init__(self, rows: Rows, settings: Settings, record: Record) -> None:
         self.rows, self.settings, self.record = rows, settings, record
-        self.status = None
+        self.status: Status | None = None
         self._precision = Precision(rows.facts.accuracy)
         self._progress = RoundProgress()
         self._finish = Finish(settings.polish)
         # Of the last round: its working set, and the violation before it.
-        self._working = np.empty(0, dtype=np.intp)
+        self._working: IntArray = np.empty(0, dtype=np.intp)
         self._violation_before = math.inf
         # That more precision is not to be had, and that nothing else would help.
         self._at_limit = self._stuck = False
         # For Ctrl-C: whether the rows are at a feasible point, but for an update on its way.
         self._feasible = True
-        self._underway = None
+        self._underway: BlockUpdate | None = None
         self._choose_sizes()
 
-    def _choose_sizes(self):
+    def _choose_sizes(self) -> None:
         rows, settings, accuracy = self.rows, self.settings, self._precision.accuracy
         n = rows.n
         self._largest_block = int(min(n, math.sqrt(_BLOCK_SHARE * settings.cache_size / 8)))
@@ -197,7 +203,8 @@ class Engine:
             size = 1024 if n >= _MANY_ROWS else 128 if dear else 256
         self._block_size = min(size, n)
         # All rows in one working set are fetched once, with all kernel values in float64.
-        self._is_whole, self._whole = self._block_size == n, None
+        self._is_whole = self._block_size == n
+        self._whole: tuple[WorkingSet, FloatArray] | None = None
         if self._is_whole:
             self._precision.accuracy = _BLOCK_ACCURACY
         elif dear:
@@ -205,7 +212,7 @@ class Engine:
 
     # -- stages --------------------------------------------------------------------------------
 
-    def run(self, *, cold):
+    def run(self, *, cold: bool) -> Status:
         """Go through the stages, ``cold`` where the rows have no start, to a Status.
 
         After Ctrl-C it is ``INTERRUPTED``; the rows are at a feasible point whatever happens.
@@ -223,9 +230,10 @@ class Engine:
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
             self._make_sound()
+        assert self.status is not None
         return self.status
 
-    def _start(self, cold):
+    def _start(self, cold: bool) -> Stage:
         rows = self.rows
         if cold:
             self._feasible = False
@@ -238,7 +246,7 @@ class Engine:
         self._precision.computed(rows)
         return Stage.BLOCKS
 
-    def _start_coarse(self):
+    def _start_coarse(self) -> None:
         """From the solution of a sample."""
         settings = replace(
             self.settings,
@@ -256,7 +264,7 @@ class Engine:
         coarse.take_over(self.rows, sample)
         self.record.continue_from(engine.record, sample.n_values())
 
-    def _blocks(self):
+    def _blocks(self) -> Stage:
         view = self._look()
         if view.violation <= view.goal:
             if not view.trusted and not self._at_limit:
@@ -269,7 +277,7 @@ class Engine:
             return Stage.PRECISION
         return self._round(view)
 
-    def _improve(self):
+    def _improve(self) -> Stage:
         if self._precision.is_stale(self.rows):
             self._refresh()
             self._progress.renew()
@@ -286,7 +294,7 @@ class Engine:
         self._stuck = False
         return Stage.BLOCKS
 
-    def _exactly(self):
+    def _exactly(self) -> Stage:
         view = self._look()
         if view.violation > view.tol:
             return Stage.BLOCKS
@@ -303,18 +311,18 @@ class Engine:
             return self._end(view, Status.CONVERGED)
         working, Q = self._fetch(lambda: _union(*self.rows.propose(extra // 2, n_between)))
         a, g = working.a.copy(), working.g.copy()
-        limit = min(self.record.steps_left(), _STEPS_PER_CALL)
+        limit = int(min(self.record.steps_left(), _STEPS_PER_CALL))
         steps = finish.solve(Q, working.penalty, a, g, view.exact, limit)
         n_moved = self._update(working, a, g)
         self._note(view, len(working), n_moved, steps)
         return Stage.FINISH if n_moved else self._end(view, Status.CONVERGED)
 
-    def _end(self, view, status):
+    def _end(self, view: _View, status: Status) -> Stage:
         """Nothing is left to do; a tolerance that is met makes it a success."""
         self.status = Status.CONVERGED if view.violation <= view.tol else status
         return Stage.DONE
 
-    def _look(self):
+    def _look(self) -> _View:
         totals, noise = self.rows.totals(), self._precision.noise
         tol = max(self.settings.tol, self.settings.rtol * totals.level)
         # The violation and twice the rounding in the gradient together stay below tol.
@@ -322,18 +330,19 @@ class Engine:
         goal = tol - 2.0 * noise if trusted else tol
         return _View(totals.violation, tol, goal, max(_EXACT * totals.level, 4.0 * noise), trusted)
 
-    def _note(self, view, *counts):
-        self.record.add(view.violation, view.tol, *counts, self.rows.n_values())
+    def _note(self, view: _View, n_working: int, n_moved: int, steps: int) -> None:
+        n_values = self.rows.n_values()
+        self.record.add(view.violation, view.tol, n_working, n_moved, steps, n_values)
 
     # -- one round -----------------------------------------------------------------------------
 
-    def _round(self, view):
+    def _round(self, view: _View) -> Stage:
         """Propose, fetch, solve, update."""
         working, Q = self._fetch(self._proposed)
         share = 0.0 if self._is_whole else self.settings.share
         target = max(share * view.violation, 0.5 * view.goal)
         a, g = working.a.copy(), working.g.copy()
-        limit = min(self.record.steps_left(), _STEPS_PER_CALL)
+        limit = int(min(self.record.steps_left(), _STEPS_PER_CALL))
         steps, outcome = solve_block(Q, g, a, working.penalty, target, limit)
         if outcome is Outcome.DONE and not self._is_whole:
             # Another round costs more than some further steps.
@@ -357,7 +366,7 @@ class Engine:
             return self._end(self._look(), Status.STALLED)
         return Stage.BLOCKS
 
-    def _proposed(self):
+    def _proposed(self) -> IntArray:
         """Half the rows that want up most, half those that want down most."""
         ids = _union(*self.rows.propose(self._block_size // 2))
         # Rows that count twice leave room for those that moved in the last round.
@@ -365,7 +374,7 @@ class Engine:
         kept = self._working[ids[places] != self._working]
         return _union(ids, kept[: self._block_size - len(ids)])
 
-    def _fetch(self, choose):
+    def _fetch(self, choose: Callable[[], IntArray]) -> tuple[WorkingSet, FloatArray]:
         """A working set and its block of Q."""
         if self._whole is not None:
             return self._whole
@@ -375,7 +384,7 @@ class Engine:
         self._whole = fetched if self._is_whole else None
         return fetched
 
-    def _update(self, working, a, g):
+    def _update(self, working: WorkingSet, a: FloatArray, g: FloatArray) -> int:
         """Tell the rows of a working set's new variables and gradient; how many moved."""
         change = a - working.a
         moved = np.flatnonzero(change)
@@ -386,12 +395,13 @@ class Engine:
         self.rows.update(self._underway)
         self._underway = None
         if self._is_whole:
+            assert self._whole is not None
             self._whole = replace(working, a=a, g=g), self._whole[1]
         self._precision.add(self.rows, working.size[needed], change[needed])
         self._at_limit = False
         return len(moved)
 
-    def _resize(self, n_working, n_moved, violation):
+    def _resize(self, n_working: int, n_moved: int, violation: float) -> None:
         """Double a working set that is too small to settle: all of it moves, or in vain."""
         in_vain = violation > _SLOW * self._violation_before and n_working < _MODERATE
         self._violation_before = violation
@@ -401,16 +411,16 @@ class Engine:
 
     # -- gradient ------------------------------------------------------------------------------
 
-    def _refresh(self):
+    def _refresh(self) -> None:
         """Compute the gradient again."""
         if not self._is_whole:
             self.rows.refresh()
             return
-        working, Q = self._fetch(None)
+        working, Q = self._fetch(self._proposed)
         g = advanced(Q, np.zeros(len(working)), working.a, 0.0)
         self._update(working, working.a, g)
 
-    def _make_sound(self):
+    def _make_sound(self) -> None:
         """Bring the rows to a feasible point with its gradient, wherever Ctrl-C struck."""
         if not self._feasible:
             self.rows.rest()
@@ -420,9 +430,9 @@ class Engine:
             self.rows.refresh()
 
 
-def _union(*ids):
+def _union(*arrays: IntArray) -> IntArray:
     """Numbers that are in any of some arrays, once and in ascending order."""
-    ids = np.sort(np.concatenate(ids))
+    ids = np.sort(np.concatenate(arrays))
     first = np.ones(len(ids), bool)
     np.not_equal(ids[1:], ids[:-1], out=first[1:])
     return ids[first]

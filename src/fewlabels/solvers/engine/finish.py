@@ -3,6 +3,8 @@
 import numpy as np
 
 from ..._core.block import Outcome, add_products, finish_block, solve_block
+from ..._typing import FloatArray
+from ...problem import Penalty
 from ..newton import newton_step
 
 # A budget of Newton steps of up to _CHEAP variables; larger ones count by their cube.
@@ -18,12 +20,20 @@ _LIMIT_COSTS = 5.0
 class Finish:
     """Newton steps of no more than ``largest`` variables, as long as the budget lasts."""
 
-    def __init__(self, largest):
+    def __init__(self, largest: int) -> None:
         self.largest = largest
         self.left = _BUDGET if largest else 0.0
         self.begun = False
 
-    def solve(self, Q, penalty, a, g, goal, max_steps):
+    def solve(
+        self,
+        Q: FloatArray,
+        penalty: Penalty,
+        a: FloatArray,
+        g: FloatArray,
+        goal: float,
+        max_steps: int,
+    ) -> int:
         """Solve a block until its violation is at most ``goal``, or nothing more is to be had.
 
         ``a`` and ``g`` are changed in place; how many pair steps that took.
@@ -70,7 +80,9 @@ class Finish:
         return n_steps
 
 
-def advanced(Q, before, after, g):
+def advanced(
+    Q: FloatArray, before: FloatArray, after: FloatArray, g: FloatArray | float
+) -> FloatArray:
     """The gradient after a change of variables, by one product.
 
     Thousands of small steps leave more rounding in it than that.

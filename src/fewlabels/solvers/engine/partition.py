@@ -1,39 +1,52 @@
 """Rows that answer the engine's messages, wherever their arrays are."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from .backend import NumpyBackend
-from .messages import Accuracy, Facts, Ranked, Room, RunState, WorkingSet
+from ..._typing import BoolArray, FloatArray, IntArray
+from ...kernels.operators import Columns, GramOperator
+from ...problem import Totals
+from ...problem.piecewise import PiecewiseLinear
+from ...problem.totals import ImpliedEnds
+from .backend import Backend, NumpyBackend, Rates
+from .messages import Accuracy, BlockUpdate, Facts, Ranked, Room, RunState, SpreadOf, WorkingSet
+
+Message = TypeVar("Message", bound=Callable[..., Any])
+# Rows in the order of what a step costs, their costs, where steps end, and the room up to each.
+Line: TypeAlias = tuple[IntArray, FloatArray, FloatArray, FloatArray]
 
 # Changes below this share of the largest variable are none.
 _ROUNDING = 1e-12
 
 
-def question(message):
+def question(message: Message) -> Message:
     """Mark a message that changes nothing."""
-    message.is_question = True
+    vars(message)["is_question"] = True
     return message
 
 
-def setting(message):
+def setting(message: Message) -> Message:
     """Mark a message about how to compute, which a rebuilt partition gets first."""
-    message.is_setting = True
+    vars(message)["is_setting"] = True
     return message
 
 
-def is_question(name):
+def is_question(name: str) -> bool:
     """Whether the message of this name changes nothing."""
     return getattr(getattr(Partition, name), "is_question", False)
 
 
-def is_setting(name):
+def is_setting(name: str) -> bool:
     """Whether the message of this name is about how to compute."""
     return getattr(getattr(Partition, name), "is_setting", False)
 
 
-def message_names():
+def message_names() -> list[str]:
     """Names of all messages that partitions answer."""
     return [
         name
@@ -56,9 +69,18 @@ class Partition:
     """
 
     def __init__(
-        self, gram, penalty, ridge, scale, first=0, *, size=None, origin=None, arrays=None
-    ):
-        self.arrays = NumpyBackend() if arrays is None else arrays
+        self,
+        gram: GramOperator,
+        penalty: PiecewiseLinear,
+        ridge: FloatArray,
+        scale: float,
+        first: int = 0,
+        *,
+        size: FloatArray | None = None,
+        origin: IntArray | None = None,
+        arrays: Backend | None = None,
+    ) -> None:
+        self.arrays: Backend = NumpyBackend() if arrays is None else arrays
         self.gram, self.penalty, self.ridge, self.scale = gram, penalty, ridge, scale
         self.first, self.n, self.origin = first, gram.n, origin
         self.size = gram.diagonal() if size is None else size
@@ -66,102 +88,109 @@ class Partition:
         # Whether the gradient belongs to the variables: no update was cut short.
         self.is_sound = False
         # What follows from both: totals, and rows in the order of what a step costs.
-        self._totals = self._line = None
+        self._totals: Totals | None = None
+        self._line: tuple[float, Line] | None = None
         self._values_before = -gram.n_values
         self._max_bytes = 0.0
         # While a gradient is owed, a sample drawn and its function taken over.
-        self._before = self._debt = self._drawn = self._sample = self._held = None
+        self._before: FloatArray | None = None
+        self._debt: tuple[IntArray, FloatArray] | None = None
+        self._drawn: IntArray | None = None
+        self._sample: Partition | None = None
+        self._shares: FloatArray | None = None
+        self._held: BoolArray | None = None
 
-    def start(self, a, gradient=None):
+    def start(self, a: FloatArray, gradient: FloatArray | None = None) -> None:
         """Take variables and, where it is known, their gradient."""
         self.a = a
         self._changed(sound=gradient is not None)
         if gradient is not None:
             self.g = gradient
 
-    def _changed(self, *, sound):
+    def _changed(self, *, sound: bool) -> None:
         self.is_sound, self._totals, self._line = sound, None, None
 
-    def _put(self, a):
+    def _put(self, a: FloatArray) -> None:
         """Move variables: the ridge's part of the gradient follows, K's part does not."""
         self._totals = self._line = None
         self.g = self.g + self.ridge * (a - self.a)
         self.a = a
 
-    def _own(self, ids):
+    def _own(self, ids: IntArray) -> tuple[slice, IntArray]:
         """Which of some numbers in ascending order are of rows here, and these rows' places."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
         return slice(low, high), self.arrays.rows(ids[low:high] - self.first)
 
-    def _numbers(self, places):
+    def _numbers(self, places: IntArray) -> IntArray:
         return self.arrays.numpy(places) + self.first
 
-    def _set(self, array, places, values):
+    def _set(self, array: FloatArray, places: IntArray, values: FloatArray) -> FloatArray:
         return self.arrays.put(array, places, self.arrays.array(values, float))
 
     # -- what is ------------------------------------------------------------------------------
 
     @question
-    def facts(self):
+    def facts(self) -> Facts:
         """``Facts`` about the rows."""
         n_kept = self.arrays.places(self.penalty.is_kept).shape[0]
         largest = self.arrays.largest(self.size)
         return Facts(self.n, n_kept, self.penalty.extent, largest, self._accuracy())
 
-    def _accuracy(self):
+    def _accuracy(self) -> Accuracy:
         gram = self.gram
         return Accuracy(gram.value_error, bool(gram.dtype == np.float64), float(gram.value_cost))
 
     @question
-    def state(self):
+    def state(self) -> RunState:
         """The ``RunState`` that the rows are in."""
         return RunState(self._surveyed(), self.n_values)
 
     @property
-    def n_values(self):
+    def n_values(self) -> int:
         """Kernel values evaluated so far."""
         return self._values_before + self.gram.n_values
 
-    def _surveyed(self):
+    def _surveyed(self) -> Totals:
         """``Totals`` of the variables, computed once for each change."""
         if self._totals is None:
             self._totals = self.arrays.survey(self.penalty, self.a, self.g, self.size)
         return self._totals
 
-    def _rates(self):
+    def _rates(self) -> Rates:
         """Rates of change when variables grow, and when they shrink."""
         rates = self.arrays.rates(self._surveyed())
         if rates is None:  # another partition was surveyed since
             self._totals = None
             rates = self.arrays.rates(self._surveyed())
+            assert rates is not None
         return rates
 
     @question
-    def gap(self, multiplier, implied):
+    def gap(self, multiplier: float, implied: ImpliedEnds) -> float:
         """These rows' part of the duality gap, see ``Penalty.gap``."""
         return self.penalty.gap(self.a, self.g, self.ridge, multiplier, implied)
 
     # -- rounds -------------------------------------------------------------------------------
 
     @question
-    def propose(self, count, n_between=0):
+    def propose(self, count: int, n_between: int = 0) -> tuple[Ranked, Ranked, IntArray]:
         """The rows that want up most and those that want down most, as two Ranked.
 
         And the numbers of the first ``n_between`` rows strictly between breakpoints.
         """
         up, down = self._rates()
-        between = np.empty(0, np.intp)
+        between: IntArray = np.empty(0, np.intp)
         if n_between:
             places = self.arrays.places(self.penalty.between(self.a))
             between = self._numbers(places[: min(n_between, places.shape[0])])
         return self._lowest(up, count), self._lowest(-down, count), between
 
-    def _lowest(self, keys, count):
+    def _lowest(self, keys: FloatArray, count: int) -> Ranked:
         best = self.arrays.ranked(keys, count)
         return Ranked(best.ids + self.first, best.keys)
 
     @question
-    def spread(self, edges, ids, g):
+    def spread(self, edges: FloatArray, ids: IntArray, g: FloatArray) -> SpreadOf:
         """The SpreadOf the gradient over ascending ``edges``, which is given at the rows ``ids``.
 
         Rows count as wide as their intervals are.
@@ -169,16 +198,19 @@ class Partition:
         return self.arrays.spread(*self._by_width(ids, g), edges)
 
     @question
-    def within(self, low, high, ids, g):
+    def within(
+        self, low: float, high: float, ids: IntArray, g: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Gradients from ``low`` to below ``high``, and how wide the rows' intervals are.
 
         Rows whose interval has no width are left out; ``ids`` and ``g`` as above.
         """
         values, width = self._by_width(ids, g)
         inside = self.arrays.places((values >= float(low)) & (values < float(high)))
-        return tuple(self.arrays.taken((values, width), inside))
+        values, width = self.arrays.taken((values, width), inside)
+        return values, width
 
-    def _by_width(self, ids, g):
+    def _by_width(self, ids: IntArray, g: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient of rows whose intervals have a width, and these."""
         where, rows = self._own(ids)
         values, width = self._set(self.arrays.copy(self.g), rows, g[where]), self.penalty.width
@@ -186,7 +218,7 @@ class Partition:
         return self.arrays.take(values, wide), self.arrays.take(width, wide)
 
     @question
-    def fetch(self, ids):
+    def fetch(self, ids: IntArray | None) -> WorkingSet:
         """A WorkingSet of the rows ``ids`` that are here; None for variables other than zero."""
         if ids is None:
             rows = self.arrays.places(self.a != 0.0)
@@ -201,15 +233,15 @@ class Partition:
             *self.arrays.taken((self.ridge, self.size, self.a, self.g), rows),
         )
 
-    def _gathered(self, rows, ids):
+    def _gathered(self, rows: IntArray, ids: IntArray) -> Columns:
         return replace(self.gram.gather(rows), ids=ids)
 
     @question
-    def block(self, columns):
+    def block(self, columns: Columns) -> FloatArray:
         """Kernel values between the rows of any working set, in float64: ``columns`` says all."""
         return self.gram.block_of(columns)
 
-    def update(self, update):
+    def update(self, update: BlockUpdate) -> None:
         """Advance variables and gradient by a BlockUpdate."""
         where, rows = self._own(update.ids)
         self._changed(sound=False)
@@ -218,7 +250,7 @@ class Partition:
         self.g = self._set(self.g, rows, update.g[where])
         self._changed(sound=True)
 
-    def assign(self, ids, a):
+    def assign(self, ids: IntArray, a: FloatArray) -> None:
         """Set variables alone; the gradient is not theirs any more."""
         where, rows = self._own(ids)
         self._changed(sound=False)
@@ -227,13 +259,13 @@ class Partition:
     # -- precision ----------------------------------------------------------------------------
 
     @setting
-    def keep_columns(self, max_bytes):
+    def keep_columns(self, max_bytes: float) -> None:
         """Store columns of K that were evaluated, up to a bound on memory."""
         self._max_bytes = max_bytes
         self._use(self.gram)
 
     @setting
-    def refine(self):
+    def refine(self) -> Accuracy | None:
         """Continue with float64 kernel values: their Accuracy; None where they are that."""
         refined = self.gram.refined()
         if refined is None:
@@ -242,12 +274,12 @@ class Partition:
         self._changed(sound=False)
         return self._accuracy()
 
-    def _use(self, gram):
+    def _use(self, gram: GramOperator) -> None:
         gram = self.arrays.caching(gram, self._max_bytes) if self._max_bytes else gram
         self._values_before = self.n_values - gram.n_values
         self.gram = gram
 
-    def snap(self, near):
+    def snap(self, near: float) -> None:
         """Put variables on breakpoints that they reach to within ``near``.
 
         K's part of the gradient stays as it is.
@@ -255,7 +287,7 @@ class Partition:
         self._put(self.penalty.snapped(self.a, near))
 
     @question
-    def absorbs(self, amount):
+    def absorbs(self, amount: float) -> Ranked:
         """At most one row, as Ranked, that takes ``amount`` without reaching a breakpoint.
 
         Of those between breakpoints the one with the lowest Q_ii.
@@ -265,7 +297,7 @@ class Partition:
         best = Ranked.of(self.scale * size + ridge, 1)
         return Ranked(self._numbers(able)[best.ids], best.keys)
 
-    def shift(self, row, amount):
+    def shift(self, row: int, amount: float) -> None:
         """Change the variable of ``row``, if it is here. Not repeatable.
 
         K's part of the gradient stays as it is.
@@ -279,7 +311,7 @@ class Partition:
 
     # -- a gradient that is owed ----------------------------------------------------------------
 
-    def clip(self):
+    def clip(self) -> None:
         """Put variables outside their intervals on the nearest end.
 
         What they were is kept: from here on they move without columns of K.
@@ -288,7 +320,7 @@ class Partition:
         self._put(self.penalty.clipped(self.a))
         self._changed(sound=False)
 
-    def owe(self, everything):
+    def owe(self, everything: bool) -> int:
         """How many variables owe their part of the gradient: those that moved since ``clip``.
 
         Or ``everything``: the gradient is set to the ridge's part, and all of K a is owed.
@@ -300,6 +332,7 @@ class Partition:
             self.g = self.ridge * self.a
             self._changed(sound=False)
         else:
+            assert self._before is not None
             distance = arrays.xp.abs(self.a - self._before)
             moved = arrays.places(distance > _ROUNDING * arrays.largest(self.a))
             after, before = arrays.taken((self.a, self._before), moved)
@@ -308,11 +341,12 @@ class Partition:
         return moved.shape[0]
 
     @question
-    def debt(self, start, count, original):
+    def debt(self, start: int, count: int, original: bool) -> tuple[Columns, FloatArray]:
         """Columns and changes of some of those that moved, by their order.
 
         With ``original``, rows of a sample go by the numbers of the rows it was drawn from.
         """
+        assert self._debt is not None
         moved, change = self._debt
         rows = moved[start : min(start + count, moved.shape[0])]
         ids = self._numbers(rows)
@@ -320,19 +354,19 @@ class Partition:
             ids = self.origin[ids - self.first]
         return self._gathered(rows, ids), change[start : start + len(ids)]
 
-    def add(self, columns, change):
+    def add(self, columns: Columns, change: FloatArray) -> None:
         """``gradient += scale * K change``. Not repeatable."""
         self._changed(sound=False)
         self.gram.add_columns(columns, self.scale * change, self.g)
 
-    def settled(self):
+    def settled(self) -> None:
         """The gradient matches the variables again."""
         self._before = self._debt = None
         self._changed(sound=True)
 
     # -- a sum that is not right ------------------------------------------------------------------
 
-    def rest(self, amount):
+    def rest(self, amount: float) -> tuple[float, float, float]:
         """Put every variable on its lower bound or, where it has none, next to zero.
 
         Then move them by ``amount`` in all, each to its end before the next. Returns the sum of
@@ -342,12 +376,14 @@ class Partition:
         self._changed(sound=False)
         with np.errstate(invalid="ignore"):
             above, below = self.penalty.upper - self.a, self.a - self.penalty.lower
-        sums = tuple(self.arrays.numbers(map(self.arrays.xp.sum, (self.a, above, below))))
+        total, room_above, room_below = self.arrays.numbers(
+            map(self.arrays.xp.sum, (self.a, above, below))
+        )
         if amount:
             self.a = self.penalty.filled(self.a, amount)
-        return sums
+        return total, room_above, room_below
 
-    def _lined_up(self, amount):
+    def _lined_up(self, amount: float) -> Line:
         """Rows in the order of what a step in the direction of ``amount`` costs.
 
         With their costs, where the step ends, and the room up to each.
@@ -365,12 +401,17 @@ class Partition:
         enough = arrays.ends(room, abs(amount))[0]
         if enough < room.shape[0]:
             enough = arrays.ends(cost, float(cost[max(enough, 1) - 1]))[1]
-        ends = ((rows, enough), (cost, enough), (to, enough), (room, enough + 1))
-        self._line = amount, tuple(arrays.copy(array[:end]) for array, end in ends)
-        return self._line[1]
+        line = (
+            arrays.copy(rows[:enough]),
+            arrays.copy(cost[:enough]),
+            arrays.copy(to[:enough]),
+            arrays.copy(room[: enough + 1]),
+        )
+        self._line = amount, line
+        return line
 
     @question
-    def room(self, missing, limit):
+    def room(self, missing: float, limit: float) -> Room:
         """``Room`` to the next breakpoints at no more than this cost.
 
         In the direction of what the sum of all rows is ``missing``.
@@ -381,7 +422,7 @@ class Partition:
         following = cost[high] if high < cost.shape[0] else np.inf
         return Room(*map(float, (room[low], room[high], reached, following)))
 
-    def move(self, missing, limit, amount):
+    def move(self, missing: float, limit: float, amount: float) -> None:
         """Move rows that cost less than ``limit`` to their next breakpoint, see ``room``.
 
         Those that cost as much move by ``amount`` in all, one after the other. Not repeatable.
@@ -400,27 +441,28 @@ class Partition:
 
     # -- a sample that stands for all rows -----------------------------------------------------
 
-    def draw(self, n, size, seed):
+    def draw(self, n: int, size: int, seed: int) -> int:
         """Note which rows belong to a sample of ``size`` of n rows; how many are here."""
         chosen = drawn(self.first, self.first + self.n, n, size, seed)
         kept = self.arrays.numpy(self.penalty.is_kept)
         self._drawn = self.arrays.rows(np.flatnonzero(chosen | kept))
         return self._drawn.shape[0]
 
-    def sample(self, share, first):
+    def sample(self, share: float, first: int) -> Partition:
         """A Partition of the rows that were drawn, numbered from ``first``.
 
         Each means ``share`` rows, see ``docs/the-one-problem.md``.
         """
         arrays, rows = self.arrays, self._drawn
-        kept, share = arrays.take(self.penalty.is_kept, rows), arrays.array(float(share))
+        assert rows is not None
+        kept, shares = arrays.take(self.penalty.is_kept, rows), arrays.array(float(share))
         if bool(arrays.xp.any(kept)):
-            share = arrays.xp.where(kept, arrays.array(1.0), share)
-        self._shares = share
+            shares = arrays.xp.where(kept, arrays.array(1.0), shares)
+        self._shares = shares
         self._sample = Partition(
             self.gram.some(rows),
-            self.penalty.take(rows).scaled(share, 1.0),
-            arrays.take(self.ridge, rows) / share,
+            self.penalty.take(rows).scaled(shares, 1.0),
+            arrays.take(self.ridge, rows) / shares,
             self.scale,
             first,
             size=arrays.take(self.size, rows),
@@ -429,26 +471,28 @@ class Partition:
         )
         return self._sample
 
-    def predict(self):
+    def predict(self) -> None:
         """Begin a prediction: the gradient is zero, to receive the sample's function.
 
         What the sample knows better is held.
         """
-        arrays, sample = self.arrays, self._sample
+        arrays, sample, drawn_rows, shares = self.arrays, self._sample, self._drawn, self._shares
+        assert sample is not None and drawn_rows is not None and shares is not None
         self.g = arrays.zeros(self.n)
         # Between breakpoints without a ridge the sample knows better than any prediction.
         inside = arrays.places(sample.penalty.between(sample.a) & (sample.ridge == 0.0))
-        values = arrays.take(sample.a / self._shares, inside)
-        rows = arrays.take(self._drawn, inside)
+        values = arrays.take(sample.a / shares, inside)
+        rows = arrays.take(drawn_rows, inside)
         self.a = arrays.put(self.penalty.clipped(arrays.zeros(self.n)), rows, values)
         self._held = arrays.put(arrays.zeros(self.n), rows, arrays.xp.ones_like(values)) != 0.0
         self._changed(sound=False)
 
-    def settle(self, multiplier, ends):
+    def settle(self, multiplier: float, ends: bool) -> float:
         """Put every row that is not held into the state that its gradient predicts; the sum.
 
         If the prediction ``ends`` with it, the ridge's part is added to the gradient.
         """
+        assert self._held is not None
         self._changed(sound=False)
         total = self.penalty.settle(self.a, self.g, self.ridge, multiplier, self._held)
         if ends:
@@ -461,7 +505,7 @@ class Partition:
 _STRETCH = 4096
 
 
-def drawn(first, stop, n, size, seed):
+def drawn(first: int, stop: int, n: int, size: int, seed: int) -> BoolArray:
     """Mask: which of the rows ``first`` to ``stop`` belong to a sample of ``size`` of n rows."""
     chosen = np.zeros(stop - first, dtype=bool)
     for begin in range(first - first % _STRETCH, stop, _STRETCH):

@@ -1,14 +1,25 @@
 """The parts of a path, and operations that change its problem: each runs to its end."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
 import numpy as np
 
 from ..._core import path as st
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..._util.deadline import ENDLESS
+from ...kernels import Kernel
+from ...problem import RowPenalties
 from .balance import ROW, VirtualRow
 from .clock import Clock
 from .events import Events
 from .placement import Factor, Placement
 from .state import RowStates
+
+# A method of the engine and its arguments.
+Operation: TypeAlias = tuple[Any, ...]
 
 # Relative to the unit of h: when a last look finds a row wrong; how often it may, and which time
 # h is computed afresh instead.
@@ -31,7 +42,16 @@ _NOTHING = 1e-14
 class PathEngine:
     """A path from one optimum to another; for its parameters see ``PathFollower``."""
 
-    def __init__(self, kernel, scale, total, balance, cache_size, n_jobs, refresh_at):
+    def __init__(
+        self,
+        kernel: Kernel,
+        scale: float,
+        total: float,
+        balance: str | None,
+        cache_size: float,
+        n_jobs: int,
+        refresh_at: float,
+    ) -> None:
         self.state = RowStates(kernel, scale, balance is not None, cache_size, n_jobs)
         self.factor = Factor()
         self.clock = Clock(self.state, total)
@@ -40,20 +60,20 @@ class PathEngine:
         self.events = Events(self.state, self.factor, self.clock, self.placement)
         self.refresh_at = refresh_at
         self.deadline = ENDLESS
-        self._waiting = []
+        self._waiting: list[Operation] = []
         self._diagonal_sum = 0.0  # over all rows since the constant of the factor was chosen
 
     @property
-    def idle(self):
+    def idle(self) -> bool:
         """Whether the path is at its end and no operation waits."""
         return self.at_end and not self._waiting
 
     @property
-    def at_end(self):
+    def at_end(self) -> bool:
         """Whether every row stands on its staircase and nothing moves."""
         return self.placement.n_moving == 0 and self.clock.left == 0.0
 
-    def queue(self, operations):
+    def queue(self, operations: Iterable[Operation]) -> None:
         """Let operations happen one after the other, once those before have come to their end."""
         if self.idle:
             # Rounding is relative to what there was when the operation began.
@@ -61,7 +81,9 @@ class PathEngine:
             self.state.measure(self.clock.total_target)
         self._waiting.extend(operations)
 
-    def start(self, total=None, target=None, penalties=False):
+    def start(
+        self, total: float | None = None, target: float | None = None, penalties: bool = False
+    ) -> None:
         """Start the clock towards new values of the total, the balance target, the penalties."""
         if target is not None:
             self.virtual.aim(target)
@@ -72,7 +94,13 @@ class PathEngine:
     # They return those that have to come next, if any. One that waits is a tuple of the method and
     # its arguments.
 
-    def append(self, X, rows, total=None, target=None):
+    def append(
+        self,
+        X: RowMatrix,
+        rows: RowPenalties,
+        total: float | None = None,
+        target: float | None = None,
+    ) -> None:
         """Rows arrive, with variables of zero."""
         state = self.state
         new = state.append(X, rows)
@@ -82,7 +110,16 @@ class PathEngine:
         self.start(total, target)
         self.placement.place(new)
 
-    def load(self, X, rows, a, multiplier, negative, virtual=0.0, target=None):
+    def load(
+        self,
+        X: RowMatrix,
+        rows: RowPenalties,
+        a: FloatArray,
+        multiplier: float,
+        negative: BoolArray,
+        virtual: float = 0.0,
+        target: float | None = None,
+    ) -> None:
         """A solution is taken over: rows strictly inside a segment are free.
 
         ``negative`` is the mask of rows with the sign -1.
@@ -94,9 +131,9 @@ class PathEngine:
             state.lines.flip(i)
         state.F[st.A, new] = a
         state.shift = -float(multiplier) / state.scale
-        balanced = state.bordered and rows.symmetric.any()
+        balanced = state.bordered and bool(rows.symmetric.any())
         if balanced:
-            state.gram.change_mean(new[rows.symmetric], 1)
+            state.bordered_gram.change_mean(new[rows.symmetric], 1)
             clock.target = clock.target if target is None else float(target)
             balanced = clock.target is not None
         if balanced:
@@ -112,7 +149,9 @@ class PathEngine:
         placement.place(new[found == st.MOVING])
         self.correct()
 
-    def dismiss(self, rows, total=None, target=None):
+    def dismiss(
+        self, rows: IntArray, total: float | None = None, target: float | None = None
+    ) -> tuple[Operation, ...]:
         """The variables of rows move to zero."""
         state = self.state
         if self.virtual.is_last_of_mean(rows):
@@ -124,12 +163,18 @@ class PathEngine:
         self.placement.place(rows)
         return ()
 
-    def drop(self, rows):
+    def drop(self, rows: IntArray) -> None:
         """Rows with variables of zero leave."""
         self.placement.withdraw(rows)
         self.state.drop(rows)
 
-    def switch(self, rows, penalties, total=None, target=None):
+    def switch(
+        self,
+        rows: IntArray,
+        penalties: RowPenalties,
+        total: float | None = None,
+        target: float | None = None,
+    ) -> tuple[Operation, ...]:
         """Rows get other penalties at once."""
         virtual = self.virtual
         before, after = self.state.S[st.SIGN, rows] != 0, penalties.symmetric
@@ -144,24 +189,30 @@ class PathEngine:
         self.placement.place(rows)
         return ()
 
-    def move(self, rows, penalties=None, total=None, target=None):
+    def move(
+        self,
+        rows: IntArray,
+        penalties: RowPenalties | None = None,
+        total: float | None = None,
+        target: float | None = None,
+    ) -> None:
         """Penalties, the total and the balance target move steadily to new values."""
         if penalties is not None:
             self.clock.begin_targets()
             self.state.set_targets(rows, penalties)
         self.start(total, target, penalties is not None)
 
-    def take_out(self):
+    def take_out(self) -> tuple[Operation, ...]:
         """The virtual row leaves the problem."""
         return ((self.dismiss, ROW), (self.drop, ROW)) if self.virtual.active else ()
 
-    def put_in(self):
+    def put_in(self) -> None:
         """The virtual row returns."""
         self.virtual.put_in()
 
     # -- following ------------------------------------------------------------------------------
 
-    def run(self, max_steps=None):
+    def run(self, max_steps: int | None = None) -> bool:
         """Continue with the operations; returns whether the last one has come to its end."""
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
         begun = renewed = False
@@ -180,12 +231,12 @@ class PathEngine:
                 return True
         return False
 
-    def _is_worn(self):
+    def _is_worn(self) -> bool:
         """Whether h has to be computed afresh, for the rows that an operation has left."""
         self.state.measure_slopes()
         return self.state.is_worn(self.refresh_at)
 
-    def _follow(self, last):
+    def _follow(self, last: float) -> bool:
         """Follow the path to its end; returns whether that is reached within ``last`` steps."""
         if self.at_end:
             return True
@@ -212,7 +263,7 @@ class PathEngine:
                 return True
         raise ArithmeticError("the path does not converge")
 
-    def _look(self):
+    def _look(self) -> bool:
         """A last look: rows on the wrong side move, and free ones off their slope are corrected.
 
         Returns whether there was anything to do.
@@ -227,13 +278,13 @@ class PathEngine:
             self.absorb()
         return len(found) > 0 or error > tol
 
-    def _refuse_rounding(self, most):
+    def _refuse_rounding(self, most: float) -> None:
         """End a path whose conditions are hidden by rounding: steps would lead nowhere."""
         self.state.measure(self.clock.total_target)  # variables may have grown on the way
         if self.state.is_hidden(most):
             raise ArithmeticError("rounding is as large as the margin")
 
-    def _compact(self):
+    def _compact(self) -> None:
         """Forget absent rows in all arrays once there are many."""
         state = self.state
         n_absent = state.n - state.bordered - len(state.present)
@@ -244,7 +295,7 @@ class PathEngine:
 
     # -- against rounding, and from starts that are only nearly optimal -------------------------
 
-    def absorb(self):
+    def absorb(self) -> None:
         """Make the state optimal by a shift of slopes, and let the clock take that back.
 
         A state that misses its conditions by a little is the exact optimum for slopes that differ
@@ -255,10 +306,10 @@ class PathEngine:
         state.lines.shift_slopes(state.n, state.tol(_NOTHING))
         self.clock.start(penalties=True)
 
-    def start_over(self):
+    def start_over(self) -> None:
         """Compute h and the factor afresh, and start a correction of what they show."""
         state = self.state
-        if state.gram is None:
+        if state.is_empty:
             return
         state.refresh_h()
         self._refactor()
@@ -267,12 +318,12 @@ class PathEngine:
         self.correct()
         self.clock.left = 1.0
 
-    def correct(self):
+    def correct(self) -> None:
         """Take the sum of the variables as it is, and correct from there."""
         self.clock.total = float(self.state.F[st.A, : self.state.n].sum())
         self.absorb()
 
-    def watch_diagonal(self, new):
+    def watch_diagonal(self, new: IntArray) -> None:
         """Keep the constant of the factor in step with the diagonal of the rows."""
         state, corner = self.state, self.factor.corner
         self._diagonal_sum += float((state.F[st.ROOT, new] ** 2).sum())
@@ -280,7 +331,7 @@ class PathEngine:
         if mean > 0 and not corner / _STALE <= mean <= corner * _STALE:
             self._refactor()
 
-    def _refactor(self):
+    def _refactor(self) -> None:
         """Make the factor afresh, with a constant for today's rows."""
         state = self.state
         rows = np.flatnonzero(state.S[st.STATUS, : state.n] != st.ABSENT)

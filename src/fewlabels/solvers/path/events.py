@@ -7,13 +7,17 @@ it moves, flips: its interval and slope change side and it moves on (Gu et al. 2
 one variable per row).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from ..._core import path as st
-from .placement import RESIDUE
-from .state import EPS
+from ..._typing import IntArray
+from .clock import Clock
+from .placement import RESIDUE, Factor, Placement
+from .state import EPS, RowStates
 
 # A row at a breakpoint has slipped past its range by this much, relative to the unit of h.
 _SLIPPED = 1e-9
@@ -31,19 +35,22 @@ _IDLE_STEPS, _IDLE_PER_ROW, _WIDENED, _PERTURBATIONS = 200, 2, 1e-7, 20
 class Events:
     """One event after another."""
 
-    def __init__(self, state, factor, clock, placement):
+    def __init__(
+        self, state: RowStates, factor: Factor, clock: Clock, placement: Placement
+    ) -> None:
         self.state, self.factor, self.clock, self.placement = state, factor, clock, placement
         self._idle = 0  # steps of no length in a row
         self.begin()
 
-    def begin(self):
+    def begin(self) -> None:
         """Begin another run."""
         self._perturbations = 0
-        self._waiting = None  # moving rows that wait until a cycle is broken
+        # Moving rows that wait until a cycle is broken.
+        self._waiting: IntArray | None = None
 
     # -- the direction -----------------------------------------------------------------------
 
-    def _direction(self, free, moving, used):
+    def _direction(self, free: IntArray, moving: IntArray, used: IntArray) -> tuple[float, float]:
         """Fill D and GAMMA; the direction of shift, and the share of the clock that passes.
 
         Without free rows the directions of the moving ones are made to balance; where they all
@@ -80,7 +87,7 @@ class Events:
             gamma += left * clock.drift
         return shift, left
 
-    def _time(self):
+    def _time(self) -> float:
         """Share of the clock that the next step may take.
 
         Penalties wait for moving rows: one that has just changed sign must be free to move away
@@ -89,7 +96,7 @@ class Events:
         clock = self.clock
         return 0.0 if clock.penalties_move and self.placement.n_moving else clock.left
 
-    def _withheld(self, moving):
+    def _withheld(self, moving: IntArray) -> float:
         """Stop the rows that wait; returns what their directions summed to."""
         if self._waiting is None:
             return 0.0
@@ -101,7 +108,7 @@ class Events:
         D[waiting] = 0.0
         return total
 
-    def _balance(self, moving, lack, left):
+    def _balance(self, moving: IntArray, lack: float, left: float) -> bool:
         """Slow down the moving rows of one side so that the directions, which lack ``lack``, sum.
 
         Returns whether that was possible.
@@ -120,7 +127,7 @@ class Events:
         state.F[st.D, moving] = d
         return True
 
-    def _finish_residue(self, moving):
+    def _finish_residue(self, moving: IntArray) -> None:
         """Let moving rows that lack a rounding of balance go straight to their breakpoints."""
         state = self.state
         F = state.F
@@ -133,7 +140,7 @@ class Events:
 
     # -- steps -------------------------------------------------------------------------------
 
-    def step(self):
+    def step(self) -> None:
         """Go to the next event, and let it happen."""
         state, clock, factor, placement = self.state, self.clock, self.factor, self.placement
         lines, n = state.lines, state.n
@@ -172,7 +179,7 @@ class Events:
         if self._idle > (_IDLE_STEPS + _IDLE_PER_ROW * n_rows) * (1 + self._perturbations):
             self._perturb()
 
-    def _happen(self, code, which, progress):
+    def _happen(self, code: int, which: int, progress: bool) -> None:
         S, placement = self.state.S, self.placement
         if code in (st.FREE_LOW, st.FREE_HIGH):
             i = self.factor.rows[which]
@@ -186,7 +193,7 @@ class Events:
         elif code == st.FLIP:
             self._flip(placement.stop(which))
 
-    def _leave_breakpoint(self, i, direction, progress):
+    def _leave_breakpoint(self, i: int, direction: int, progress: bool) -> None:
         """The h of a row at a breakpoint has reached the end of its range."""
         state = self.state
         F, S = state.F, state.S
@@ -201,12 +208,12 @@ class Events:
         else:
             self.placement.free(i, direction, state.lines.beside(i, direction))
 
-    def _flip(self, i):
+    def _flip(self, i: int) -> None:
         self.state.lines.flip(i)
         self.state.n_flips += 1
         self.placement.place(np.array([i]))
 
-    def let_some_wait(self):
+    def let_some_wait(self) -> None:
         """Let some moving rows wait, at random, until the others have made progress.
 
         Any speeds >= 0 lead to the end, but some lead to rows that join and leave again for ever
@@ -216,7 +223,7 @@ class Events:
         rng = np.random.default_rng(self.state.n_steps)
         self._waiting = moving[rng.random(len(moving)) < 0.5]
 
-    def _perturb(self):
+    def _perturb(self) -> None:
         """Break a cycle of steps of no length, at random.
 
         The ranges of rows at breakpoints are widened; they come back on the clock, by then at
