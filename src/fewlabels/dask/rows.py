@@ -1,15 +1,28 @@
 """The engine's rows on a cluster, and what is needed to rebuild those that are lost."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from operator import methodcaller
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..solvers.engine.messages import Ranked, RunState, WorkingSet
+from .._typing import FloatArray, IntArray
+from ..kernels.operators import Columns
+from ..problem import Penalty
+from ..rows.spec import ProblemSpec
+from ..solvers.engine.messages import Accuracy, BlockUpdate, Ranked, RunState, WorkingSet
 from ..solvers.engine.partition import Partition, is_question, is_setting
 from ..solvers.engine.rows import Rows
-from .holder import Together, name_of, used_variables
+from .holder import Message, Together, name_of, used_variables
+
+if TYPE_CHECKING:
+    from .source import ClusterSource
+
+T = TypeVar("T")
 
 # Columns that are gathered at a time to rebuild a gradient.
 _AT_A_TIME = 1024
@@ -22,13 +35,14 @@ class Memory:
     (``ids`` is None), everything that has been sent.
     """
 
-    def __init__(self):
-        self.ids = self.a = None
-        self.journal: list = []
-        self.settings: list = []
+    def __init__(self) -> None:
+        self.ids: IntArray | None = None
+        self.a: FloatArray | None = None
+        self.journal: list[Message] = []
+        self.settings: list[Message] = []
         self.sound = False
 
-    def note(self, message, sound):
+    def note(self, message: Message, sound: bool) -> None:
         """A message was acted upon."""
         name, self.sound = name_of(message), sound
         if is_setting(name):
@@ -36,33 +50,34 @@ class Memory:
         if not is_question(name):
             self.journal.append(message)
 
-    def know(self, ids, a):
+    def know(self, ids: IntArray, a: FloatArray) -> None:
         """These are all variables that are not zero."""
         self.ids, self.a, self.journal = ids, a, []
 
-    def set(self, ids, a):
+    def set(self, ids: IntArray, a: FloatArray) -> None:
         """Some variables have changed, and nothing else."""
+        assert self.ids is not None and self.a is not None
         at = np.searchsorted(self.ids, ids)
         known = np.zeros(len(ids), dtype=bool)
         inside = at < len(self.ids)
         known[inside] = self.ids[at[inside]] == ids[inside]
         self.a[at[known]] = a[known]
         new = ~known & (a != 0.0)
-        self.ids, self.a = (
-            np.insert(old, at[new], added[new]) for old, added in ((self.ids, ids), (self.a, a))
-        )
+        self.ids = np.insert(self.ids, at[new], ids[new])
+        self.a = np.insert(self.a, at[new], a[new])
         self.journal.clear()
 
-    def used(self):
+    def used(self) -> tuple[IntArray, FloatArray]:
         """Numbers and values of the variables that are not zero."""
+        assert self.ids is not None and self.a is not None
         return self.ids[self.a != 0.0], self.a[self.a != 0.0]
 
     @property
-    def owes_gradient(self):
+    def owes_gradient(self) -> bool:
         """Whether the gradient, once it is lost, is the product of all variables."""
         return self.sound and self.ids is not None
 
-    def replayed(self):
+    def replayed(self) -> list[Message]:
         """The messages that lead from the rows alone to where the part was."""
         if self.ids is None:
             return [*self.journal]
@@ -77,42 +92,47 @@ class ClusterRows(Rows):
     working set that is fetched.
     """
 
-    def __init__(self, source, spec, before=None):
+    def __init__(
+        self, source: ClusterSource, spec: ProblemSpec, before: ClusterRows | None = None
+    ) -> None:
         self.source, self.spec = source, spec
-        self.level, self.sample = 0 if before is None else before.level + 1, None
+        self.level: int = 0 if before is None else before.level + 1
+        self.sample: ClusterRows | None = None
         self.memories = [Memory() for _ in source.slots]
-        self._count, self._known = None, {}
+        self._count: int | None = None
+        self._known: dict[str, Any] = {}
         # From here on a part that is lost is brought back with this problem, or sample.
         # One row here, for kernel values between others.
         if before is None:
             source.problem = self
             row = spec.gram(source.take(np.zeros(1, dtype=np.intp)))
-            self.local = Partition(row, None, np.zeros(1), spec.formulation.scale)
+            fixed = Penalty.linear(0.0, 0.0, 0.0, 1)
+            self.local = Partition(row, fixed, np.zeros(1), spec.formulation.scale)
             total = spec.total()
         else:
             before.sample = self
             self.local, total = copy(before.local), before.total
-        super().__init__(source.slots, total, spec.formulation.scale)
+        super().__init__([], total, spec.formulation.scale)
 
     # -- messages --------------------------------------------------------------------------------
 
-    def ask(self, message):
+    def ask(self, message: Callable[[Partition], T]) -> list[T]:
         if name_of(message) == "settled":
             self._complete(message)
-            return None
+            return []
         return self.tell([message] * len(self.memories))
 
-    def tell(self, messages):
-        messages = {k: message for k, message in enumerate(messages) if message is not None}
+    def tell(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
+        by_part = {k: message for k, message in enumerate(messages) if message is not None}
         self._known = {}
-        answers = self.source.deliver(self.level, messages)
-        for (k, message), (sound, _) in zip(messages.items(), answers, strict=True):
+        answers = self.source.deliver(self.level, by_part)
+        for (k, message), (sound, _) in zip(by_part.items(), answers, strict=True):
             self.memories[k].note(message, sound)
         return [answer for _, answer in answers]
 
-    def _complete(self, message):
+    def _complete(self, message: Message) -> None:
         """Tell all what makes gradient and variables one, and ask what is wanted next."""
-        questions = [methodcaller("state")]
+        questions: list[Message] = [methodcaller("state")]
         if self._count is not None:
             questions.append(methodcaller("propose", self._count))
         if unknown := any(memory.ids is None or memory.journal for memory in self.memories):
@@ -130,7 +150,7 @@ class ClusterRows(Rows):
             for memory, variables in zip(self.memories, answers[-1], strict=True):
                 memory.know(*variables)
 
-    def update(self, update):
+    def update(self, update: BlockUpdate) -> None:
         self._complete(methodcaller("update", update))
         edges = np.searchsorted(update.ids, np.cumsum([0, *self.sizes]))
         for memory, own in zip(self.memories, map(slice, edges[:-1], edges[1:]), strict=True):
@@ -138,18 +158,18 @@ class ClusterRows(Rows):
 
     # -- what is known already -------------------------------------------------------------------
 
-    def state(self):
+    def state(self) -> RunState:
         if "state" not in self._known:
             self._known["state"] = super().state()
         return self._known["state"]
 
-    def n_values(self):
+    def n_values(self) -> int:
         return super().n_values() + self.local.n_values
 
-    def is_sound(self):
+    def is_sound(self) -> bool:
         return all(memory.sound for memory in self.memories)
 
-    def propose(self, count, n_between=0):
+    def propose(self, count: int, n_between: int = 0) -> tuple[IntArray, IntArray, IntArray]:
         if n_between or count != self._count or "propose" not in self._known:
             self._count = count
             return super().propose(count, n_between)
@@ -157,31 +177,31 @@ class ClusterRows(Rows):
 
     # -- here ------------------------------------------------------------------------------------
 
-    def kernel_values(self, columns):
+    def kernel_values(self, columns: Columns) -> FloatArray:
         return self.local.block(columns)
 
-    def refine(self):
+    def refine(self) -> Accuracy | None:
         self.local.refine()
         return super().refine()
 
-    def sampled(self, share, firsts):
+    def sampled(self, share: float, firsts: list[int]) -> ClusterRows:
         self.tell([methodcaller("sample", share, first) for first in firsts])
         return ClusterRows(self.source, self.spec, self)
 
     # -- what was lost ---------------------------------------------------------------------------
 
-    def restore(self, places):
+    def restore(self, places: Sequence[int]) -> None:
         """Bring parts that were loaded again to where the others were before the last message."""
         for k in places:
             self.replay(k)
-        rows = self
+        rows: ClusterRows | None = self
         while rows is not None:
             parts = [k for k in places if rows.memories[k].owes_gradient]
             if parts:
                 rows._rebuild(parts)
             rows = rows.sample
 
-    def replay(self, k):
+    def replay(self, k: int) -> None:
         """Variables of a part and of its samples; gradients where a product will not do."""
         messages = self.memories[k].replayed()
         names = [name_of(message) for message in messages]
@@ -192,7 +212,7 @@ class ClusterRows(Rows):
             if some and name_of(some[0]) == "sample" and self.sample is not None:
                 self.sample.replay(k)
 
-    def _rebuild(self, due):
+    def _rebuild(self, due: Sequence[int]) -> None:
         """The gradient of some parts from the variables of all: one product."""
         send = partial(self.source.send, self.level)
         send(dict.fromkeys(due, methodcaller("owe", True)))
