@@ -19,7 +19,7 @@ Message: TypeAlias = Callable[[Any], Any]
 T = TypeVar("T")
 
 
-class Together:
+class MessageBatch:
     """Several messages in one: what changes a partition, then questions about it."""
 
     def __init__(self, *messages: Message) -> None:
@@ -29,10 +29,10 @@ class Together:
         return tuple(message(partition) for message in self.messages)
 
 
-def name_of(message: Message) -> str:
+def method_name(message: Message) -> str:
     """The method that a message calls, the first of several."""
-    if isinstance(message, Together):
-        return name_of(message.messages[0])
+    if isinstance(message, MessageBatch):
+        return method_name(message.messages[0])
     reduced: Any = message.__reduce__()  # how a methodcaller travels
     return reduced[1][0]
 
@@ -43,17 +43,17 @@ def used_variables(partition: Partition) -> tuple[IntArray, FloatArray]:
     return rows + partition.first, partition.a[rows]
 
 
-def packed(value: object) -> bytes:
+def pack(value: object) -> bytes:
     """Bytes that ``unpacked`` makes the value of again."""
     return pickle.dumps(value, protocol=5)
 
 
-def unpacked(data: bytes) -> Any:
+def unpack(data: bytes) -> Any:
     """See ``packed``."""
     return pickle.loads(data)
 
 
-class Holder:
+class WorkerShard:
     """An actor: it answers numbered messages, each of which it acts upon once.
 
     Of partitions there is one for all rows of the part, and one for each sample within a sample:
@@ -70,25 +70,25 @@ class Holder:
         self.partitions: list[Partition] = []
         self._number, self._reply = -1, b""
 
-    def answer(self, number: int, level: int | None, message: bytes) -> bytes:
+    def handle(self, number: int, level: int | None, message: bytes) -> bytes:
         """The packed reply to a packed message: whether it failed, and what is answered."""
         if number != self._number:
             try:
-                reply = packed((False, self._act(level, unpacked(message))))
+                reply = pack((False, self._dispatch(level, unpack(message))))
             except Exception as error:
-                reply = _packed_error(error)
+                reply = _pack_error(error)
             self._number, self._reply = number, reply
         return self._reply
 
-    def _act(self, level: int | None, message: Message) -> object:
+    def _dispatch(self, level: int | None, message: Message) -> object:
         if level is None:
             return message(self)
         partition = self.partitions[level]
         answer = message(partition)
-        if name_of(message) == "sample":
+        if method_name(message) == "sample":
             self.partitions[level + 1 :] = [answer]
             answer = None
-        return partition.is_sound, answer
+        return partition.has_current_gradient, answer
 
     @property
     def part(self) -> MemoryShard:
@@ -104,7 +104,7 @@ class Holder:
             raise self.piece
         return self.piece.facts
 
-    def settle(self, first: int, dtype: np.dtype[Any], marks: MakeMarks | None) -> None:
+    def assign_offset(self, first: int, dtype: np.dtype[Any], marks: MakeMarks | None) -> None:
         """Become a part of all rows, of a common ``dtype``; ``marks(y)`` are its marks."""
         piece = self.piece
         assert isinstance(piece, Piece)
@@ -120,19 +120,19 @@ class Holder:
         part = self.part
         part.weight = np.where(mask, 0.0, 1.0 if part.weight is None else part.weight)
 
-    def state(self, spec: ProblemSpec) -> None:
+    def begin_problem(self, spec: ProblemSpec) -> None:
         """Begin a problem."""
         self.partitions = [spec.partition(self.part)]
 
-    def ask(self, question: Callable[[Shard], T]) -> T:
+    def call(self, question: Callable[[Shard], T]) -> T:
         """The answer of the part."""
         return question(self.part)
 
 
-def _packed_error(error: Exception) -> bytes:
+def _pack_error(error: Exception) -> bytes:
     try:
-        data = packed((True, error))
-        unpacked(data)
+        data = pack((True, error))
+        unpack(data)
     except Exception:  # one that cannot travel
-        return packed((True, RuntimeError(f"{type(error).__name__}: {error}")))
+        return pack((True, RuntimeError(f"{type(error).__name__}: {error}")))
     return data

@@ -24,7 +24,7 @@ from ..one_class.svdd import SVDD
 from ..positive_unlabelled.pusvm import PUSVM
 from ..semi_supervised import reading
 from ..semi_supervised.s3vm import S3VM
-from .reading import Collection, coded_rows, is_collection, label_of, positive_rows
+from .reading import Collection, code_labels, get_labels, is_collection, mark_positive
 from .source import ClusterSource
 
 if TYPE_CHECKING:
@@ -114,31 +114,31 @@ class OnCluster(LocalModel):
         }
         return type(self)(**values)
 
-    def _mapped(
+    def _map_rows(
         self, method: str, X: Collection, dtype: npt.DTypeLike, options: Mapping[str, object]
     ) -> Collection:
         several = method == "decision_function" and len(getattr(self, "classes_", ())) > 2
         columns = self.classes_ if several else None
-        return mapped(self._scorer(), method, X, dtype, columns, **options)
+        return map_rows(self._scorer(), method, X, dtype, columns, **options)
 
     def decision_function(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
-            return self._mapped("decision_function", X, float, options)
+            return self._map_rows("decision_function", X, float, options)
         return super().decision_function(X, *more, **options)
 
     def predict(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             classes = getattr(self, "classes_", np.empty(0, np.intp))
-            return self._mapped("predict", X, classes.dtype, options)
+            return self._map_rows("predict", X, classes.dtype, options)
         return super().predict(X, *more, **options)
 
     @available_if(lambda model: hasattr(model.local, "score_samples"))
     def score_samples(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
-            return self._mapped("score_samples", X, float, options)
+            return self._map_rows("score_samples", X, float, options)
         return super().score_samples(X, *more, **options)
 
     @available_if(lambda model: hasattr(model.local, "p_values"))
@@ -146,7 +146,7 @@ class OnCluster(LocalModel):
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             self._calibrated()  # or says why not
-            return self._mapped("p_values", X, float, {"smoothed": smoothed, **options})
+            return self._map_rows("p_values", X, float, {"smoothed": smoothed, **options})
         return super().p_values(X, smoothed, **options)
 
 
@@ -235,7 +235,7 @@ class DaskPUSVM(OnCluster, PUSVM):
     def _mark_positive(self, source: ClusterSource, y: Collection) -> AnyArray:
         values = source.labels()
         _, classes = read_labels(values, self.pos_label)
-        source.mark(partial(positive_rows, label=classes[1]))
+        source.mark(partial(mark_positive, label=classes[1]))
         return classes
 
 
@@ -270,11 +270,11 @@ class DaskS3VM(OnCluster, S3VM):
         codes, classes = reading.read_labels(values, self.unlabeled)
         values, missing = with_missing(values)
         known, first = np.unique(values[~missing], return_index=True)
-        rows.mark(partial(coded_rows, known=known, codes=codes[~missing][first]))
-        return np.concatenate(rows.ask(label_of)), classes
+        rows.mark(partial(code_labels, known=known, codes=codes[~missing][first]))
+        return np.concatenate(rows.ask(get_labels)), classes
 
 
-def mapped(
+def map_rows(
     model: Any,
     method: str,
     X: Collection,
@@ -289,8 +289,8 @@ def mapped(
     if hasattr(X, "map_partitions") and not isinstance(X, da.Array):
         # Older data frames do not wait for delayed arguments.
         nothing = np.empty(0 if columns is None else (0, len(columns)), dtype)
-        meta = _in_frame(nothing, None, method, columns)
-        return X.map_partitions(_frame, model, method, options, meta, columns, meta=meta)
+        meta = _to_frame(nothing, None, method, columns)
+        return X.map_partitions(_evaluate_frame, model, method, options, meta, columns, meta=meta)
     model = delayed(model, pure=True)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
@@ -298,18 +298,18 @@ def mapped(
         if columns is not None:
             shape = {"chunks": (X.chunks[0], (len(columns),)), "meta": np.empty((0, 0), dtype)}
         map_blocks: Any = X.map_blocks  # which passes on what it doesn't know
-        return map_blocks(_values, model, method, options, dtype=dtype, **shape)
-    value = delayed(_values)
+        return map_blocks(_evaluate, model, method, options, dtype=dtype, **shape)
+    value = delayed(_evaluate)
     parts = X if isinstance(X, list | tuple) else [X]
     found = [value(part, model, method, options) for part in parts]
     return found if isinstance(X, list | tuple) else found[0]
 
 
-def _values(X: MatrixLike, model: Any, method: str, options: Mapping[str, object]) -> AnyArray:
+def _evaluate(X: MatrixLike, model: Any, method: str, options: Mapping[str, object]) -> AnyArray:
     return getattr(model, method)(X, **options)
 
 
-def _frame(
+def _evaluate_frame(
     X: pd.DataFrame,
     model: Any,
     method: str,
@@ -317,11 +317,11 @@ def _frame(
     nothing: pd.Series | pd.DataFrame,
     columns: AnyArray | None,
 ) -> pd.Series | pd.DataFrame:
-    values = _values(X, model, method, options) if len(X) else nothing.to_numpy()
-    return _in_frame(values, X.index, method, columns)
+    values = _evaluate(X, model, method, options) if len(X) else nothing.to_numpy()
+    return _to_frame(values, X.index, method, columns)
 
 
-def _in_frame(
+def _to_frame(
     values: AnyArray, index: pd.Index | None, method: str, columns: AnyArray | None
 ) -> pd.Series | pd.DataFrame:
     if columns is None:

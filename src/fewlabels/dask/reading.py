@@ -89,7 +89,7 @@ def _is_frame(X: object) -> TypeGuard[PartitionedFrame]:
     return hasattr(X, "to_delayed") and hasattr(X, "npartitions")
 
 
-def sources_of(name: str, X: Collection, **others: Collection | None) -> list[Source]:
+def list_sources(name: str, X: Collection, **others: Collection | None) -> list[Source]:
     """Triples of what gives rows, labels and weights of a partition (None without them).
 
     ``name`` is the name of the estimator's class.
@@ -101,7 +101,7 @@ def sources_of(name: str, X: Collection, **others: Collection | None) -> list[So
             found.append([None] * len(rows))
             continue
         if isinstance(X, da.Array) and isinstance(values, da.Array):
-            values = _aligned(values, X, what)
+            values = _align_chunks(values, X, what)
         parts = _partitions(name, values, what)
         if len(parts) != len(rows):
             raise ValueError(
@@ -112,7 +112,7 @@ def sources_of(name: str, X: Collection, **others: Collection | None) -> list[So
     return list(zip(*found, strict=True))
 
 
-def _aligned(values: da.Array, X: da.Array, what: str) -> da.Array:
+def _align_chunks(values: da.Array, X: da.Array, what: str) -> da.Array:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.chunks[0] == X.chunks[0] or np.isnan([values.shape[0], X.shape[0]]).any():
@@ -160,7 +160,7 @@ def read_piece(X: Any, y: Any, weight: Any) -> Piece:
     labels = None
     if y is not None:
         _column(y, n, "y")
-        labels = _occurring(y)
+        labels = _find_labels(y)
     extremes = None
     if weight is not None:
         weight = check_array(
@@ -190,14 +190,14 @@ def _column(values: npt.ArrayLike, n: int, what: str) -> AnyArray:
     return values
 
 
-def _occurring(y: AnyArray) -> OccurringLabels:
+def _find_labels(y: AnyArray) -> OccurringLabels:
     """Distinct labels, and what stands for no label."""
     y, missing = with_missing(y)
     known = distinct_values(y[~missing])[0]
     return known, kinds_of(y[missing]).tolist()
 
 
-def labels_of(parts: Sequence[OccurringLabels]) -> AnyArray:
+def merge_labels(parts: Sequence[OccurringLabels]) -> AnyArray:
     """One label of every kind that occurs in any part, as ``fit`` takes them."""
     known = [values for values, _ in parts if len(values)]
     values = np.concatenate(known or [np.empty(0)])
@@ -211,12 +211,12 @@ def labels_of(parts: Sequence[OccurringLabels]) -> AnyArray:
     return np.append(values.astype(object), blank)
 
 
-def label_of(shard: Shard) -> FloatArray:
+def get_labels(shard: Shard) -> FloatArray:
     """The question for the labels of the rows of a shard, where these are its mark."""
     return shard.marks["label"]
 
 
-def positive_rows(y: AnyArray, label: object) -> Marks:
+def mark_positive(y: AnyArray, label: object) -> Marks:
     """Marks of the rows of a part."""
     y, missing = with_missing(y)
     positive = np.zeros(len(y), dtype=bool)
@@ -224,7 +224,7 @@ def positive_rows(y: AnyArray, label: object) -> Marks:
     return {"positive": positive}
 
 
-def coded_rows(y: AnyArray, known: AnyArray, codes: FloatArray) -> Marks:
+def code_labels(y: AnyArray, known: AnyArray, codes: FloatArray) -> Marks:
     """Labels of the rows of a part: the code of each known one, 0 for a missing one."""
     y, missing = with_missing(y)
     label = np.zeros(len(y))

@@ -15,9 +15,9 @@ from ..kernels.operators import Columns
 from ..problem import Penalty
 from ..rows.spec import ProblemSpec
 from ..solvers.engine.messages import Accuracy, BlockUpdate, Ranked, RunState, WorkingSet
-from ..solvers.engine.partition import Partition, is_question, is_setting
+from ..solvers.engine.partition import Partition, is_config_message, is_read_only
 from ..solvers.engine.rows import Rows
-from .holder import Message, Together, name_of, used_variables
+from .holder import Message, MessageBatch, method_name, used_variables
 
 if TYPE_CHECKING:
     from .source import ClusterSource
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _AT_A_TIME = 1024
 
 
-class Memory:
+class PartVariables:
     """What the client knows of the variables of a part: those that are not zero, or were once.
 
     While it knows them all, ``journal`` has what has been sent since then; before that
@@ -40,17 +40,17 @@ class Memory:
         self.a: FloatArray | None = None
         self.journal: list[Message] = []
         self.settings: list[Message] = []
-        self.sound = False
+        self.is_current = False
 
-    def note(self, message: Message, sound: bool) -> None:
+    def record(self, message: Message, is_current: bool) -> None:
         """A message was acted upon."""
-        name, self.sound = name_of(message), sound
-        if is_setting(name):
+        name, self.is_current = method_name(message), is_current
+        if is_config_message(name):
             self.settings.append(message)
-        if not is_question(name):
+        if not is_read_only(name):
             self.journal.append(message)
 
-    def know(self, ids: IntArray, a: FloatArray) -> None:
+    def set_all(self, ids: IntArray, a: FloatArray) -> None:
         """These are all variables that are not zero."""
         self.ids, self.a, self.journal = ids, a, []
 
@@ -73,15 +73,17 @@ class Memory:
         return self.ids[self.a != 0.0], self.a[self.a != 0.0]
 
     @property
-    def owes_gradient(self) -> bool:
+    def can_rebuild_gradient(self) -> bool:
         """Whether the gradient, once it is lost, is the product of all variables."""
-        return self.sound and self.ids is not None
+        return self.is_current and self.ids is not None
 
-    def replayed(self) -> list[Message]:
+    def messages_to_replay(self) -> list[Message]:
         """The messages that lead from the rows alone to where the part was."""
         if self.ids is None:
             return [*self.journal]
-        later = [message for message in self.journal if not is_setting(name_of(message))]
+        later = [
+            message for message in self.journal if not is_config_message(method_name(message))
+        ]
         return [*self.settings, methodcaller("assign", *self.used()), *later]
 
 
@@ -98,9 +100,9 @@ class ClusterRows(Rows):
         self.source, self.spec = source, spec
         self.level: int = 0 if before is None else before.level + 1
         self.sample: ClusterRows | None = None
-        self.memories = [Memory() for _ in source.slots]
+        self.parts = [PartVariables() for _ in source.slots]
         self._count: int | None = None
-        self._known: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
         # From here on a part that is lost is brought back with this problem, or sample.
         # One row here, for kernel values between others.
         if before is None:
@@ -117,63 +119,66 @@ class ClusterRows(Rows):
     # -- messages --------------------------------------------------------------------------------
 
     def ask(self, message: Callable[[Partition], T]) -> list[T]:
-        if name_of(message) == "settled":
-            self._complete(message)
+        if method_name(message) == "mark_gradient_current":
+            self._finish_update(message)
             return []
-        return self.tell([message] * len(self.memories))
+        return self.tell([message] * len(self.parts))
 
     def tell(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
         by_part = {k: message for k, message in enumerate(messages) if message is not None}
-        self._known = {}
-        answers = self.source.deliver(self.level, by_part)
-        for (k, message), (sound, _) in zip(by_part.items(), answers, strict=True):
-            self.memories[k].note(message, sound)
+        self._cached = {}
+        answers = self.source.call_until_answered(self.level, by_part)
+        for (k, message), (is_current, _) in zip(by_part.items(), answers, strict=True):
+            self.parts[k].record(message, is_current)
         return [answer for _, answer in answers]
 
-    def _complete(self, message: Message) -> None:
+    def _finish_update(self, message: Message) -> None:
         """Tell all what makes gradient and variables one, and ask what is wanted next."""
         questions: list[Message] = [methodcaller("state")]
         if self._count is not None:
             questions.append(methodcaller("propose", self._count))
-        if unknown := any(memory.ids is None or memory.journal for memory in self.memories):
+        if unknown := any(part.ids is None or part.journal for part in self.parts):
             questions.append(used_variables)
         answers = list(
-            zip(*self.tell([Together(message, *questions)] * len(self.memories)), strict=True)
+            zip(
+                *self.tell([MessageBatch(message, *questions)] * len(self.parts)),
+                strict=True,
+            )
         )
-        self._known = {"state": RunState.combined(answers[1])}
+        self._cached = {"state": RunState.combined(answers[1])}
         if self._count is not None:
             ups, downs, none = zip(*answers[2], strict=True)
             up, down = Ranked.combined(ups, self._count), Ranked.combined(downs, self._count)
-            self._known["propose"] = up.ids, down.ids, none[0]
+            self._cached["propose"] = up.ids, down.ids, none[0]
         if unknown:
             self.sample = None
-            for memory, variables in zip(self.memories, answers[-1], strict=True):
-                memory.know(*variables)
+            for part, variables in zip(self.parts, answers[-1], strict=True):
+                part.set_all(*variables)
 
     def update(self, update: BlockUpdate) -> None:
-        self._complete(methodcaller("update", update))
+        self._finish_update(methodcaller("update", update))
         edges = np.searchsorted(update.ids, np.cumsum([0, *self.sizes]))
-        for memory, own in zip(self.memories, map(slice, edges[:-1], edges[1:]), strict=True):
-            memory.set(update.ids[own], update.a[own])
+        for part, own in zip(self.parts, map(slice, edges[:-1], edges[1:]), strict=True):
+            part.set(update.ids[own], update.a[own])
 
     # -- what is known already -------------------------------------------------------------------
 
     def state(self) -> RunState:
-        if "state" not in self._known:
-            self._known["state"] = super().state()
-        return self._known["state"]
+        if "state" not in self._cached:
+            self._cached["state"] = super().state()
+        return self._cached["state"]
 
     def n_values(self) -> int:
         return super().n_values() + self.local.n_values
 
-    def is_sound(self) -> bool:
-        return all(memory.sound for memory in self.memories)
+    def has_current_gradient(self) -> bool:
+        return all(part.is_current for part in self.parts)
 
     def propose(self, count: int, n_between: int = 0) -> tuple[IntArray, IntArray, IntArray]:
-        if n_between or count != self._count or "propose" not in self._known:
+        if n_between or count != self._count or "propose" not in self._cached:
             self._count = count
             return super().propose(count, n_between)
-        return self._known["propose"]
+        return self._cached["propose"]
 
     # -- here ------------------------------------------------------------------------------------
 
@@ -196,33 +201,35 @@ class ClusterRows(Rows):
             self.replay(k)
         rows: ClusterRows | None = self
         while rows is not None:
-            parts = [k for k in places if rows.memories[k].owes_gradient]
+            parts = [k for k in places if rows.parts[k].can_rebuild_gradient]
             if parts:
                 rows._rebuild(parts)
             rows = rows.sample
 
     def replay(self, k: int) -> None:
         """Variables of a part and of its samples; gradients where a product will not do."""
-        messages = self.memories[k].replayed()
-        names = [name_of(message) for message in messages]
+        messages = self.parts[k].messages_to_replay()
+        names = [method_name(message) for message in messages]
         at = names.index("sample") if "sample" in names else len(names)
         for some in (messages[:at], messages[at : at + 1], messages[at + 1 :]):
             if some:
-                self.source.send(self.level, {k: Together(*some) if len(some) > 1 else some[0]})
-            if some and name_of(some[0]) == "sample" and self.sample is not None:
+                self.source.call_once(
+                    self.level, {k: MessageBatch(*some) if len(some) > 1 else some[0]}
+                )
+            if some and method_name(some[0]) == "sample" and self.sample is not None:
                 self.sample.replay(k)
 
     def _rebuild(self, due: Sequence[int]) -> None:
         """The gradient of some parts from the variables of all: one product."""
-        send = partial(self.source.send, self.level)
-        send(dict.fromkeys(due, methodcaller("owe", True)))
-        used = [memory.used() for memory in self.memories]
+        send = partial(self.source.call_once, self.level)
+        send(dict.fromkeys(due, methodcaller("count_pending_updates", True)))
+        used = [part.used() for part in self.parts]
         ids, a = (np.concatenate(each) for each in zip(*used, strict=True))
         order = np.argsort(ids)
         for start in range(0, len(ids), _AT_A_TIME):
             some = order[start : start + _AT_A_TIME]
             fetch = methodcaller("fetch", ids[some])
-            answers = send(dict.fromkeys(range(len(self.memories)), fetch))
+            answers = send(dict.fromkeys(range(len(self.parts)), fetch))
             working = WorkingSet.joined([answer for _, answer in answers])
             send(dict.fromkeys(due, methodcaller("add", working.columns, a[some])))
-        send(dict.fromkeys(due, methodcaller("settled")))
+        send(dict.fromkeys(due, methodcaller("mark_gradient_current")))

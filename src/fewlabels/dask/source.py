@@ -18,8 +18,8 @@ from ..rows.shards import Shard
 from ..rows.source import ShardedSource
 from ..rows.spec import ProblemSpec
 from ..rows.validation import check_weight
-from .holder import Holder, Message, packed, unpacked
-from .reading import MakeMarks, PieceFacts, Source, labels_of, sources_of
+from .holder import Message, WorkerShard, pack, unpack
+from .reading import MakeMarks, PieceFacts, Source, list_sources, merge_labels
 from .rows import ClusterRows
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _ATTEMPTS, _REPEATS, _PAUSE = 20, 3, 0.2
 _LOOK = 1.0
 
 
-class LostError(Exception):
+class WorkerLostError(Exception):
     """Workers have died: parts by their places."""
 
     def __init__(self, places: list[int]) -> None:
@@ -73,15 +73,17 @@ class ClusterSource(ShardedSource):
         )
         self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
         self._message = 0
-        self._is_settled = False  # whether the rows have numbers
-        self.slots = [Slot(k, source) for k, source in enumerate(sources_of(name, **collections))]
+        self._has_offsets = False  # whether the rows have numbers
+        self.slots = [
+            Slot(k, source) for k, source in enumerate(list_sources(name, **collections))
+        ]
         self._load(range(len(self.slots)))
-        facts = self._tell_holders([methodcaller("describe")] * len(self.slots))
-        self._settle(facts)
+        facts = self._call_holders([methodcaller("describe")] * len(self.slots))
+        self._assign_offsets(facts)
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _settle(self, facts: list[PieceFacts]) -> None:
+    def _assign_offsets(self, facts: list[PieceFacts]) -> None:
         """Number the rows through, once it is known how many there are."""
         kept = [k for k, fact in enumerate(facts) if fact.shape[0]]
         if not kept:
@@ -100,7 +102,7 @@ class ClusterSource(ShardedSource):
                     )
         self.n_jobs_of_shard = self._threads()
         self.names, self.is_sparse = facts[0].names, facts[0].is_sparse
-        self.dtype, self._is_settled = np.result_type(*(fact.dtype for fact in facts)), True
+        self.dtype, self._has_offsets = np.result_type(*(fact.dtype for fact in facts)), True
         self._labels = [fact.labels for fact in facts]
         extremes = [fact.weights for fact in facts if fact.weights is not None]
         if any(source[-1] is not None for source in (slot.source for slot in self.slots)):
@@ -111,19 +113,19 @@ class ClusterSource(ShardedSource):
             slot.first, slot.n = first, fact.shape[0]
             first += slot.n
         self.shape = first, facts[0].shape[1]
-        self._tell_holders([self._settling(slot) for slot in self.slots])
+        self._call_holders([self._offset_message(slot) for slot in self.slots])
 
     def labels(self) -> AnyArray:
         """One label of every kind that occurs in any shard, as ``fit`` takes them."""
-        return labels_of([labels for labels in self._labels if labels is not None])
+        return merge_labels([labels for labels in self._labels if labels is not None])
 
     def mark(self, marks: MakeMarks) -> None:
         """Have each shard take what ``marks`` makes of its labels: arrays by name."""
         self.marks = marks
-        self._tell_holders([self._settling(slot) for slot in self.slots])
+        self._call_holders([self._offset_message(slot) for slot in self.slots])
 
-    def _settling(self, slot: Slot) -> Message:
-        return methodcaller("settle", slot.first, self.dtype, self.marks)
+    def _offset_message(self, slot: Slot) -> Message:
+        return methodcaller("assign_offset", slot.first, self.dtype, self.marks)
 
     def _threads(self) -> int:
         """Threads of a worker: actors of one worker take turns."""
@@ -134,19 +136,19 @@ class ClusterSource(ShardedSource):
         return self.slots
 
     def ask(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
-        return self._tell_holders([methodcaller("ask", question)] * len(self.slots))
+        return self._call_holders([methodcaller("call", question)] * len(self.slots))
 
     def ask_each(self, questions: Sequence[Callable[[Shard], T]]) -> list[T]:
-        return self._tell_holders([methodcaller("ask", question) for question in questions])
+        return self._call_holders([methodcaller("call", question) for question in questions])
 
     def leave_out(self, mask: BoolArray) -> None:
         for slot in self.slots:
             slot.left_out = mask[slot.first : slot.first + slot.n]
-        self._tell_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
+        self._call_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
 
     def rows(self, spec: ProblemSpec) -> ClusterRows:
         self.problem = None
-        self._tell_holders([methodcaller("state", spec)] * len(self.slots))
+        self._call_holders([methodcaller("begin_problem", spec)] * len(self.slots))
         return ClusterRows(self, spec)
 
     def release(self) -> None:
@@ -156,10 +158,10 @@ class ClusterSource(ShardedSource):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _tell_holders(self, messages: Sequence[Message]) -> list[Any]:
-        return self.deliver(None, dict(enumerate(messages)))
+    def _call_holders(self, messages: Sequence[Message]) -> list[Any]:
+        return self.call_until_answered(None, dict(enumerate(messages)))
 
-    def deliver(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
+    def call_until_answered(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """Answers to messages by the places of their parts; each is acted upon once."""
         answers: dict = {}
         attempts = 0
@@ -168,7 +170,7 @@ class ClusterSource(ShardedSource):
             left = {k: message for k, message in messages.items() if k not in answers}
             try:
                 self._send(level, left, answers)
-            except LostError as lost:
+            except WorkerLostError as lost:
                 attempts = attempts + 1 if len(answers) == before else 1
                 # Of a worker that died some parts may have answered first; they are where the
                 # others were before the message now, too.
@@ -177,7 +179,7 @@ class ClusterSource(ShardedSource):
             else:
                 return [answers[k] for k in messages]
 
-    def send(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
+    def call_once(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """The same once: ``LostError`` where a worker has died."""
         answers: dict = {}
         self._send(level, messages, answers)
@@ -190,7 +192,7 @@ class ClusterSource(ShardedSource):
         started = time.perf_counter()
         self._message += 1
         # Most messages are for all, and packed once.
-        data = {id(message): packed(message) for message in messages.values()}
+        data = {id(message): pack(message) for message in messages.values()}
         blobs = {k: data[id(message)] for k, message in messages.items()}
         calls = {k: self._call(k, level, blob) for k, blob in blobs.items()}
         lost, failed = [], []
@@ -200,7 +202,7 @@ class ClusterSource(ShardedSource):
                 lost.append(k)
                 continue
             self._bytes += len(blob) + len(reply)
-            has_failed, answer = unpacked(reply)
+            has_failed, answer = unpack(reply)
             if has_failed:
                 failed.append((k, answer))
             else:
@@ -208,9 +210,9 @@ class ClusterSource(ShardedSource):
         self._trips += 1
         self._waited += time.perf_counter() - started
         if failed:
-            raise self._named(*failed[0])
+            raise self._with_partition_number(*failed[0])
         if lost:
-            raise LostError(lost)
+            raise WorkerLostError(lost)
 
     def spent(self) -> dict[str, float]:
         """What messages have cost since the last call: of a round, where it is queried in each."""
@@ -226,7 +228,7 @@ class ClusterSource(ShardedSource):
     def _call(self, k: int, level: int | None, blob: bytes) -> ActorFuture | None:
         slot = self.slots[k]
         try:
-            return slot.actor.answer(self._message, level, blob) if slot.is_alive else None
+            return slot.actor.handle(self._message, level, blob) if slot.is_alive else None
         except (RuntimeError, OSError):  # of an actor that was lost
             return None
 
@@ -250,7 +252,7 @@ class ClusterSource(ShardedSource):
             call = self._call(k, level, blob)
         return None
 
-    def _named(self, k: int, error: Exception) -> Exception:
+    def _with_partition_number(self, k: int, error: Exception) -> Exception:
         """An error of a partition, which says of which one."""
         number = self.slots[k].number
         text = f"partition {number} (counted from 0) of X: {error}"
@@ -275,10 +277,12 @@ class ClusterSource(ShardedSource):
                 self._load(places)
                 self._loaded += len(places)
                 slots = {k: self.slots[k] for k in places}
-                self.send(None, {k: methodcaller("describe") for k in slots})
-                if self._is_settled:
-                    self.send(None, {k: self._settling(slot) for k, slot in slots.items()})
-                self.send(
+                self.call_once(None, {k: methodcaller("describe") for k in slots})
+                if self._has_offsets:
+                    self.call_once(
+                        None, {k: self._offset_message(slot) for k, slot in slots.items()}
+                    )
+                self.call_once(
                     None,
                     {
                         k: methodcaller("leave_out", slot.left_out)
@@ -288,11 +292,11 @@ class ClusterSource(ShardedSource):
                 )
                 if self.problem is not None:
                     spec = self.problem.spec
-                    self.send(None, {k: methodcaller("state", spec) for k in slots})
+                    self.call_once(None, {k: methodcaller("begin_problem", spec) for k in slots})
                 if self.problem is not None:
                     self.problem.restore(places)
                 return places
-            except LostError as lost:
+            except WorkerLostError as lost:
                 places = sorted({*places, *lost.places})
         return places
 
@@ -308,12 +312,12 @@ class ClusterSource(ShardedSource):
             wait(futures)
             for slot, own in zip(slots, parts, strict=True):
                 self._check_read(slot, own)
-            where = self._placed([own[0] for own in parts])
+            where = self._choose_workers([own[0] for own in parts])
             for slot, own, address in zip(slots, parts, where, strict=True):
                 if not slot.is_alive:
                     slot.address = address
                     slot.future = self.client.submit(
-                        Holder,
+                        WorkerShard,
                         *own,
                         actor=True,
                         pure=False,
@@ -339,7 +343,7 @@ class ClusterSource(ShardedSource):
                     "compute it separately to see why."
                 ) from error
 
-    def _placed(self, futures: Sequence[Future]) -> list[str]:
+    def _choose_workers(self, futures: Sequence[Future]) -> list[str]:
         """Addresses for parts: where they are, as long as workers get no more than their share."""
         workers = self.client.nthreads()
         held = Counter({address: 0 for address in workers})

@@ -28,7 +28,7 @@ from scipy.linalg.lapack import dpotrf
 from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
 from ..kernels.operators import GramOperator
-from .penalty import Penalty, check_costs, repeated
+from .penalty import Penalty, as_vector, check_costs
 from .totals import Extent, Totals
 
 # Pair steps square differences of gradients.
@@ -98,7 +98,7 @@ class DualProblem:
         object.__setattr__(self, "penalty", penalty)
         object.__setattr__(self, "total", total)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "ridge", repeated(ridge, self.n))
+        object.__setattr__(self, "ridge", as_vector(ridge, self.n))
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
         self.check_size(largest)
         extent = self.penalty.extent
@@ -193,7 +193,7 @@ class DualProblem:
 
     def snapped(self, a: FloatArray, rtol: float = 1e-12) -> FloatArray:
         """``a`` without rounding, see ``Penalty.cleaned``."""
-        return self.penalty.cleaned(a, self.total, self.diagonal(), rtol)
+        return self.penalty.remove_rounding(a, self.total, self.diagonal(), rtol)
 
     def is_feasible(self, a: FloatArray, rtol: float = 1e-9) -> bool:
         """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""

@@ -14,7 +14,7 @@ from .dual import DualProblem
 from .penalty import Penalty
 
 # Numbers of rows by name: "weight" always, and what the machine needs besides.
-Rows: TypeAlias = Mapping[str, AnyArray]
+RowArrays: TypeAlias = Mapping[str, AnyArray]
 
 
 class Formulation(ABC):
@@ -49,10 +49,10 @@ class Formulation(ABC):
         """Sum of the variables ``b``."""
 
     @abstractmethod
-    def penalty(self, rows: Rows, mass: float) -> Penalty:
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         """Penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
 
-    def masses(self, rows: Rows) -> FloatArray:
+    def masses(self, rows: RowArrays) -> FloatArray:
         """How much each row adds to the mass."""
         return rows["weight"]
 
@@ -60,18 +60,20 @@ class Formulation(ABC):
         """Share of the rows that are support vectors at least, as far as that is known."""
         return 1.0
 
-    def ridge(self, rows: Rows) -> FloatArray | float:
+    def ridge(self, rows: RowArrays) -> FloatArray | float:
         """What is added to the kernel's diagonal in Q, >= 0."""
         return 0.0
 
-    def stated(self, rows: Rows, mass: float) -> tuple[Penalty, float]:
+    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         """Penalties and the sum of the model's own variables ``a``."""
         unit, penalty = self.unit(mass), self.penalty(rows, mass)
         if unit != 1.0:
             penalty = penalty.scaled(1.0 / unit, 1.0 / unit)
         return penalty, self.total(mass) / unit
 
-    def problem(self, gram: GramOperator, rows: Rows, mass: float | None = None) -> DualProblem:
+    def problem(
+        self, gram: GramOperator, rows: RowArrays, mass: float | None = None
+    ) -> DualProblem:
         """The model's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(self.masses(rows))) if mass is None else mass
         penalty, total = self.stated(rows, mass)
@@ -79,15 +81,15 @@ class Formulation(ABC):
 
     # -- on a path -------------------------------------------------------------------------------
 
-    def takes(self, rows: Rows) -> BoolArray:
+    def takes(self, rows: RowArrays) -> BoolArray:
         """Mask of the rows that have a variable."""
         return rows["weight"] > 0
 
-    def on_path(self, rows: Rows) -> Formulation:
+    def on_path(self, rows: RowArrays) -> Formulation:
         """The formulation as a path over such rows follows it: with its own ``origin``."""
         return self
 
-    def joined_by(self, rows: Rows) -> Formulation:
+    def joined_by(self, rows: RowArrays) -> Formulation:
         """The formulation of a path that these rows join."""
         return self
 
@@ -95,14 +97,14 @@ class Formulation(ABC):
         """The path's multiplier from the model's."""
         return self.unit(mass) * multiplier + self.total(mass) * self.origin
 
-    def check_left(self, rows: Rows) -> None:
+    def check_left(self, rows: RowArrays) -> None:
         """Refuse rows that leave no model."""
         if not np.any(self.takes(rows)):
             raise ValueError("no training row would be left; keep at least one.")
 
     @abstractmethod
     def decision(
-        self, rows: Rows, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
     ) -> float:
         """What the model of the other rows decides about the k-th row of a path.
 

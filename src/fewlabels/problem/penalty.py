@@ -18,7 +18,7 @@ from .piecewise import Indices, PiecewiseLinear
 from .totals import Extent, ImpliedEnds, Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
-_SHARED = 1e-14
+_ON_BREAKPOINT = 1e-14
 
 # Of breakpoints and slopes.
 _LARGEST = 1e40
@@ -56,7 +56,7 @@ class Penalty(PiecewiseLinear):
         cls, ends: Sequence[float | FloatArray], slopes: Sequence[float | FloatArray], n: int
     ) -> Penalty:
         """Penalty from ends and slopes of which scalars are repeated ``n`` times."""
-        return cls(*(tuple(repeated(v, n) for v in values) for values in (ends, slopes)))
+        return cls(*(tuple(as_vector(v, n) for v in values) for values in (ends, slopes)))
 
     @classmethod
     def linear(
@@ -93,9 +93,9 @@ class Penalty(PiecewiseLinear):
         return Penalty.joined((self, other))
 
     def __post_init__(self) -> None:
-        if not all(map(_is_plain, self.arrays())):
+        if not all(map(_is_contiguous, self.arrays())):
             for name in ("ends", "slopes"):
-                object.__setattr__(self, name, tuple(map(_plain, getattr(self, name))))
+                object.__setattr__(self, name, tuple(map(_to_contiguous, getattr(self, name))))
         if not all((low <= high).all() for low, high in pairwise(self.ends)):
             raise ValueError("a penalty needs lower <= kinks <= upper for every variable.")
         for kink, (low, high) in zip(self.kinks, pairwise(self.slopes), strict=True):
@@ -124,12 +124,12 @@ class Penalty(PiecewiseLinear):
         if not missing:
             return self
         ends, slopes = self.ends, self.slopes
-        return self._of_sound(missing * ends[:1] + ends, missing * slopes[:1] + slopes)
+        return self._unchecked(missing * ends[:1] + ends, missing * slopes[:1] + slopes)
 
     def take(self, indices: Indices) -> Penalty:
         """The penalties of the variables ``indices``."""
         both = self.ends, self.slopes
-        return self._of_sound(*(tuple(array[indices] for array in arrays) for arrays in both))
+        return self._unchecked(*(tuple(array[indices] for array in arrays) for arrays in both))
 
     @classmethod
     def joined(cls, parts: Sequence[Penalty]) -> Penalty:
@@ -137,10 +137,10 @@ class Penalty(PiecewiseLinear):
         most = max(len(part.kinks) for part in parts)
         parts = [part.padded(most) for part in parts]
         groups = zip(*((part.ends, part.slopes) for part in parts), strict=True)
-        return cls._of_sound(*(tuple(map(np.concatenate, zip(*g, strict=True))) for g in groups))
+        return cls._unchecked(*(tuple(map(np.concatenate, zip(*g, strict=True))) for g in groups))
 
     @classmethod
-    def _of_sound(cls, ends: tuple[FloatArray, ...], slopes: tuple[FloatArray, ...]) -> Penalty:
+    def _unchecked(cls, ends: tuple[FloatArray, ...], slopes: tuple[FloatArray, ...]) -> Penalty:
         """Without the checks, for parts of what has been checked."""
         penalty = object.__new__(cls)
         object.__setattr__(penalty, "ends", ends)
@@ -157,7 +157,7 @@ class Penalty(PiecewiseLinear):
         """Whether no variable has a kink."""
         return all((slope == self.slopes[0]).all() for slope in self.slopes[1:])
 
-    def bends(self) -> Iterator[tuple[FloatArray, BoolArray, FloatArray]]:
+    def iterate_kinks(self) -> Iterator[tuple[FloatArray, BoolArray, FloatArray]]:
         """Every kink in turn, a mask of the variables that have it, and the rise of the slope."""
         for kink, (low, high) in zip(self.kinks, pairwise(self.slopes), strict=True):
             yield kink, (self.lower < kink) & (kink < self.upper) & (low < high), high - low
@@ -165,9 +165,9 @@ class Penalty(PiecewiseLinear):
     def zero_where(self, mask: BoolArray) -> Penalty:
         """The same penalties, but intervals of nothing but zero where ``mask`` is true."""
         ends = tuple(np.where(mask, 0.0, end) for end in self.ends)
-        return self._of_sound(ends, self.slopes)
+        return self._unchecked(ends, self.slopes)
 
-    def merged(self, copies: Copies) -> Penalty:
+    def merge_equal_rows(self, copies: Copies) -> Penalty:
         """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
 
         What the best way of sharing a sum out costs (the infimal convolution).
@@ -180,14 +180,14 @@ class Penalty(PiecewiseLinear):
 
     def shared_out(self, together: FloatArray, copies: Copies) -> FloatArray:
         """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
-        whole, n = self.merged(copies), len(copies.first)
+        whole, n = self.merge_equal_rows(copies), len(copies.first)
         (low, high), base = self.ends[:2], whole.lower
         for kink, (start, stop) in zip(whole.kinks, pairwise(self.ends[1:]), strict=True):
             is_above = together > kink
             base, of_row = np.where(is_above, kink, base), is_above[copies.of]
             low, high = np.where(of_row, start, low), np.where(of_row, stop, high)
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
-        near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
+        near = _ON_BREAKPOINT * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
         code.share_out(low, high, copies.of, together - base, near, a)
         return np.where(alone[copies.of], together[copies.of], a)
@@ -226,17 +226,17 @@ class Penalty(PiecewiseLinear):
         n = len(self.ends[0])
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
-        a, gradient = self._state(a, gradient)
-        code.survey(self.pieces, repeated(size, n), a, gradient, rates, values)
+        a, gradient = self._check_lengths(a, gradient)
+        code.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
         return Totals.of(values)
 
-    def _state(self, *arrays: FloatArray) -> Iterator[FloatArray]:
+    def _check_lengths(self, *arrays: FloatArray) -> Iterator[FloatArray]:
         """Numbers of all variables for compiled code, which checks no lengths."""
         shape = self.ends[0].shape
         for array in arrays:
             if array.shape != shape:
                 raise ValueError(f"an array of shape {array.shape} for {len(self)} variables.")
-        return map(_plain, arrays)
+        return map(_to_contiguous, arrays)
 
     def gap(
         self,
@@ -250,8 +250,8 @@ class Penalty(PiecewiseLinear):
 
         ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
         """
-        ridge = repeated(ridge, len(self.lower))
-        a, gradient = self._state(a, gradient)
+        ridge = as_vector(ridge, len(self.lower))
+        a, gradient = self._check_lengths(a, gradient)
         numbers = map(float, (multiplier, *implied))
         return float(code.gap(self.pieces, ridge, a, gradient, *numbers))
 
@@ -270,7 +270,7 @@ class Penalty(PiecewiseLinear):
         """
         return float(code.settle(self.pieces, ridge, float(multiplier), smooth, held, a))
 
-    def cleaned(
+    def remove_rounding(
         self, a: FloatArray, total: float, diagonal: FloatArray, rtol: float = 1e-12
     ) -> FloatArray:
         """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
@@ -281,7 +281,7 @@ class Penalty(PiecewiseLinear):
         a = self.snapped(a, rtol * float(np.abs(a).max(initial=0.0)))
         missing = total - float(a.sum())
         if missing and abs(missing) > 1e-15 * float(np.abs(a).sum()):
-            able = self.absorbs(a, missing)
+            able = self.can_absorb(a, missing)
             if able.any():
                 i = int(np.argmin(np.where(able, diagonal, np.inf)))
                 below, above = self.neighbours(a)
@@ -311,7 +311,7 @@ class Penalty(PiecewiseLinear):
     def scaled(self, breakpoints: float | FloatArray, slopes: float) -> Penalty:
         """The penalty with all breakpoints, and all slopes, times a number > 0."""
         ends = tuple(end * breakpoints for end in self.ends)
-        return self._of_sound(ends, tuple(slope * slopes for slope in self.slopes))
+        return self._unchecked(ends, tuple(slope * slopes for slope in self.slopes))
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ class RowPenalties:
 def group_sums(copies: Copies, values: FloatArray) -> FloatArray:
     """Sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    code.group_sums(copies.of, _plain(values), totals)
+    code.group_sums(copies.of, _to_contiguous(values), totals)
     return totals
 
 
@@ -396,22 +396,22 @@ def _largest_finite(ends: FloatArray) -> float:
     return size if size < np.inf else float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
 
 
-def _is_plain(array: AnyArray | float) -> TypeGuard[FloatArray]:
+def _is_contiguous(array: AnyArray | float) -> TypeGuard[FloatArray]:
     """Whether compiled code takes an array as it is."""
     return type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray
 
 
-def _plain(array: AnyArray) -> FloatArray:
+def _to_contiguous(array: AnyArray) -> FloatArray:
     """The array in the one form that compiled code takes, so that it is compiled once."""
-    return array if _is_plain(array) else np.require(array, float, ["C", "W"])
+    return array if _is_contiguous(array) else np.require(array, float, ["C", "W"])
 
 
-def repeated(value: float | FloatArray, n: int) -> FloatArray:
+def as_vector(value: float | FloatArray, n: int) -> FloatArray:
     """``n`` numbers: an array of them as it is, or a number that many times."""
     if isinstance(value, float):
         numbers = np.empty(n)
         numbers.fill(value)
         return numbers
-    if _is_plain(value) and value.shape == (n,):
+    if _is_contiguous(value) and value.shape == (n,):
         return value
     return np.array(np.broadcast_to(value, n), dtype=float, order="C")

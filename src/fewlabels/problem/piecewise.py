@@ -169,7 +169,7 @@ class PiecewiseLinear(ABC):
         above = self.xp.minimum(self.upper, self._number(0.0))
         return self.xp.where(self.xp.isfinite(self.lower), self.lower, above)
 
-    def absorbs(self, a: FloatArray, amount: float) -> BoolArray:
+    def can_absorb(self, a: FloatArray, amount: float) -> BoolArray:
         """Variables between breakpoints that can take ``amount`` without reaching one."""
         below, above = self.neighbours(a)
         room = above - a if amount > 0 else a - below

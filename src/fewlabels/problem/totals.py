@@ -24,7 +24,7 @@ ImpliedEnds: TypeAlias = tuple[float, float, float, float]
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-def merged(parts: Sequence[T], **how: Callable[[Sequence[Any]], object]) -> T:
+def combine_parts(parts: Sequence[T], **how: Callable[[Sequence[Any]], object]) -> T:
     """Named numbers of several parts as numbers of all: added exactly, unless said how."""
     if len(parts) == 1:
         return parts[0]
@@ -59,7 +59,9 @@ class Totals(NamedTuple):
     def combined(cls, parts: Sequence[Totals]) -> Totals:
         """Of the variables of all parts."""
         counts = {"n_between": sum, "n_used": sum, "n_outside": sum}
-        return merged(parts, lowest_up=_least, highest_down=_most, largest=max, **counts)
+        return combine_parts(
+            parts, lowest_up=_min_or_nan, highest_down=_max_or_nan, largest=max, **counts
+        )
 
     @property
     def violation(self) -> float:
@@ -102,11 +104,11 @@ class Totals(NamedTuple):
         return not self.n_outside and abs(self.sum - total) <= rounding
 
 
-def _least(values: Sequence[float]) -> float:
+def _min_or_nan(values: Sequence[float]) -> float:
     return float(np.min(values))  # a NaN stays
 
 
-def _most(values: Sequence[float]) -> float:
+def _max_or_nan(values: Sequence[float]) -> float:
     return float(np.max(values))
 
 
@@ -141,7 +143,7 @@ class Extent(NamedTuple):
     @classmethod
     def combined(cls, parts: Sequence[Extent]) -> Extent:
         """Of the variables of all parts."""
-        return merged(parts, infinite_lower=sum, infinite_upper=sum)
+        return combine_parts(parts, infinite_lower=sum, infinite_upper=sum)
 
     @property
     def lowest(self) -> float:

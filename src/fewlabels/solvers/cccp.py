@@ -99,29 +99,29 @@ class Steps:
             self.settings,
             tol=self.settings.tol if tol is None else tol,
             max_time=max(0.0, self.settings.max_time - spent),
-            callback=self._called,
+            callback=self._on_round,
         )
         if self._gram is problem.gram and problem.n <= WHOLE and is_whole(problem, settings):
             problem.gram.hold()
         self._gram = problem.gram
         result = solve_decomposition(problem, start, settings)
         before = 0 if start is None else len(start.history)
-        fresh = [self._counted(entry) for entry in result.history[before:]]
-        if fresh:
-            result = replace(result, history=result.history[:before] + fresh)
+        new_entries = [self._with_all_values(entry) for entry in result.history[before:]]
+        if new_entries:
+            result = replace(result, history=result.history[:before] + new_entries)
             self._values_seen = problem.gram.n_values
         if result.converged and self.stop_asked:
             return replace(result, status=Status.STOPPED)
         return result
 
-    def _called(self, entry: HistoryEntry) -> bool:
+    def _on_round(self, entry: HistoryEntry) -> bool:
         callback = self.settings.callback
         if callback is not None:
-            counted = self._counted(entry)
+            counted = self._with_all_values(entry)
             self.stop_asked = bool(callback(counted)) or self.stop_asked
             # What it notes stays, in place of what is counted once.
             entry.update({**counted, "kernel_values": entry["kernel_values"]})
         return self.stop_asked
 
-    def _counted(self, entry: HistoryEntry) -> HistoryEntry:
+    def _with_all_values(self, entry: HistoryEntry) -> HistoryEntry:
         return {**entry, "kernel_values": entry["kernel_values"] + self._values_between}

@@ -46,16 +46,16 @@ def solve_decomposition(
     smaller = merged(problem)
     if smaller is not None:
         if start is not None:
-            _variables(start.a if isinstance(start, Result) else start, problem)
-        start = smaller.gathered(start)
+            _check_start(start.a if isinstance(start, Result) else start, problem)
+        start = smaller.to_merged(start)
         return smaller.shared(solve_decomposition(smaller.problem, start, settings))
     a: FloatArray | None
     gradient: FloatArray | None
     if isinstance(start, Result):
-        a, gradient = _variables(start.a, problem), start.gradient
+        a, gradient = _check_start(start.a, problem), start.gradient
         record = Record(settings, start)
     else:
-        a = None if start is None else _variables(start, problem)
+        a = None if start is None else _check_start(start, problem)
         gradient, record = None, Record(settings)
     if is_whole(problem, settings):
         found, final = solve_whole(
@@ -72,14 +72,14 @@ def solve_decomposition(
     return certified(
         rows.totals(),
         rows.duality_gap,
-        *collected(rows),
+        *collect_variables(rows),
         status,
         engine.record.n_iter,
         engine.record.history,
     )
 
 
-def _variables(start: VectorLike, problem: DualProblem) -> FloatArray:
+def _check_start(start: VectorLike, problem: DualProblem) -> FloatArray:
     """A feasible start as a new array."""
     a = np.array(start, dtype=float)
     if a.shape != (problem.n,):
@@ -114,13 +114,13 @@ def memory_rows(
             first,
         )
         if a is not None:
-            known = None if gradient is None else np.array(gradient[part])
-            partition.start(np.array(a[part]), known)
+            part_gradient = None if gradient is None else np.array(gradient[part])
+            partition.start(np.array(a[part]), part_gradient)
         partitions.append(partition)
     return Rows(partitions, problem.total, problem.scale)
 
 
-def collected(rows: Rows) -> tuple[FloatArray, FloatArray]:
+def collect_variables(rows: Rows) -> tuple[FloatArray, FloatArray]:
     """All variables and their gradient, of rows in memory."""
     a = [partition.a for partition in rows.partitions]
     g = [partition.g for partition in rows.partitions]
@@ -137,7 +137,7 @@ def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Res
     smaller = merged(problem)
     if smaller is not None:
         start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
-        start = smaller.gathered_result(start)
+        start = smaller.to_merged_result(start)
         return smaller.shared(warm_start(smaller.problem, start.a, start.gradient))
     rows = memory_rows(problem, a, gradient)
     rows.clip()
@@ -147,11 +147,11 @@ def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Res
     if not rows.totals().is_feasible(problem.total, rtol=1e-12):
         rows.repair()
     rows.advance()
-    return Result(*collected(rows), 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+    return Result(*collect_variables(rows), 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
 
 
-def repaired(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> FloatArray:
+def repair_sum(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> FloatArray:
     """The nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
     rows = memory_rows(problem, a, gradient)
     rows.repair()
-    return collected(rows)[0]
+    return collect_variables(rows)[0]

@@ -32,9 +32,9 @@ def newton_step(
     if len(free) < 2:
         return None
     penalty, now = penalty.take(free), a[free]
-    wanted = g[free] + penalty.slope_at(now)
+    slopes = g[free] + penalty.slope_at(now)
     with one_blas_thread() if len(free) > _WORTH_LIMITING else nullcontext():
-        direction = _equality_newton(Q[np.ix_(free, free)], wanted, now)
+        direction = _solve_equality(Q[np.ix_(free, free)], slopes, now)
     if direction is None:
         return None
     below, above = penalty.neighbours(now)
@@ -49,36 +49,36 @@ def newton_step(
     return free, values, False
 
 
-def _equality_newton(
-    Q: FloatArray, wanted: FloatArray, values_now: FloatArray
+def _solve_equality(
+    Q: FloatArray, slopes: FloatArray, values_now: FloatArray
 ) -> FloatArray | None:
     """``d`` with ``Q d + wanted`` constant and ``sum(d) = 0``; None if out of reach."""
     size = max(float(np.abs(Q.diagonal()).max()), 1e-300)
     factor, failed = dpotrf(Q, lower=1, clean=0)
     if not failed and factor.diagonal().min() ** 2 > _SINGULAR * size:
-        direction = _regular_newton(factor, Q, wanted)
+        direction = _solve_regular(factor, Q, slopes)
     elif len(Q) <= _EIGEN_LARGEST:
-        direction = _singular_newton(Q, wanted, values_now, size)
+        direction = _solve_singular(Q, slopes, values_now, size)
     else:
         return None
     return direction if np.isfinite(direction).all() else None
 
 
-def _regular_newton(factor: FloatArray, Q: FloatArray, wanted: FloatArray) -> FloatArray:
+def _solve_regular(factor: FloatArray, Q: FloatArray, slopes: FloatArray) -> FloatArray:
     both = np.empty((len(Q), 2), order="F")
-    both[:, 0], both[:, 1] = 1.0, wanted
+    both[:, 0], both[:, 1] = 1.0, slopes
     ones, residual = dpotrs(factor, both, lower=1, overwrite_b=1)[0].T
     total = ones.sum()
     direction = ones * (residual.sum() / total) - residual
     # A second time refines.
-    residual = dpotrs(factor, wanted + Q @ direction, lower=1, overwrite_b=1)[0]
+    residual = dpotrs(factor, slopes + Q @ direction, lower=1, overwrite_b=1)[0]
     direction += ones * (residual.sum() / total) - residual
     # The sum is zero to rounding even where Q is badly conditioned.
     return direction - ones * (direction.sum() / total)
 
 
-def _singular_newton(
-    Q: FloatArray, wanted: FloatArray, values_now: FloatArray, size: float
+def _solve_singular(
+    Q: FloatArray, slopes: FloatArray, values_now: FloatArray, size: float
 ) -> FloatArray:
     """Newton step where duplicated rows or a kernel of low rank make many solutions equal.
 
@@ -97,7 +97,7 @@ def _singular_newton(
     values, vectors = values[kept], vectors[:, kept]
     direction = np.zeros(n)
     for _ in range(2):
-        residual = wanted + Q @ direction
+        residual = slopes + Q @ direction
         direction -= vectors @ ((vectors.T @ (residual - residual.mean())) / values)
     direction -= null @ (null.T @ (values_now + direction))
     return direction - direction.mean()

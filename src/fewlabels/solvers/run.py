@@ -22,7 +22,7 @@ Callback: TypeAlias = Callable[[HistoryEntry], object]
 # Rows that are solved whole: in one working set, and with an exact finish of as many variables.
 # Where only a share has to be evaluated, the larger number. Kernel values of so many
 # rows are float64: it costs milliseconds.
-WHOLE, WHOLE_IF_FEW_ARE_MET, MOST_MET = 1024, 2048, 0.3
+WHOLE, WHOLE_IF_FEW_ARE_MET, MAX_LAZY_SHARE = 1024, 2048, 0.3
 
 
 @dataclass(frozen=True)

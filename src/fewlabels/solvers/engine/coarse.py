@@ -14,13 +14,13 @@ LOOSER = 3.0  # the sample's tolerance, relative to the problem's
 _FIRST_STEP, _NARROW, _HALVINGS, _RIGHT = 1e-4, 1e-10, 100, 1e-12
 
 
-def sample_of(rows: Rows, seed: int) -> Rows:
+def draw_sample(rows: Rows, seed: int) -> Rows:
     """A random sample as a problem of its own, whose rows represent all of them.
 
     Variables that are free, or fixed but not at 0, count separately and are always in it.
     """
     size = min(rows.n // SAMPLE, rows.most_sampled)
-    counts = rows.ask(methodcaller("draw", rows.n, size, seed))
+    counts = rows.ask(methodcaller("choose_sample", rows.n, size, seed))
     n_kept = rows.facts.n_kept
     share = (rows.n - n_kept) / max(1, sum(counts) - n_kept)
     firsts = [sum(counts[:k]) for k in range(len(counts))]
@@ -31,16 +31,16 @@ def sample_of(rows: Rows, seed: int) -> Rows:
     return sample
 
 
-def take_over(rows: Rows, sample: Rows) -> None:
+def start_from_sample(rows: Rows, sample: Rows) -> None:
     """Go where the solution of a sample says that rows belong; the gradient is owed."""
     multiplier = sample.totals().multiplier
     rows.ask(methodcaller("predict"))
-    rows.receive(sample, sample.owed(everything=True))
-    rows.ask(methodcaller("settle", _fitting(rows, multiplier), True))
+    rows.add_contributions(sample, sample.count_pending_updates(everything=True))
+    rows.ask(methodcaller("settle", _find_multiplier(rows, multiplier), True))
     rows.repair()
 
 
-def _fitting(rows: Rows, multiplier: float) -> float:
+def _find_multiplier(rows: Rows, multiplier: float) -> float:
     """The multiplier for which the sum is right to rounding, or to the last row that jumps."""
 
     def excess(at: float) -> float:

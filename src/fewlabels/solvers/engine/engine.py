@@ -30,7 +30,7 @@ from ..._typing import FloatArray, IntArray
 from ...problem import Totals
 from ..run import WHOLE, Record, Settings, Status
 from . import coarse
-from .finish import Finish, advanced
+from .finish import Finish, advance_gradient
 from .messages import Accuracy, BlockUpdate, WorkingSet
 from .rows import Rows
 
@@ -49,7 +49,7 @@ class Precision:
         """Rounding in a product with columns; ``spread`` is the norm of sqrt(|K_jj|) coef_j."""
         return self.accuracy.error * rows.scale * math.sqrt(rows.facts.largest) * spread
 
-    def computed(self, rows: Rows) -> None:
+    def mark_recomputed(self, rows: Rows) -> None:
         """The gradient was computed from the variables as they are."""
         self.noise = self._rounding(rows, rows.totals().spread)
 
@@ -161,7 +161,7 @@ class Stage(Enum):
 
 
 @dataclass(frozen=True)
-class _View:
+class _Convergence:
     """State of a run: the violation, and what it must come down to."""
 
     violation: float
@@ -187,7 +187,7 @@ class Engine:
         self._at_limit = self._stuck = False
         # For Ctrl-C: whether the rows are at a feasible point, but for an update on its way.
         self._feasible = True
-        self._underway: BlockUpdate | None = None
+        self._pending_update: BlockUpdate | None = None
         self._choose_sizes()
 
     def _choose_sizes(self) -> None:
@@ -219,9 +219,9 @@ class Engine:
         """
         stages = {
             Stage.START: lambda: self._start(cold),
-            Stage.BLOCKS: self._blocks,
-            Stage.PRECISION: self._improve,
-            Stage.FINISH: self._exactly,
+            Stage.BLOCKS: self._solve_blocks,
+            Stage.PRECISION: self._improve_precision,
+            Stage.FINISH: self._solve_exactly,
         }
         stage = Stage.START
         try:
@@ -229,7 +229,7 @@ class Engine:
                 stage = stages[stage]()
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
-            self._make_sound()
+            self._restore_feasible_point()
         assert self.status is not None
         return self.status
 
@@ -237,13 +237,13 @@ class Engine:
         rows = self.rows
         if cold:
             self._feasible = False
-            rows.rest()
+            rows.reset_to_feasible()
             if self.settings.coarse and self.settings.max_iter < 0 and rows.n >= coarse.SMALLEST:
                 self._start_coarse()
             self._feasible = True
-        if not rows.is_sound():
+        if not rows.has_current_gradient():
             self._refresh()
-        self._precision.computed(rows)
+        self._precision.mark_recomputed(rows)
         return Stage.BLOCKS
 
     def _start_coarse(self) -> None:
@@ -256,28 +256,28 @@ class Engine:
             polish=0,
             callback=None,
         )
-        sample = coarse.sample_of(self.rows, self.settings.random_state)
+        sample = coarse.draw_sample(self.rows, self.settings.random_state)
         engine = Engine(sample, settings, Record(settings))
         if engine.run(cold=True) is Status.INTERRUPTED:
             raise KeyboardInterrupt
         sample.snap()
-        coarse.take_over(self.rows, sample)
+        coarse.start_from_sample(self.rows, sample)
         self.record.continue_from(engine.record, sample.n_values())
 
-    def _blocks(self) -> Stage:
-        view = self._look()
-        if view.violation <= view.goal:
-            if not view.trusted and not self._at_limit:
+    def _solve_blocks(self) -> Stage:
+        found = self._measure()
+        if found.violation <= found.goal:
+            if not found.trusted and not self._at_limit:
                 return Stage.PRECISION
             return Stage.FINISH
         limit = self.record.limit_reached()
         if limit is not None:
-            return self._end(view, limit)
-        if view.violation <= 2.0 * self._precision.noise and not self._at_limit:
+            return self._finish_run(found, limit)
+        if found.violation <= 2.0 * self._precision.noise and not self._at_limit:
             return Stage.PRECISION
-        return self._round(view)
+        return self._run_round(found)
 
-    def _improve(self) -> Stage:
+    def _improve_precision(self) -> Stage:
         if self._precision.is_stale(self.rows):
             self._refresh()
             self._progress.renew()
@@ -286,17 +286,17 @@ class Engine:
             self._refresh()
             self._progress = RoundProgress()
         elif self._stuck:
-            return self._end(self._look(), Status.STALLED)
+            return self._finish_run(self._measure(), Status.STALLED)
         else:
             self._at_limit = True
             return Stage.BLOCKS
-        self._precision.computed(self.rows)
+        self._precision.mark_recomputed(self.rows)
         self._stuck = False
         return Stage.BLOCKS
 
-    def _exactly(self) -> Stage:
-        view = self._look()
-        if view.violation > view.tol:
+    def _solve_exactly(self) -> Stage:
+        found = self._measure()
+        if found.violation > found.tol:
             return Stage.BLOCKS
         finish, n_between = self._finish, self.rows.totals().n_between
         extra = max(16, self._block_size // 2)
@@ -305,74 +305,76 @@ class Engine:
             or not 2 <= n_between <= finish.largest
             or not (self._is_whole or n_between + extra <= self._largest_block)
             or finish.left <= 0
-            or (finish.begun and view.violation <= view.exact)
+            or (finish.has_begun and found.violation <= found.exact)
             or self.record.limit_reached() is not None
         ):
-            return self._end(view, Status.CONVERGED)
-        working, Q = self._fetch(lambda: _union(*self.rows.propose(extra // 2, n_between)))
+            return self._finish_run(found, Status.CONVERGED)
+        working, Q = self._fetch(lambda: _union_sorted(*self.rows.propose(extra // 2, n_between)))
         a, g = working.a.copy(), working.g.copy()
         limit = int(min(self.record.steps_left(), _STEPS_PER_CALL))
-        steps = finish.solve(Q, working.penalty, a, g, view.exact, limit)
+        steps = finish.solve(Q, working.penalty, a, g, found.exact, limit)
         n_moved = self._update(working, a, g)
-        self._note(view, len(working), n_moved, steps)
-        return Stage.FINISH if n_moved else self._end(view, Status.CONVERGED)
+        self._record_round(found, len(working), n_moved, steps)
+        return Stage.FINISH if n_moved else self._finish_run(found, Status.CONVERGED)
 
-    def _end(self, view: _View, status: Status) -> Stage:
+    def _finish_run(self, found: _Convergence, status: Status) -> Stage:
         """Nothing is left to do; a tolerance that is met makes it a success."""
-        self.status = Status.CONVERGED if view.violation <= view.tol else status
+        self.status = Status.CONVERGED if found.violation <= found.tol else status
         return Stage.DONE
 
-    def _look(self) -> _View:
+    def _measure(self) -> _Convergence:
         totals, noise = self.rows.totals(), self._precision.noise
         tol = max(self.settings.tol, self.settings.rtol * totals.level)
         # The violation and twice the rounding in the gradient together stay below tol.
         trusted = 2.0 * noise <= 0.5 * tol
         goal = tol - 2.0 * noise if trusted else tol
-        return _View(totals.violation, tol, goal, max(_EXACT * totals.level, 4.0 * noise), trusted)
+        return _Convergence(
+            totals.violation, tol, goal, max(_EXACT * totals.level, 4.0 * noise), trusted
+        )
 
-    def _note(self, view: _View, n_working: int, n_moved: int, steps: int) -> None:
+    def _record_round(self, found: _Convergence, n_working: int, n_moved: int, steps: int) -> None:
         n_values = self.rows.n_values()
-        self.record.add(view.violation, view.tol, n_working, n_moved, steps, n_values)
+        self.record.add(found.violation, found.tol, n_working, n_moved, steps, n_values)
 
     # -- one round -----------------------------------------------------------------------------
 
-    def _round(self, view: _View) -> Stage:
+    def _run_round(self, found: _Convergence) -> Stage:
         """Propose, fetch, solve, update."""
-        working, Q = self._fetch(self._proposed)
+        working, Q = self._fetch(self._propose_working_set)
         share = 0.0 if self._is_whole else self.settings.share
-        target = max(share * view.violation, 0.5 * view.goal)
+        target = max(share * found.violation, 0.5 * found.goal)
         a, g = working.a.copy(), working.g.copy()
         limit = int(min(self.record.steps_left(), _STEPS_PER_CALL))
         steps, outcome = solve_block(Q, g, a, working.penalty, target, limit)
         if outcome is Outcome.DONE and not self._is_whole:
             # Another round costs more than some further steps.
-            target = max(_FURTHER * view.violation, 0.5 * view.goal)
+            target = max(_FURTHER * found.violation, 0.5 * found.goal)
             limit = min(limit - steps, self.rows.n // 2)
             more, outcome = solve_block(Q, g, a, working.penalty, target, limit)
             steps += more
         if outcome is Outcome.UNBOUNDED:
             raise ValueError("the problem is unbounded below: a direction never ends.")
-        g = advanced(Q, working.a, a, working.g)
+        g = advance_gradient(Q, working.a, a, working.g)
         n_moved = self._update(working, a, g)
         self._working = working.ids
-        self._note(view, len(working), n_moved, steps)
-        self._resize(len(working), n_moved, view.violation)
+        self._record_round(found, len(working), n_moved, steps)
+        self._resize(len(working), n_moved, found.violation)
         noise = self._precision.noise
         totals = self.rows.totals()
-        if steps == 0 or self._progress.is_idle(totals, view.violation, noise, steps):
+        if steps == 0 or self._progress.is_idle(totals, found.violation, noise, steps):
             self._stuck = True
             return Stage.PRECISION
         if self._progress.is_noise(noise):
-            return self._end(self._look(), Status.STALLED)
+            return self._finish_run(self._measure(), Status.STALLED)
         return Stage.BLOCKS
 
-    def _proposed(self) -> IntArray:
+    def _propose_working_set(self) -> IntArray:
         """Half the rows that want up most, half those that want down most."""
-        ids = _union(*self.rows.propose(self._block_size // 2))
+        ids = _union_sorted(*self.rows.propose(self._block_size // 2))
         # Rows that count twice leave room for those that moved in the last round.
         places = np.minimum(np.searchsorted(ids, self._working), len(ids) - 1)
         kept = self._working[ids[places] != self._working]
-        return _union(ids, kept[: self._block_size - len(ids)])
+        return _union_sorted(ids, kept[: self._block_size - len(ids)])
 
     def _fetch(self, choose: Callable[[], IntArray]) -> tuple[WorkingSet, FloatArray]:
         """A working set and its block of Q."""
@@ -389,11 +391,11 @@ class Engine:
         change = a - working.a
         moved = np.flatnonzero(change)
         needed = moved[:0] if self._is_whole else moved
-        self._underway = BlockUpdate(
+        self._pending_update = BlockUpdate(
             working.ids, a, g, working.columns.take(needed), change[needed]
         )
-        self.rows.update(self._underway)
-        self._underway = None
+        self.rows.update(self._pending_update)
+        self._pending_update = None
         if self._is_whole:
             assert self._whole is not None
             self._whole = replace(working, a=a, g=g), self._whole[1]
@@ -416,21 +418,21 @@ class Engine:
         if not self._is_whole:
             self.rows.refresh()
             return
-        working, Q = self._fetch(self._proposed)
-        g = advanced(Q, np.zeros(len(working)), working.a, 0.0)
+        working, Q = self._fetch(self._propose_working_set)
+        g = advance_gradient(Q, np.zeros(len(working)), working.a, 0.0)
         self._update(working, working.a, g)
 
-    def _make_sound(self) -> None:
+    def _restore_feasible_point(self) -> None:
         """Bring the rows to a feasible point with its gradient, wherever Ctrl-C struck."""
         if not self._feasible:
-            self.rows.rest()
-        elif self._underway is not None:
-            self.rows.assign(self._underway.ids, self._underway.a)
-        if not self.rows.is_sound():
+            self.rows.reset_to_feasible()
+        elif self._pending_update is not None:
+            self.rows.assign(self._pending_update.ids, self._pending_update.a)
+        if not self.rows.has_current_gradient():
             self.rows.refresh()
 
 
-def _union(*arrays: IntArray) -> IntArray:
+def _union_sorted(*arrays: IntArray) -> IntArray:
     """Numbers that are in any of some arrays, once and in ascending order."""
     ids = np.sort(np.concatenate(arrays))
     first = np.ones(len(ids), bool)

@@ -23,7 +23,7 @@ class Finish:
     def __init__(self, largest: int) -> None:
         self.largest = largest
         self.left = _BUDGET if largest else 0.0
-        self.begun = False
+        self.has_begun = False
 
     def solve(
         self,
@@ -38,10 +38,10 @@ class Finish:
 
         ``a`` and ``g`` are changed in place; how many pair steps that took.
         """
-        self.begun = True
+        self.has_begun = True
         a_before, g_before = a.copy(), g.copy()
-        a[:] = penalty.cleaned(a, a.sum(), Q.diagonal())
-        g[:] = advanced(Q, a_before, a, g_before)
+        a[:] = penalty.remove_rounding(a, a.sum(), Q.diagonal())
+        g[:] = advance_gradient(Q, a_before, a, g_before)
         n_steps = 0
         while self.left > 0:
             steps, self.left, outcome = finish_block(
@@ -76,11 +76,11 @@ class Finish:
                 self.left -= _LIMIT_COSTS
             if outcome is Outcome.STUCK:
                 break
-        g[:] = advanced(Q, a_before, a, g_before)
+        g[:] = advance_gradient(Q, a_before, a, g_before)
         return n_steps
 
 
-def advanced(
+def advance_gradient(
     Q: FloatArray, before: FloatArray, after: FloatArray, g: FloatArray | float
 ) -> FloatArray:
     """The gradient after a change of variables, by one product.

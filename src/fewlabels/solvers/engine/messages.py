@@ -11,7 +11,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...kernels.operators import Columns
 from ...problem import Extent, Penalty, Totals
-from ...problem.totals import merged
+from ...problem.totals import combine_parts
 
 
 class Accuracy(NamedTuple):
@@ -24,7 +24,7 @@ class Accuracy(NamedTuple):
     @classmethod
     def combined(cls, parts: Sequence[Accuracy]) -> Accuracy:
         """Of the rows of all parts."""
-        return merged(parts, error=max, exact=all, cost=max)
+        return combine_parts(parts, error=max, exact=all, cost=max)
 
 
 class Facts(NamedTuple):
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     @classmethod
     def combined(cls, parts: Sequence[Facts]) -> Facts:
         """Of the rows of all parts."""
-        return merged(
+        return combine_parts(
             parts,
             n=sum,
             n_kept=sum,
@@ -58,10 +58,10 @@ class RunState(NamedTuple):
     @classmethod
     def combined(cls, parts: Sequence[RunState]) -> RunState:
         """Of the rows of all parts."""
-        return merged(parts, totals=Totals.combined, n_values=sum)
+        return combine_parts(parts, totals=Totals.combined, n_values=sum)
 
 
-class Room(NamedTuple):
+class Slack(NamedTuple):
     """How far variables can be moved at no more than some cost."""
 
     below: float  # room of the variables that cost less than the limit,
@@ -70,9 +70,9 @@ class Room(NamedTuple):
     following: float  # and the lowest beyond it
 
     @classmethod
-    def combined(cls, parts: Sequence[Room]) -> Room:
+    def combined(cls, parts: Sequence[Slack]) -> Slack:
         """Of the rows of all parts."""
-        return merged(parts, reached=max, following=min)
+        return combine_parts(parts, reached=max, following=min)
 
 
 class SpreadOf(NamedTuple):
@@ -97,7 +97,7 @@ class SpreadOf(NamedTuple):
     @classmethod
     def combined(cls, parts: Sequence[SpreadOf]) -> SpreadOf:
         """Of the rows of all parts."""
-        return merged(parts, weight=sum, rows=sum, least=min, most=max)
+        return combine_parts(parts, weight=sum, rows=sum, least=min, most=max)
 
 
 class Ranked(NamedTuple):

@@ -15,7 +15,7 @@ from ..._typing import FloatArray, IntArray
 from ..._util.threads import run_each
 from ...kernels.operators import Columns
 from ...problem import Totals
-from .messages import Accuracy, BlockUpdate, Facts, Ranked, Room, RunState, WorkingSet
+from .messages import Accuracy, BlockUpdate, Facts, Ranked, RunState, Slack, WorkingSet
 from .partition import Partition
 
 T = TypeVar("T")
@@ -89,9 +89,9 @@ class Rows:
         implied = self.facts.extent.implied(self.total)
         return math.fsum(self.ask(methodcaller("gap", multiplier, implied)))
 
-    def is_sound(self) -> bool:
+    def has_current_gradient(self) -> bool:
         """Whether the gradient belongs to the variables."""
-        return all(partition.is_sound for partition in self.partitions)
+        return all(partition.has_current_gradient for partition in self.partitions)
 
     # -- rounds -------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Rows:
 
     def refresh(self) -> None:
         """Compute the gradient again."""
-        self._pay(self.owed(everything=True))
+        self._apply_pending(self.count_pending_updates(everything=True))
 
     def snap(self, rtol: float = 1e-12) -> None:
         """Take rounding from the variables; the gradient stays, see ``DualProblem.snapped``."""
@@ -154,28 +154,28 @@ class Rows:
             totals = self.totals()
         missing = self.total - totals.sum
         if abs(missing) > 1e-15 * totals.reach:
-            best = Ranked.combined(self.ask(methodcaller("absorbs", missing)), 1)
+            best = Ranked.combined(self.ask(methodcaller("can_absorb", missing)), 1)
             for row in best.ids:
                 self.ask(methodcaller("shift", int(row), missing))
 
     # -- a gradient that is owed ----------------------------------------------------------------
 
-    def owed(self, *, everything: bool = False) -> list[int]:
+    def count_pending_updates(self, *, everything: bool = False) -> list[int]:
         """How many variables of each partition owe columns, see ``Partition.owe``."""
-        return self.ask(methodcaller("owe", everything))
+        return self.ask(methodcaller("count_pending_updates", everything))
 
     def advance(self) -> None:
         """Bring the gradient up to the variables since ``clip``, by the cheaper way."""
-        counts = self.owed()
+        counts = self.count_pending_updates()
         if sum(counts) > self.totals().n_used:
-            counts = self.owed(everything=True)
-        self._pay(counts)
+            counts = self.count_pending_updates(everything=True)
+        self._apply_pending(counts)
 
-    def _pay(self, counts: list[int]) -> None:
-        self.receive(self, counts)
-        self.ask(methodcaller("settled"))
+    def _apply_pending(self, counts: list[int]) -> None:
+        self.add_contributions(self, counts)
+        self.ask(methodcaller("mark_gradient_current"))
 
-    def receive(self, other: Rows, counts: list[int]) -> None:
+    def add_contributions(self, other: Rows, counts: list[int]) -> None:
         """Add what the variables of these or of other rows owe to the gradient.
 
         ``counts`` are their numbers in each of the partitions of ``other``. However these are
@@ -186,11 +186,13 @@ class Rows:
             # Of every partition those between start and stop that are its own, if any.
             own = np.clip([start, start + _AT_A_TIME], ends[:-1, None], ends[1:, None])
             pairs = (own - ends[:-1, None]).tolist()
-            debts = [
-                methodcaller("debt", low, high - low, other is not self) if high > low else None
+            messages = [
+                methodcaller("pending_columns", low, high - low, other is not self)
+                if high > low
+                else None
                 for low, high in pairs
             ]
-            columns, changes = zip(*other.tell(debts), strict=True)
+            columns, changes = zip(*other.tell(messages), strict=True)
             message = methodcaller("add", Columns.joined(columns), np.concatenate(changes))
             self.ask(message)
 
@@ -200,12 +202,12 @@ class Rows:
         """Put variables outside their intervals on the nearest end; K's part is owed from here."""
         self.ask(methodcaller("clip"))
 
-    def rest(self) -> None:
+    def reset_to_feasible(self) -> None:
         """Go to a feasible point: variables filled one after the other from their bounds."""
-        sums, above, below = zip(*self.ask(methodcaller("rest", 0.0)), strict=True)
+        sums, above, below = zip(*self.ask(methodcaller("reset_to_feasible", 0.0)), strict=True)
         missing = self.total - math.fsum(sums)
-        shares = _allotted(missing, above if missing > 0 else below)
-        self.tell([methodcaller("rest", share) for share in shares])
+        shares = _allot(missing, above if missing > 0 else below)
+        self.tell([methodcaller("reset_to_feasible", share) for share in shares])
         # A room filled to the last bit but one by rounding counts as full.
         self.snap()
 
@@ -216,37 +218,37 @@ class Rows:
             missing = self.total - totals.sum
             if abs(missing) <= _RIGHT * max(totals.reach, abs(self.total)):
                 break
-            limit, rooms = self._cheapest(missing)
-            left = abs(missing) - math.fsum(room.below for room in rooms)
-            shares = _allotted(left, [room.up_to - room.below for room in rooms])
+            limit, slacks = self._cheapest(missing)
+            left = abs(missing) - math.fsum(room.below for room in slacks)
+            shares = _allot(left, [room.up_to - room.below for room in slacks])
             amounts = (math.copysign(share, missing) for share in shares)
             self.tell([methodcaller("move", missing, limit, amount) for amount in amounts])
 
-    def _rooms(self, missing: float, limit: float) -> list[Room]:
-        return self.ask(methodcaller("room", missing, limit))
+    def _measure_slack(self, missing: float, limit: float) -> list[Slack]:
+        return self.ask(methodcaller("measure_slack", missing, limit))
 
-    def _cheapest(self, missing: float) -> tuple[float, list[Room]]:
+    def _cheapest(self, missing: float) -> tuple[float, list[Slack]]:
         """The lowest cost up to which there is room for what is missing, and the room there."""
         amount, low, high = abs(missing), -math.inf, math.inf
-        everything = Room.combined(self._rooms(missing, high))
+        everything = Slack.combined(self._measure_slack(missing, high))
         if everything.up_to > amount:
-            low = Room.combined(self._rooms(missing, low)).following
+            low = Slack.combined(self._measure_slack(missing, low)).following
             high = everything.reached
             while low < high:
                 middle = 0.5 * low + 0.5 * high
                 middle = middle if middle < high else low
-                answer = Room.combined(self._rooms(missing, middle))
+                answer = Slack.combined(self._measure_slack(missing, middle))
                 if answer.up_to >= amount:
                     high = answer.reached
                 else:
                     low = answer.following
-        return high, self._rooms(missing, high)
+        return high, self._measure_slack(missing, high)
 
 
-def _allotted(amount: float, rooms: Sequence[float]) -> list[float]:
+def _allot(amount: float, slacks: Sequence[float]) -> list[float]:
     """``amount`` divided among places, each filled before the next; with the sign of amount."""
     shares, left = [], abs(amount)
-    for room in rooms:
+    for room in slacks:
         shares.append(math.copysign(min(left, room), amount))
         left = max(0.0, left - room)
     return shares

@@ -96,7 +96,7 @@ def branch_and_bound(
     search = run.search
     try:
         run.waiting.append(relaxation.root())
-        search.n_nodes, run.underway = 1, np.inf
+        search.n_nodes, run.current_bound = 1, np.inf
         while run.waiting and search.status is Status.CONVERGED:
             if search.n_nodes >= max_nodes or len(run.waiting) > max_waiting:
                 search.status = Status.MAX_ITER
@@ -120,8 +120,8 @@ class _Run(Generic[N, S]):
         self.search: SignSearch[S] = SignSearch(None, float(value), -np.inf, Status.CONVERGED, 0)
         self.started = time.perf_counter()
         self.waiting: list[N] = []
-        self.underway = -np.inf  # bound of the node that is being looked at
-        self.unsolved = np.inf  # smallest bound of leaves that are solved as well as possible
+        self.current_bound = -np.inf  # bound of the node that is being looked at
+        self.leaf_bound = np.inf  # smallest bound of leaves that are solved as well as possible
         self.next_entry = _FIRST_ENTRY
 
     def seconds(self) -> float:
@@ -134,26 +134,26 @@ class _Run(Generic[N, S]):
     def step(self) -> None:
         """Look at the newest node: close it, or put its children in its place."""
         node = self.waiting.pop()
-        self.underway = node.bound
+        self.current_bound = node.bound
         if node.bound < self.cutoff():
             found = self.relaxation.complete(node, self.cutoff())
             if found is not None:
                 self.search.value, self.search.solution = found
         if node.bound < self.cutoff():
             if self.relaxation.is_leaf(node):
-                self.unsolved = min(self.unsolved, node.bound)
+                self.leaf_bound = min(self.leaf_bound, node.bound)
             else:
                 children, n_solved = self.relaxation.split(node, self.cutoff())
                 self.search.n_nodes += n_solved
                 self.waiting += [c for c in reversed(children) if c.bound < self.cutoff()]
-        self.underway = np.inf
+        self.current_bound = np.inf
 
     def record(self) -> bool:
         """Add an entry to the history. Returns whether the callback asks to stop."""
         search = self.search
         self.next_entry = 2 * search.n_nodes
         bounds = [node.bound for node in self.waiting]
-        search.lower_bound = min(search.value, self.underway, self.unsolved, *bounds)
+        search.lower_bound = min(search.value, self.current_bound, self.leaf_bound, *bounds)
         entry = {"nodes": search.n_nodes, "lower_bound": search.lower_bound}
         entry |= {"objective": search.value, "seconds": self.seconds()}
         search.history.append(entry)

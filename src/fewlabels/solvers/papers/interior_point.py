@@ -46,12 +46,16 @@ def solve_interior_point(
     penalised = PenalisedProblem.of(problem, rho, "interior-point")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
-    return iterate(penalised, start, _central_path(penalised, start, epsilon), max_iter, callback)
+    return iterate(
+        penalised, start, _follow_central_path(penalised, start, epsilon), max_iter, callback
+    )
 
 
-def _central_path(penalised: PenalisedProblem, a: FloatArray, epsilon: float) -> Iterator[Iterate]:
+def _follow_central_path(
+    penalised: PenalisedProblem, a: FloatArray, epsilon: float
+) -> Iterator[Iterate]:
     Q, v, gamma, problem = penalised.Q, penalised.v, penalised.gamma(), penalised.problem
-    w = _multipliers_to_start(Q @ a - v)
+    w = _start_multipliers(Q @ a - v)
     size = float(np.abs(problem.penalty.slopes[-1]).max()) or 1.0
     while True:
         try:
@@ -71,7 +75,7 @@ def _central_path(penalised: PenalisedProblem, a: FloatArray, epsilon: float) ->
         yield a, inner <= epsilon * size * problem.total and stationarity <= epsilon * size, entry
 
 
-def _multipliers_to_start(gradient: FloatArray) -> FloatArray:
+def _start_multipliers(gradient: FloatArray) -> FloatArray:
     """Positive multipliers of a common size, at least as large as the gradient asks."""
     return np.maximum(gradient, 0.0) + max(1e-3, float(np.abs(gradient).max()))
 
@@ -93,16 +97,18 @@ def _step(
         return da, (target - w * da) / a - w
 
     da, dw = newton(0.0)
-    reach_a, reach_w = _reach(a, da), _reach(w, dw)
+    reach_a, reach_w = _longest_step(a, da), _longest_step(w, dw)
     mu_predicted = ((a + reach_a * da) @ (w + reach_w * dw)) / n
     sigma = (mu_predicted / mu) ** 3
     da, dw = newton(sigma * mu - da * dw)
     # One length for both: in a quadratic programme they are coupled through Q.
-    length = min(1.0, _TO_THE_WALL * min(_reach(a, da, np.inf), _reach(w, dw, np.inf)))
+    length = min(
+        1.0, _TO_THE_WALL * min(_longest_step(a, da, np.inf), _longest_step(w, dw, np.inf))
+    )
     return a + length * da, w + length * dw
 
 
-def _reach(x: FloatArray, dx: FloatArray, longest: float = 1.0) -> float:
+def _longest_step(x: FloatArray, dx: FloatArray, longest: float = 1.0) -> float:
     """Longest step that keeps ``x + step * dx >= 0``."""
     shrinking = dx < 0
     return float(min(longest, np.min(-x[shrinking] / dx[shrinking], initial=np.inf)))

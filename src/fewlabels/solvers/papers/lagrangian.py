@@ -46,19 +46,19 @@ def solve_lagrangian(
     the largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
     """
     penalised = PenalisedProblem.of(problem, rho, "lagrangian")
-    inverse = inverse_lower(penalised.Q)
-    start = _product(inverse, penalised.v)
-    steps = _fixed_point(inverse, penalised.v, penalised.gamma(rate), start, epsilon)
+    inverse = invert(penalised.Q)
+    start = _multiply_symmetric(inverse, penalised.v)
+    steps = _iterate_fixed_point(inverse, penalised.v, penalised.gamma(rate), start, epsilon)
     return iterate(penalised, start, steps, max_iter, callback)
 
 
-def _fixed_point(
+def _iterate_fixed_point(
     inverse: FloatArray, v: FloatArray, gamma: float, a: FloatArray, epsilon: float
 ) -> Iterator[Iterate]:
     w = np.zeros(len(a))  # Q a - v
     while True:
         w_next = np.maximum(w - gamma * a, 0.0)
-        a_next = _product(inverse, v + w_next)
+        a_next = _multiply_symmetric(inverse, v + w_next)
         change = float(np.linalg.norm(a_next - a))
         violation = float(np.abs(w_next - w).max())
         a, w = a_next, w_next
@@ -74,7 +74,7 @@ def _fixed_point(
         )
 
 
-def inverse_lower(Q: FloatArray) -> FloatArray:
+def invert(Q: FloatArray) -> FloatArray:
     """Lower triangle of Q^-1, in Fortran order; what lies above it is not defined."""
     factor, info = lapack.dpotrf(Q.T, lower=1, overwrite_a=0, clean=0)
     if info == 0:
@@ -84,5 +84,5 @@ def inverse_lower(Q: FloatArray) -> FloatArray:
     return inverse
 
 
-def _product(lower: FloatArray, x: FloatArray) -> FloatArray:
+def _multiply_symmetric(lower: FloatArray, x: FloatArray) -> FloatArray:
     return blas.dsymv(1.0, lower, x, lower=1)

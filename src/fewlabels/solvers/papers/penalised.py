@@ -110,7 +110,7 @@ class PenalisedProblem:
         # (P) has neither the penalty's matrix nor its linear term.
         shift = 2.0 * rho * float(a.sum() - problem.total)
         gradient = w - problem.penalty.slopes[-1] - shift
-        feasible = self._feasible(a, w, status, history)
+        feasible = self._make_feasible(a, w, status, history)
         return PenalisedResult(
             a=a,
             gradient=gradient,
@@ -125,7 +125,7 @@ class PenalisedProblem:
             penalised_objective=0.5 * float(a @ (w - self.v)) + rho * problem.total**2,
         )
 
-    def _feasible(
+    def _make_feasible(
         self, a: FloatArray, w: FloatArray, status: Status, history: list[HistoryEntry]
     ) -> Result:
         problem = self.problem

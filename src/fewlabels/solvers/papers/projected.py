@@ -43,11 +43,11 @@ def solve_projected(
     penalised = PenalisedProblem.of(problem, rho, "projected")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
-    steps = _projected_steps(penalised.Q, penalised.v, start, epsilon, step)
+    steps = _iterate_projected(penalised.Q, penalised.v, start, epsilon, step)
     return iterate(penalised, start, steps, max_iter, callback)
 
 
-def _projected_steps(
+def _iterate_projected(
     Q: FloatArray, v: FloatArray, a: FloatArray, epsilon: float, share: float
 ) -> Iterator[Iterate]:
     step = 2.0 * share / np.linalg.norm(Q, np.inf)

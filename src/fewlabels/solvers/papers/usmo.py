@@ -180,7 +180,7 @@ class _Run:
         """Steps within the non-bound set until it is tau-optimal."""
         before, tally, need = self.n_iter, np.array([0.0, -np.inf]), np.zeros(2, np.int64)
         code = core.STEP_LIMIT
-        while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._out_of_time():
+        while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._is_out_of_time():
             code, steps, self.count = core.scan_non_bound(
                 self.samples,
                 self.count,
@@ -192,7 +192,7 @@ class _Run:
                 need,
             )
             self.n_iter += steps
-            if self._after(code, need):
+            if self._handle_code(code, need):
                 break
         self._record("non-bound", before, tally)
 
@@ -209,7 +209,7 @@ class _Run:
         for samples in self.rows.parts(np.arange(n)):
             self.rows.load(samples[self.place[samples] < 0])
             position, last = samples[0], samples[-1] + 1
-            while position < last and not self._out_of_time():
+            while position < last and not self._is_out_of_time():
                 code, steps, self.count, position = core.scan_whole(
                     position,
                     last,
@@ -225,7 +225,7 @@ class _Run:
                     need,
                 )
                 self.n_iter += steps
-                if self._after(code, need):
+                if self._handle_code(code, need):
                     break
             if self.status is not None:
                 break
@@ -247,7 +247,7 @@ class _Run:
         most = max(1, int(_WORK_PER_CALL / max(100, width)))
         return most if self.max_iter < 0 else min(most, max(0, self.max_iter - self.n_iter))
 
-    def _after(self, code: int, need: IntArray) -> bool:
+    def _handle_code(self, code: int, need: IntArray) -> bool:
         """Fetch what a compiled call requested; whether the limit on steps ends the run."""
         if code == core.NEED_ROWS:
             self.rows.load(np.unique(need))
@@ -255,7 +255,7 @@ class _Run:
             self.status = Status.MAX_ITER
         return self.status is not None
 
-    def _out_of_time(self) -> bool:
+    def _is_out_of_time(self) -> bool:
         if time.perf_counter() - self.started >= self.max_time:
             self.status = Status.MAX_TIME
         return self.status is not None

@@ -59,18 +59,18 @@ def usmo_start(
     n = len(scores)
     upper = np.broadcast_to(np.asarray(c2, dtype=float), n)
     order = np.argsort(scores, kind="stable")
-    ranked = _by_rank(upper[order], prior, c1_mass)
+    ranked = _start_by_rank(upper[order], prior, c1_mass)
     sigma = np.empty(n)
     sigma[order] = ranked
     return sigma
 
 
-def _by_rank(upper: FloatArray, prior: float, total: float) -> FloatArray:
+def _start_by_rank(upper: FloatArray, prior: float, total: float) -> FloatArray:
     """Sigma along the ranking, the least positive first."""
     sums = np.concatenate([[0.0], np.cumsum(upper)])
-    sizes, t = _balanced(group_sizes(len(upper), prior), sums, total)
+    sizes, t = _balance_sizes(group_sizes(len(upper), prior), sums, total)
     share = np.repeat([0.0, 0.5 * t, 0.5, 0.5 + 0.5 * t, 1.0], sizes)
-    return _settled(_repaired(share * upper, upper, total), upper, total)
+    return _assign_rounding(_repair_sum(share * upper, upper, total), upper, total)
 
 
 def group_sizes(n: int, prior: float) -> IntArray:
@@ -104,7 +104,7 @@ def solve_sizes(n: int, prior: float) -> tuple[float, float, float] | None:
     return (small, large, free) if prior > 0.5 else (large, small, free)
 
 
-def _balanced(sizes: IntArray, sums: FloatArray, total: float) -> tuple[IntArray, float]:
+def _balance_sizes(sizes: IntArray, sums: FloatArray, total: float) -> tuple[IntArray, float]:
     """Sizes and t for which the sum is right, as far as the middle group can give."""
     sizes, rising = sizes.copy(), None
     while True:
@@ -122,18 +122,18 @@ def _balanced(sizes: IntArray, sums: FloatArray, total: float) -> tuple[IntArray
         sizes[4 if rising else 0] += 1
 
 
-def _repaired(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
+def _repair_sum(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
     """Lift the best rows to their bound, or take the worst ones to 0, until the sum is right."""
     missing = total - sigma.sum()
     if abs(missing) <= _ROUNDING * total:
         return sigma
     if missing < 0.0:
-        return _filled(sigma, total)
-    lift = _filled(upper - sigma, missing)
+        return _fill_from_last(sigma, total)
+    lift = _fill_from_last(upper - sigma, missing)
     return np.where(lift == upper - sigma, upper, sigma + lift)
 
 
-def _settled(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
+def _assign_rounding(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
     """Rounding of the sum goes to the sample farthest from its breakpoints."""
     free = np.minimum(np.minimum(sigma, upper - sigma), np.abs(sigma - 0.5 * upper))
     i = int(np.argmax(free))
@@ -143,7 +143,7 @@ def _settled(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
     return sigma
 
 
-def _filled(amounts: FloatArray, total: float) -> FloatArray:
+def _fill_from_last(amounts: FloatArray, total: float) -> FloatArray:
     """The last of ``amounts`` that sum to ``total``; of one a part, before it zeros."""
     from_last = amounts[::-1]
     before = np.concatenate([[0.0], np.cumsum(from_last)[:-1]])

@@ -36,21 +36,21 @@ class VirtualRow:
         return state.bordered_gram.n_mean if state.bordered and not state.is_empty else 0
 
     @property
-    def active(self) -> bool:
+    def is_active(self) -> bool:
         """Whether the virtual row is part of the problem."""
         return self.state.bordered and self.state.S[st.STATUS, 0] != st.ABSENT
 
-    def aim(self, target: float) -> None:
+    def set_target(self, target: float) -> None:
         """Set the target, which then moves on the clock."""
         if not self.state.bordered:
             raise ValueError("this path has no balancing constraint; create it with balance.")
         self.clock.target = float(target)
-        if self.balance == "keep" and self._may_enter():
+        if self.balance == "keep" and self._can_enter():
             self.prepare()
             self.free()
 
-    def _may_enter(self) -> bool:
-        return self.clock.target is not None and self.n_mean > 0 and not self.active
+    def _can_enter(self) -> bool:
+        return self.clock.target is not None and self.n_mean > 0 and not self.is_active
 
     def prepare(self, a: float = 0.0) -> None:
         """Make row 0 a variable without bounds, of value ``a``, that is not in the problem yet."""
@@ -66,9 +66,9 @@ class VirtualRow:
         F[st.SL : st.SR + 1, 0] = -F[st.H, 0]
         self.placement.free(0)
 
-    def put_in(self) -> None:
+    def insert_virtual_row(self) -> None:
         """Let the row, without weight, move until the mean is on target."""
-        if self._may_enter():
+        if self._can_enter():
             self.prepare()
             assert self.clock.target is not None
             self.state.F[st.SL : st.SR + 1, 0] = -self.clock.target
@@ -77,20 +77,20 @@ class VirtualRow:
     def is_last_of_mean(self, rows: IntArray) -> bool:
         """Whether the mean would be of no rows without these, with row 0 still in the problem."""
         leaving = np.count_nonzero(self.state.S[st.SIGN, rows])
-        return self.active and 0 < leaving == self.n_mean
+        return self.is_active and 0 < leaving == self.n_mean
 
     def change_mean(self, rows: IntArray, sign: int) -> None:
         """Let rows join the mean (sign 1) or leave it (sign -1)."""
         state = self.state
         if not (state.bordered and len(rows)):
             return
-        F, u, active = state.F, self.n_mean, self.active
-        if active:
+        F, u, is_active = state.F, self.n_mean, self.is_active
+        if is_active:
             was_free = state.virtual_is_free
-            self.placement.withdraw(ROW)
+            self.placement.unplace(ROW)
         state.bordered_gram.change_mean(rows, sign)
-        if not active:
-            if sign > 0 and self.balance == "keep" and self._may_enter():
+        if not is_active:
+            if sign > 0 and self.balance == "keep" and self._can_enter():
                 self.prepare()
                 self.free()
             return

@@ -60,33 +60,33 @@ class PathEngine:
         self.events = Events(self.state, self.factor, self.clock, self.placement)
         self.refresh_at = refresh_at
         self.deadline = ENDLESS
-        self._waiting: list[Operation] = []
+        self._queued: list[Operation] = []
         self._diagonal_sum = 0.0  # over all rows since the constant of the factor was chosen
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the path is at its end and no operation waits."""
-        return self.at_end and not self._waiting
+        return self.is_at_end and not self._queued
 
     @property
-    def at_end(self) -> bool:
+    def is_at_end(self) -> bool:
         """Whether every row stands on its staircase and nothing moves."""
         return self.placement.n_moving == 0 and self.clock.left == 0.0
 
     def queue(self, operations: Iterable[Operation]) -> None:
         """Let operations happen one after the other, once those before have come to their end."""
-        if self.idle:
+        if self.is_idle:
             # Rounding is relative to what there was when the operation began.
             self.state.largest_a = 0.0
             self.state.measure(self.clock.total_target)
-        self._waiting.extend(operations)
+        self._queued.extend(operations)
 
     def start(
         self, total: float | None = None, target: float | None = None, penalties: bool = False
     ) -> None:
         """Start the clock towards new values of the total, the balance target, the penalties."""
         if target is not None:
-            self.virtual.aim(target)
+            self.virtual.set_target(target)
         self.clock.start(total, penalties)
 
     # -- operations: each changes the problem, and the path follows -----------------------------
@@ -155,8 +155,8 @@ class PathEngine:
         """The variables of rows move to zero."""
         state = self.state
         if self.virtual.is_last_of_mean(rows):
-            return (self.take_out,), (self.dismiss, rows, total, target)
-        self.placement.withdraw(rows)
+            return (self.remove_virtual_row,), (self.dismiss, rows, total, target)
+        self.placement.unplace(rows)
         self.virtual.change_mean(rows[state.S[st.SIGN, rows] != 0], -1)
         state.close_intervals(rows)
         self.start(total, target)
@@ -165,7 +165,7 @@ class PathEngine:
 
     def drop(self, rows: IntArray) -> None:
         """Rows with variables of zero leave."""
-        self.placement.withdraw(rows)
+        self.placement.unplace(rows)
         self.state.drop(rows)
 
     def switch(
@@ -180,8 +180,8 @@ class PathEngine:
         before, after = self.state.S[st.SIGN, rows] != 0, penalties.symmetric
         leaving, joining = rows[before & ~after], rows[~before & after]
         if not len(joining) and virtual.is_last_of_mean(leaving):
-            return (self.take_out,), (self.switch, rows, penalties, total, target)
-        self.placement.withdraw(rows)
+            return (self.remove_virtual_row,), (self.switch, rows, penalties, total, target)
+        self.placement.unplace(rows)
         virtual.change_mean(joining, 1)
         virtual.change_mean(leaving, -1)
         self.state.set_penalties(rows, penalties)
@@ -202,13 +202,13 @@ class PathEngine:
             self.state.set_targets(rows, penalties)
         self.start(total, target, penalties is not None)
 
-    def take_out(self) -> tuple[Operation, ...]:
+    def remove_virtual_row(self) -> tuple[Operation, ...]:
         """The virtual row leaves the problem."""
-        return ((self.dismiss, ROW), (self.drop, ROW)) if self.virtual.active else ()
+        return ((self.dismiss, ROW), (self.drop, ROW)) if self.virtual.is_active else ()
 
-    def put_in(self) -> None:
+    def insert_virtual_row(self) -> None:
         """The virtual row returns."""
-        self.virtual.put_in()
+        self.virtual.insert_virtual_row()
 
     # -- following ------------------------------------------------------------------------------
 
@@ -217,28 +217,28 @@ class PathEngine:
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
         begun = renewed = False
         while self._follow(last):
-            if self._waiting and begun and self.deadline.is_over():
+            if self._queued and begun and self.deadline.is_over():
                 return False
-            if self._waiting:
+            if self._queued:
                 begun = True
-                change, *arguments = self._waiting.pop(0)
-                self._waiting[:0] = change(*arguments) or ()
-            elif not renewed and self._is_worn():
-                self.start_over()
+                change, *arguments = self._queued.pop(0)
+                self._queued[:0] = change(*arguments) or ()
+            elif not renewed and self._must_refresh():
+                self.recompute()
                 renewed = True
             else:
                 self._compact()
                 return True
         return False
 
-    def _is_worn(self) -> bool:
+    def _must_refresh(self) -> bool:
         """Whether h has to be computed afresh, for the rows that an operation has left."""
         self.state.measure_slopes()
-        return self.state.is_worn(self.refresh_at)
+        return self.state.must_refresh(self.refresh_at)
 
     def _follow(self, last: float) -> bool:
         """Follow the path to its end; returns whether that is reached within ``last`` steps."""
-        if self.at_end:
+        if self.is_at_end:
             return True
         state, step = self.state, self.events.step
         state.measure(self.clock.total_target)
@@ -246,24 +246,24 @@ class PathEngine:
         n_rows, first = state.n + _MORE_ROWS, state.n_steps
         long = first + _LONG * n_rows
         for look in range(_LOOKS):
-            while not self.at_end:
+            while not self.is_at_end:
                 if state.n_steps >= last or self.deadline.is_over():
                     return False
                 if state.n_steps >= first + _ENDLESS * n_rows:
                     raise ArithmeticError("the path does not end")
                 if state.n_steps >= long:
                     self._refuse_rounding(_HIDES_PROGRESS)
-                    self.events.let_some_wait()
+                    self.events.pause_random_rows()
                     long += _LONG * n_rows
                 step()
             if look == _AFRESH:
                 # Rounding in h may be all there is: a row whose f has to be 0 goes to and fro.
-                self.start_over()
-            elif not self._look():
+                self.recompute()
+            elif not self._check_conditions():
                 return True
         raise ArithmeticError("the path does not converge")
 
-    def _look(self) -> bool:
+    def _check_conditions(self) -> bool:
         """A last look: rows on the wrong side move, and free ones off their slope are corrected.
 
         Returns whether there was anything to do.
@@ -275,13 +275,13 @@ class PathEngine:
         if len(found):
             self.placement.place(found)
         if error > tol:
-            self.absorb()
+            self.absorb_errors()
         return len(found) > 0 or error > tol
 
     def _refuse_rounding(self, most: float) -> None:
         """End a path whose conditions are hidden by rounding: steps would lead nowhere."""
         self.state.measure(self.clock.total_target)  # variables may have grown on the way
-        if self.state.is_hidden(most):
+        if self.state.is_hidden_by_rounding(most):
             raise ArithmeticError("rounding is as large as the margin")
 
     def _compact(self) -> None:
@@ -295,7 +295,7 @@ class PathEngine:
 
     # -- against rounding, and from starts that are only nearly optimal -------------------------
 
-    def absorb(self) -> None:
+    def absorb_errors(self) -> None:
         """Make the state optimal by a shift of slopes, and let the clock take that back.
 
         A state that misses its conditions by a little is the exact optimum for slopes that differ
@@ -306,7 +306,7 @@ class PathEngine:
         state.lines.shift_slopes(state.n, state.tol(_NOTHING))
         self.clock.start(penalties=True)
 
-    def start_over(self) -> None:
+    def recompute(self) -> None:
         """Compute h and the factor afresh, and start a correction of what they show."""
         state = self.state
         if state.is_empty:
@@ -321,7 +321,7 @@ class PathEngine:
     def correct(self) -> None:
         """Take the sum of the variables as it is, and correct from there."""
         self.clock.total = float(self.state.F[st.A, : self.state.n].sum())
-        self.absorb()
+        self.absorb_errors()
 
     def watch_diagonal(self, new: IntArray) -> None:
         """Keep the constant of the factor in step with the diagonal of the rows."""

@@ -46,7 +46,7 @@ class Events:
         """Begin another run."""
         self._perturbations = 0
         # Moving rows that wait until a cycle is broken.
-        self._waiting: IntArray | None = None
+        self._paused_rows: IntArray | None = None
 
     # -- the direction -----------------------------------------------------------------------
 
@@ -57,10 +57,12 @@ class Events:
         point the same way, ``shift`` moves until a row joins.
         """
         state, clock = self.state, self.clock
-        F, lines, left = state.F, state.lines, self._time()
-        total = -lines.set_directions(used, len(free), left, clock.total) + self._withheld(moving)
+        F, lines, left = state.F, state.lines, self._time_for_step()
+        total = -lines.set_directions(used, len(free), left, clock.total) + self._paused_sum(
+            moving
+        )
         if left:
-            total += clock.total_target - clock.total - left * clock.drift_sum
+            total += clock.total_target - clock.total - left * clock.sum_rate
         gamma = F[st.GAMMA, : state.n]
         if not len(free):
             if not self._balance(moving, total, left):
@@ -76,18 +78,18 @@ class Events:
                 if clock.penalties_move:
                     lines.subtract_slope_rates(free, left, D)
                 if state.virtual_is_free:
-                    D[state.S[st.POSITION, 0]] += clock.virtual_lack()
-                if clock.drift is not None:
-                    D -= left * clock.drift[free]
+                    D[state.S[st.POSITION, 0]] += clock.target_error()
+                if clock.h_rate is not None:
+                    D -= left * clock.h_rate[free]
             shift = self.factor.solve(D, total)
             F[st.D, free] = D
         gamma[:] = shift
         state.add_product(used, gamma)
-        if left and clock.drift is not None:
-            gamma += left * clock.drift
+        if left and clock.h_rate is not None:
+            gamma += left * clock.h_rate
         return shift, left
 
-    def _time(self) -> float:
+    def _time_for_step(self) -> float:
         """Share of the clock that the next step may take.
 
         Penalties wait for moving rows: one that has just changed sign must be free to move away
@@ -96,11 +98,11 @@ class Events:
         clock = self.clock
         return 0.0 if clock.penalties_move and self.placement.n_moving else clock.left
 
-    def _withheld(self, moving: IntArray) -> float:
+    def _paused_sum(self, moving: IntArray) -> float:
         """Stop the rows that wait; returns what their directions summed to."""
-        if self._waiting is None:
+        if self._paused_rows is None:
             return 0.0
-        waiting = moving[np.isin(moving, self._waiting)]
+        waiting = moving[np.isin(moving, self._paused_rows)]
         if len(waiting) == len(moving):
             return 0.0
         D = self.state.F[st.D]
@@ -116,7 +118,7 @@ class Events:
         state, clock = self.state, self.clock
         d = state.F[st.D, moving]
         size = np.abs(d).sum() + abs(clock.total_target - clock.total)
-        least = _NO_SUM * (size + abs(left * clock.drift_sum))
+        least = _NO_SUM * (size + abs(left * clock.sum_rate))
         if abs(lack) <= max(least, RESIDUE * state.largest_a, EPS * state.largest_bound):
             return True
         side = d < 0.0 if lack > 0.0 else d > 0.0
@@ -127,7 +129,7 @@ class Events:
         state.F[st.D, moving] = d
         return True
 
-    def _finish_residue(self, moving: IntArray) -> None:
+    def _finish_remainder(self, moving: IntArray) -> None:
         """Let moving rows that lack a rounding of balance go straight to their breakpoints."""
         state = self.state
         F = state.F
@@ -154,11 +156,11 @@ class Events:
         least, noise = _ROUNDING * (abs(shift) + largest * size), _ROUNDING * size
         limit, paced = 1.0 if left else st.FAR, left if clock.penalties_move else 0.0
         eta, code, which = lines.next_event(n, used, len(free), paced, limit, least, noise)
-        if code == st.NONE and self._waiting is not None:
-            self._waiting = None  # rows that wait would have balanced the others
+        if code == st.NONE and self._paused_rows is not None:
+            self._paused_rows = None  # rows that wait would have balanced the others
             return
         if code == st.NONE:
-            self._finish_residue(moving)
+            self._finish_remainder(moving)
             shift = 0.0
             eta, code, which = lines.next_event(n, used, len(free), 0.0, limit, 0.0, noise)
         if code == st.NONE:
@@ -170,16 +172,16 @@ class Events:
         state.shift += eta * shift
         self._idle += 1
         if progress:
-            self._idle, self._waiting = 0, None
+            self._idle, self._paused_rows = 0, None
         if left:
             clock.move_on(eta)
-        self._happen(code, which, progress)
-        placement.arrive()
+        self._handle_event(code, which, progress)
+        placement.reach_breakpoints()
         n_rows = len(factor) + placement.n_moving
         if self._idle > (_IDLE_STEPS + _IDLE_PER_ROW * n_rows) * (1 + self._perturbations):
             self._perturb()
 
-    def _happen(self, code: int, which: int, progress: bool) -> None:
+    def _handle_event(self, code: int, which: int, progress: bool) -> None:
         S, placement = self.state.S, self.placement
         if code in (st.FREE_LOW, st.FREE_HIGH):
             i = self.factor.rows[which]
@@ -213,7 +215,7 @@ class Events:
         self.state.n_flips += 1
         self.placement.place(np.array([i]))
 
-    def let_some_wait(self) -> None:
+    def pause_random_rows(self) -> None:
         """Let some moving rows wait, at random, until the others have made progress.
 
         Any speeds >= 0 lead to the end, but some lead to rows that join and leave again for ever
@@ -221,7 +223,7 @@ class Events:
         """
         moving = self.placement.moving
         rng = np.random.default_rng(self.state.n_steps)
-        self._waiting = moving[rng.random(len(moving)) < 0.5]
+        self._paused_rows = moving[rng.random(len(moving)) < 0.5]
 
     def _perturb(self) -> None:
         """Break a cycle of steps of no length, at random.
@@ -236,7 +238,7 @@ class Events:
             raise ArithmeticError("the path is cycling")
         state = self.state
         self.clock.begin_targets()
-        self.let_some_wait()
+        self.pause_random_rows()
         rng = np.random.default_rng([state.n_steps, 1])
         width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENED)
         state.lines.widen_ranges(state.n, width)

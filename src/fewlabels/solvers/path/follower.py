@@ -131,7 +131,7 @@ class PathFollower:
     n_steps = property(attrgetter("_state.n_steps"), doc="Steps so far.")
     n_flips = property(attrgetter("_state.n_flips"), doc="Sign changes of rows so far.")
     n_exchanges = property(attrgetter("_state.n_exchanges"), doc="Exchanges of rows so far.")
-    finished = property(attrgetter("engine.idle"), doc="Whether the last operation is complete.")
+    finished = property(attrgetter("engine.is_idle"), doc="Whether the last operation is complete.")
 
     def __len__(self) -> int:
         return len(self._state.present)
@@ -207,7 +207,7 @@ class PathFollower:
     def violation(self) -> float:
         """Largest violation of an optimality condition, from the h that is carried along."""
         state = self._state
-        rows = np.append(0, state.present) if self.engine.virtual.active else state.present
+        rows = np.append(0, state.present) if self.engine.virtual.is_active else state.present
         return self.scale * state.lines.violation(rows, self._penalty_line())
 
     # -- operations ---------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class PathFollower:
                 (append, X[part], rows.take(part), totals[part[-1]], targets[part[-1]])
                 for part in parts
             ]
-        return self._operate("add", n, operations, max_steps)
+        return self._run_operation("add", n, operations, max_steps)
 
     def load(
         self,
@@ -293,7 +293,7 @@ class PathFollower:
             raise ValueError("the variables to load do not lie in their intervals.")
         a = np.clip(a, low, up)
         load = self.engine.load, X, rows, a, multiplier, negative, virtual, target
-        return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
+        return self._run_operation("load", len(rows), [load], max_steps, virtual_stays=True)
 
     def remove(
         self,
@@ -314,10 +314,13 @@ class PathFollower:
         parts, targets = self._parts(rows, block, total, target)
         operations = [
             (operation, part, *ends)
-            for part, aim in zip(parts, targets, strict=True)
-            for operation, ends in ((self.engine.dismiss, (total, aim)), (self.engine.drop, ()))
+            for part, part_target in zip(parts, targets, strict=True)
+            for operation, ends in (
+                (self.engine.dismiss, (total, part_target)),
+                (self.engine.drop, ()),
+            )
         ]
-        return self._operate("remove", len(rows), operations, max_steps)
+        return self._run_operation("remove", len(rows), operations, max_steps)
 
     def change(
         self,
@@ -338,10 +341,10 @@ class PathFollower:
         switch = self.engine.switch
         parts, targets = self._parts(np.arange(len(numbers)), block, total, target)
         operations = [
-            (switch, numbers[part], rows.take(part), total, aim)
-            for part, aim in zip(parts, targets, strict=True)
+            (switch, numbers[part], rows.take(part), total, part_target)
+            for part, part_target in zip(parts, targets, strict=True)
         ]
-        return self._operate("change", len(numbers), operations, max_steps)
+        return self._run_operation("change", len(numbers), operations, max_steps)
 
     def move(
         self,
@@ -370,7 +373,7 @@ class PathFollower:
                 raise ValueError("move cannot change ridges; use change.")
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
         move = self.engine.move, numbers, rows, total, target
-        return self._operate("move", len(numbers), [move], max_steps)
+        return self._run_operation("move", len(numbers), [move], max_steps)
 
     def copy(self) -> PathFollower:
         """The same path with the same kernel matrix, whose columns are dear.
@@ -383,7 +386,9 @@ class PathFollower:
 
     def refresh(self) -> bool:
         """Compute h afresh and correct the solution for the rounding that was in it."""
-        return self._operate("refresh", len(self), [(self.engine.start_over,)], virtual_stays=True)
+        return self._run_operation(
+            "refresh", len(self), [(self.engine.recompute,)], virtual_stays=True
+        )
 
     # -- without one row ----------------------------------------------------------------------
 
@@ -426,7 +431,7 @@ class PathFollower:
 
         After ``max_steps`` the state is valid, and another ``run`` continues from it.
         """
-        self._check_whole()
+        self._check_not_broken()
         try:
             with one_blas_thread():
                 return self.engine.run(max_steps)
@@ -434,14 +439,14 @@ class PathFollower:
             self.broken = True  # perhaps in the middle of a step
             raise
 
-    def _check_whole(self) -> None:
+    def _check_not_broken(self) -> None:
         if self.broken:
             raise ArithmeticError(
                 "an operation of this path raised an exception; start another path from its "
                 "variables (see load)."
             )
 
-    def _operate(
+    def _run_operation(
         self,
         name: str,
         n_rows: int,
@@ -449,10 +454,14 @@ class PathFollower:
         max_steps: int | None = None,
         virtual_stays: bool = False,
     ) -> bool:
-        self._check_whole()
+        self._check_not_broken()
         steps, flips = self.n_steps, self.n_flips
         if self.balance == "paper" and not virtual_stays:
-            operations = [(self.engine.take_out,), *operations, (self.engine.put_in,)]
+            operations = [
+                (self.engine.remove_virtual_row,),
+                *operations,
+                (self.engine.insert_virtual_row,),
+            ]
         self.engine.queue(operations)
         done = False
         try:
@@ -486,17 +495,17 @@ class PathFollower:
     def _targets(self, target: float | None, n: int) -> list[float | None]:
         """The balance target after each of ``n`` rows that change one after the other."""
         now = self.engine.clock.target
-        return _shares(target if now is None else now, target, n)
+        return _interpolate(target if now is None else now, target, n)
 
     def _totals(self, total: float | None, rows: RowPenalties) -> list[float | None]:
         """The total after each of some rows that are added one after the other."""
-        totals = _shares(self.engine.clock.total_target, total, len(rows))
-        if total is not None and not self._takes_any_sum(rows):
+        totals = _interpolate(self.engine.clock.total_target, total, len(rows))
+        if total is not None and not self._accepts_any_sum(rows):
             low, up = (np.cumsum(ends)[-len(rows) :] for ends in self._intervals(rows))
             totals[:-1] = np.clip(np.array(totals, dtype=float), low, up)[:-1].tolist()
         return totals
 
-    def _takes_any_sum(self, added: RowPenalties | None = None) -> bool:
+    def _accepts_any_sum(self, added: RowPenalties | None = None) -> bool:
         """Whether the virtual row takes up any sum of the others, once rows have been added."""
         return self._state.bordered and (
             self.engine.virtual.n_mean > 0 or (added is not None and bool(added.symmetric.any()))
@@ -518,7 +527,7 @@ class PathFollower:
         self, total: float | None, added: RowPenalties | None = None, gone: IntArray | None = None
     ) -> None:
         """Refuse what has no solution, before anything changes."""
-        if self._takes_any_sum(added):
+        if self._accepts_any_sum(added):
             return
         if total is None and gone is None and added is not None:
             if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
@@ -538,7 +547,7 @@ def _refuse_unreachable(low: FloatArray, up: FloatArray, total: float) -> None:
         )
 
 
-def _shares(now: float | None, then: float | None, n: int) -> list[float | None]:
+def _interpolate(now: float | None, then: float | None, n: int) -> list[float | None]:
     """The way from one number to another in n steps; all None where there is no other."""
     if then is None:
         return [None] * n

@@ -26,7 +26,7 @@ from ..._typing import BoolArray, FloatArray, IntArray
 from ..._util.threads import one_blas_thread
 
 # Rows, their variables and gradients, what multipliers have grown by, and ``(Q a)_i``.
-Answer: TypeAlias = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
+SolvedRows: TypeAlias = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 # Turns in which fewer rows are wrong than ever before have to come this often, else a row is
 # given up: without a ridge and with a wide kernel the turns may go round in circles.
@@ -102,7 +102,7 @@ class OneLess:
 
     # -- solving ---------------------------------------------------------------------------------
 
-    def solve(self, rows: IntArray) -> Iterator[Answer]:
+    def solve(self, rows: IntArray) -> Iterator[SolvedRows]:
         """The solutions without each of ``rows``, whose variables are not zero.
 
         Yields, for b rows at a time that were solved: the rows, variables and gradients of shape
@@ -116,7 +116,7 @@ class OneLess:
             for first in range(0, len(rows), step):
                 yield from self._solve(rows[first : first + step])
 
-    def _solve(self, rows: IntArray) -> Iterator[Answer]:
+    def _solve(self, rows: IntArray) -> Iterator[SolvedRows]:
         side = np.tile(self.side, (len(rows), 1))
         open_ = np.arange(len(rows))
         side[open_, rows] = -2  # held at zero
@@ -131,13 +131,13 @@ class OneLess:
             self._fetch(moved)
             change = step[:, moved] @ self.Q[self._place[moved]]
             gradient = self.gradient + change + self.ridge * step - shift[:, None]
-            then = self._judged(side[open_], a, gradient)
+            then = self._find_sides(side[open_], a, gradient)
             n_wrong = np.sum(then != side[open_], axis=1)
             wrong = n_wrong > 0
             exact = np.abs(np.where(then == 0, gradient, 0.0)).max(axis=1) <= _ERROR * self.unit
             done = ~wrong & exact
             if done.any():
-                yield self._answer(rows[open_[done]], a[done], gradient[done], shift[done])
+                yield self._make_answer(rows[open_[done]], a[done], gradient[done], shift[done])
             side[open_] = then
             better = n_wrong < fewest[open_]
             age[open_] = np.where(better, 0, age[open_] + 1)
@@ -146,15 +146,15 @@ class OneLess:
             if not len(open_):
                 return
 
-    def _answer(
+    def _make_answer(
         self, rows: IntArray, a: FloatArray, gradient: FloatArray, shift: FloatArray
-    ) -> Answer:
+    ) -> SolvedRows:
         a = np.clip(a, self.lower, self.upper)
         a[np.arange(len(rows)), rows] = 0.0
         inner = np.einsum("ij,ij->i", a, self.Q[self._place[rows]])
         return rows, a, gradient, shift, inner
 
-    def _judged(self, side: IntArray, a: FloatArray, gradient: FloatArray) -> IntArray:
+    def _find_sides(self, side: IntArray, a: FloatArray, gradient: FloatArray) -> IntArray:
         """The side that every row belongs on, as far as its condition tells."""
         size, slack = _ON * np.abs(self.a).max(), 10 * _ON * self.unit
         then = side.copy()

@@ -110,7 +110,7 @@ class Placement:
             else:
                 self.free(i)
 
-    def withdraw(self, rows: IntArray) -> None:
+    def unplace(self, rows: IntArray) -> None:
         """Take rows from where they are, to be placed again."""
         status = self.state.S[st.STATUS]
         for i in rows.tolist():
@@ -141,7 +141,7 @@ class Placement:
         self._moving[k : self.n_moving] = self._moving[k + 1 : self.n_moving + 1]
         return i
 
-    def arrive(self) -> None:
+    def reach_breakpoints(self) -> None:
         """Moving rows at their next breakpoint are held there or continue beyond it."""
         if not self.n_moving:
             return
@@ -150,12 +150,12 @@ class Placement:
         self.n_moving, arrived, missing = state.lines.arrive(
             self.moving, _REACHED, RESIDUE * state.largest_a, state.tol(_ON)
         )
-        if state.is_seen(missing):  # h goes with the variables
+        if state.is_significant(missing):  # h goes with the variables
             rates = F[st.D].take(moving)  # at moving breakpoints, of rows held there
             F[st.D, moving] = F[st.A].take(moving) - before
             state.add_product(moving, F[st.H, : state.n])
             F[st.D, moving] = rates
-        if self.clock.drift is not None:
+        if self.clock.h_rate is not None:
             for i in arrived.tolist():
                 self.clock.follow(i)
 

@@ -141,7 +141,7 @@ class RowStates:
 
     def set_penalties(self, rows: IntArray, penalties: RowPenalties) -> None:
         """Give rows other penalties, with the sign +1 for those with the symmetric hinge."""
-        arrays = self._noted(penalties.penalty)
+        arrays = self._scale_penalty(penalties.penalty)
         for first in (st.LO, st.TARGET):
             self.F[first : first + st.N_PENALTY, rows] = arrays
         self.F[st.RATE : st.RATE + st.N_PENALTY, rows] = 0.0
@@ -155,7 +155,7 @@ class RowStates:
 
     def set_targets(self, rows: IntArray, penalties: RowPenalties) -> None:
         """Set the penalties that rows will have when the clock has run out."""
-        self.F[st.TARGET : st.TARGET + st.N_PENALTY, rows] = self._noted(penalties.penalty)
+        self.F[st.TARGET : st.TARGET + st.N_PENALTY, rows] = self._scale_penalty(penalties.penalty)
         for i in rows[self.S[st.SIGN, rows] < 0].tolist():
             self.lines.mirror(i, st.TARGET)
 
@@ -165,7 +165,7 @@ class RowStates:
             self.F[first : first + st.N_ENDS, rows] = 0.0
         self.S[st.SIGN, rows] = 0
 
-    def _noted(self, penalty: Penalty) -> FloatArray:
+    def _scale_penalty(self, penalty: Penalty) -> FloatArray:
         arrays = np.array(penalty.padded(st.N_KINKS).arrays())
         arrays[st.N_ENDS :] /= self.scale
         bounds = np.abs(arrays[: st.N_ENDS])
@@ -229,15 +229,15 @@ class RowStates:
         slopes = self.F[st.LO + st.N_ENDS : st.LO + st.N_PENALTY, rows]
         self.unit = float(np.abs(slopes).max(initial=0.0))
 
-    def is_seen(self, change: float) -> bool:
+    def is_significant(self, change: float) -> bool:
         """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
         return change > EPS * self._weighted
 
-    def is_hidden(self, share: float) -> bool:
+    def is_hidden_by_rounding(self, share: float) -> bool:
         """Whether rounding in h is this share of the largest slope, or more."""
         return self.unit > 0.0 and self.tol(0.0) >= share * self.unit
 
-    def is_worn(self, relative: float) -> bool:
+    def must_refresh(self, relative: float) -> bool:
         """Whether the rounding carried in h is worth computing h afresh."""
         return EPS * np.sqrt(self.rounding) > max(relative * self._size, _WORN * self._floor)
 
