@@ -52,7 +52,7 @@ def both(request, library, rng):
         one_or_all(backend, ridge), 2.0, first=100, size=backend.array(1.0), arrays=backend,
     )  # fmt: skip
     for partition in (here, there):
-        partition.rest(0.0)
+        partition.reset_to_feasible(0.0)
     return here, there
 
 
@@ -174,7 +174,7 @@ def test_a_sample(both, rng):
     samples = [partition.sample(2.5, 0) for partition in both]
     ask(samples, "facts")
     for sample in samples:
-        sample.rest(0.0)
+        sample.reset_to_feasible(0.0)
     ids = np.arange(0, count, 2)
     ask(samples, "assign", ids, np.full(len(ids), 0.05))
     ask(samples, "count_pending_updates", True)

@@ -147,7 +147,10 @@ class Rows:
         self._apply_pending(self.count_pending_updates(everything=True))
 
     def snap(self, rtol: float = 1e-12) -> None:
-        """Take rounding from the variables; the gradient stays, see ``DualProblem.snapped``."""
+        """Take rounding from the variables; the gradient stays.
+
+        See ``DualProblem.snapped``.
+        """
         totals = self.totals()
         if totals.n_between:
             self.ask(methodcaller("snap", rtol * totals.largest))

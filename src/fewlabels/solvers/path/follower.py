@@ -131,7 +131,9 @@ class PathFollower:
     n_steps = property(attrgetter("_state.n_steps"), doc="Steps so far.")
     n_flips = property(attrgetter("_state.n_flips"), doc="Sign changes of rows so far.")
     n_exchanges = property(attrgetter("_state.n_exchanges"), doc="Exchanges of rows so far.")
-    finished = property(attrgetter("engine.is_idle"), doc="Whether the last operation is complete.")
+    finished = property(
+        attrgetter("engine.is_idle"), doc="Whether the last operation is complete."
+    )
 
     def __len__(self) -> int:
         return len(self._state.present)
