@@ -47,7 +47,7 @@ def faults(monkeypatch):
 
     monkeypatch.setattr(ClusterSource, "_call", fault)
     monkeypatch.setattr(ClusterSource, "_reply", lost_too)
-    monkeypatch.setattr("fewlabels.dask.source._PAUSE", 0.0)
+    monkeypatch.setattr("fewlabels.dask.source._PAUSE_SECONDS", 0.0)
     return lost, rate
 
 

@@ -48,7 +48,7 @@ else:
 
 
 class OnCluster(LocalModel):
-    """What models on a cluster share: where rows are, ``to_local``, and lazy values."""
+    """The base of models on a cluster: where rows are, ``to_local``, and lazy values."""
 
     client: Client | None
     local: ClassVar[type]

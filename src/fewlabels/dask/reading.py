@@ -52,7 +52,7 @@ OccurringLabels: TypeAlias = tuple[AnyArray, list[Any]]
 
 
 class PieceFacts(NamedTuple):
-    """Of the rows of a part."""
+    """Shape, columns, labels and weights of the rows of a part."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -73,7 +73,7 @@ class Piece:
 
 
 def is_collection(X: object) -> TypeGuard[Collection]:
-    """Whether rows are somewhere else."""
+    """Return whether rows are somewhere else."""
     if isinstance(X, list | tuple):
         return _are_tasks(X)
     return is_dask_collection(X) or isinstance(X, Future)

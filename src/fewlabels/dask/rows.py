@@ -29,7 +29,7 @@ _AT_A_TIME = 1024
 
 
 class PartVariables:
-    """What the client knows of the variables of a part: those that are not zero, or were once.
+    """The client's copy of the variables of a part: those that are not zero, or were once.
 
     While it knows them all, ``journal`` has what has been sent since then; before that
     (``ids`` is None), everything that has been sent.
@@ -43,7 +43,7 @@ class PartVariables:
         self.is_current = False
 
     def record(self, message: Message, is_current: bool) -> None:
-        """A message was acted upon."""
+        """Record a message that was acted upon."""
         name, self.is_current = method_name(message), is_current
         if is_config_message(name):
             self.settings.append(message)
@@ -51,11 +51,11 @@ class PartVariables:
             self.journal.append(message)
 
     def set_all(self, ids: IntArray, a: FloatArray) -> None:
-        """These are all variables that are not zero."""
+        """Set all variables that are not zero."""
         self.ids, self.a, self.journal = ids, a, []
 
     def set(self, ids: IntArray, a: FloatArray) -> None:
-        """Some variables have changed, and nothing else."""
+        """Set some variables, when nothing else has changed."""
         assert self.ids is not None and self.a is not None
         at = np.searchsorted(self.ids, ids)
         known = np.zeros(len(ids), dtype=bool)
@@ -74,7 +74,7 @@ class PartVariables:
 
     @property
     def can_rebuild_gradient(self) -> bool:
-        """Whether the gradient, once it is lost, is the product of all variables."""
+        """Return whether the gradient, once it is lost, is the product of all variables."""
         return self.is_current and self.ids is not None
 
     def messages_to_replay(self) -> list[Message]:

@@ -24,11 +24,14 @@ from .rows import ClusterRows
 
 T = TypeVar("T")
 
-# Times that parts are loaded again without an answer in between, and that one message is sent
-# again to a worker that seems to live, after so many seconds.
-_ATTEMPTS, _REPEATS, _PAUSE = 20, 3, 0.2
+# Times that parts are loaded again without an answer in between.
+_MAX_LOADS = 20
+# Times that one message is sent again to a worker that seems to live,
+_MAX_REPEATS = 3
+# and seconds before that.
+_PAUSE_SECONDS = 0.2
 # Seconds between looks at whether the worker of an answer that is waited for still lives.
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 
 
 class WorkerLostError(Exception):
@@ -237,16 +240,16 @@ class ClusterSource(ShardedSource):
     ) -> bytes | None:
         """What was answered, asked again where only a message was lost; None if none comes."""
         slot = self.slots[k]
-        for _ in range(_REPEATS):
+        for _ in range(_MAX_REPEATS):
             while call is not None:
                 try:
-                    return call.result(timeout=_LOOK)
+                    return call.result(timeout=_CHECK_SECONDS)
                 except TimeoutError:
                     if not slot.is_alive:
                         return None
                 except (OSError, RuntimeError, CancelledError):
                     break
-            time.sleep(_PAUSE)  # until the scheduler has noticed
+            time.sleep(_PAUSE_SECONDS)  # until the scheduler has noticed
             if not slot.is_alive:
                 return None
             call = self._call(k, level, blob)
@@ -266,10 +269,10 @@ class ClusterSource(ShardedSource):
     def _recover(self, places: Sequence[int], attempts: int) -> Sequence[int]:
         """Load parts again, and bring them to where they were before the message; which ones."""
         while places:
-            if attempts > _ATTEMPTS:
+            if attempts > _MAX_LOADS:
                 numbers = ", ".join(str(self.slots[k].number) for k in places)
                 raise RuntimeError(
-                    f"the workers that hold partition {numbers} of X died {_ATTEMPTS} times in a "
+                    f"the workers that hold partition {numbers} of X died {_MAX_LOADS} times in a "
                     "row; check their logs, for example for too little memory, and fit again."
                 )
             attempts += 1
@@ -308,7 +311,7 @@ class ClusterSource(ShardedSource):
         flat = self.client.compute([part for slot in slots for part in slot.source])
         parts = [flat[3 * k : 3 * k + 3] for k in range(len(slots))]
         futures = [part for part in flat if part is not None]
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_LOADS):
             wait(futures)
             for slot, own in zip(slots, parts, strict=True):
                 self._check_read(slot, own)

@@ -196,7 +196,7 @@ class DualProblem:
         return self.penalty.remove_rounding(a, self.total, self.diagonal(), rtol)
 
     def is_feasible(self, a: FloatArray, rtol: float = 1e-9) -> bool:
-        """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""
+        """Return whether ``a`` satisfies the intervals exactly and the equality to rounding."""
         a = np.asarray(a)
         return bool(
             np.all(a >= self.penalty.lower)

@@ -154,7 +154,7 @@ class Penalty(PiecewiseLinear):
 
     @property
     def is_linear(self) -> bool:
-        """Whether no variable has a kink."""
+        """Return whether no variable has a kink."""
         return all((slope == self.slopes[0]).all() for slope in self.slopes[1:])
 
     def iterate_kinks(self) -> Iterator[tuple[FloatArray, BoolArray, FloatArray]]:
@@ -360,7 +360,7 @@ class RowPenalties:
         return len(self.symmetric)
 
     def take(self, indices: Indices) -> RowPenalties:
-        """The rows ``indices``."""
+        """Return the rows ``indices``."""
         return RowPenalties(
             self.penalty.take(indices), self.symmetric[indices], self.ridge[indices]
         )
@@ -397,7 +397,7 @@ def _largest_finite(ends: FloatArray) -> float:
 
 
 def _is_contiguous(array: AnyArray | float) -> TypeGuard[FloatArray]:
-    """Whether compiled code takes an array as it is."""
+    """Return whether compiled code takes an array as it is."""
     return type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray
 
 

@@ -57,7 +57,7 @@ class Totals(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[Totals]) -> Totals:
-        """Of the variables of all parts."""
+        """Combine the totals of all parts."""
         counts = {"n_between": sum, "n_used": sum, "n_outside": sum}
         return combine_parts(
             parts, lowest_up=_min_or_nan, highest_down=_max_or_nan, largest=max, **counts
@@ -99,7 +99,7 @@ class Totals(NamedTuple):
         return math.sqrt(self.squares)
 
     def is_feasible(self, total: float, rtol: float = 1e-9) -> bool:
-        """Whether all lie in their intervals and sum to ``total``, to rounding."""
+        """Return whether all lie in their intervals and sum to ``total``, to rounding."""
         rounding = rtol * max(self.reach, abs(total))
         return not self.n_outside and abs(self.sum - total) <= rounding
 
@@ -142,7 +142,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[Extent]) -> Extent:
-        """Of the variables of all parts."""
+        """Combine the totals of all parts."""
         return combine_parts(parts, infinite_lower=sum, infinite_upper=sum)
 
     @property
@@ -156,7 +156,7 @@ class Extent(NamedTuple):
         return math.inf if self.infinite_upper else self.upper
 
     def allows(self, total: float, rtol: float = 1e-9) -> bool:
-        """Whether the variables can sum to ``total``, to rounding."""
+        """Return whether the variables can sum to ``total``, to rounding."""
         below = rtol * max(self.lower_size, abs(total))
         above = rtol * max(self.upper_size, abs(total))
         return math.isfinite(total) and self.lowest - below <= total <= self.highest + above

@@ -198,7 +198,7 @@ class Result:
 
     @property
     def converged(self) -> bool:
-        """Whether the tolerance was reached."""
+        """Return whether the tolerance was reached."""
         return self.status is Status.CONVERGED
 
 

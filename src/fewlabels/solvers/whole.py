@@ -29,17 +29,22 @@ from .run import (
 
 # The share of the memory that the matrix of all rows may take.
 _BLOCK_SHARE = 0.5
-# Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
-# when nothing improves.
-_STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
-# What Newton steps may cost, and how many variables they take.
-_BUDGET, _MOST_BETWEEN = 60.0, 512
+# Pair steps in one compiled call, about a third of a second.
+_STEPS_PER_CALL = 50_000
+# Compiled calls before the engine continues, which notices when nothing improves.
+_MAX_CALLS = 10
+# What Newton steps may cost, in units of ``finish_block``.
+_NEWTON_BUDGET = 60.0
+# Variables of a Newton step.
+_MAX_NEWTON_VARIABLES = 512
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
-_NO_HURRY = 5.0
-# Q of few rows is evaluated at once, and also if the start uses more than some share.
-_FEW_ROWS, _MOST_USED = 300, 0.3
+_MIN_SECONDS = 5.0
+# Q of fewer rows is evaluated at once,
+_MIN_LAZY_ROWS = 300
+# and also if the start uses more than this share of the rows.
+_MAX_USED_SHARE = 0.3
 # Rows of Q that are evaluated together, at most.
-_MOST_WANTED = 32
+_MAX_ROWS_AT_A_TIME = 32
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
@@ -51,12 +56,12 @@ def is_whole(problem: DualProblem, settings: Settings) -> bool:
         and 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
         and (settings.block_size is None or settings.block_size >= problem.n)
         and settings.max_iter < 0
-        and settings.max_time > _NO_HURRY
+        and settings.max_time > _MIN_SECONDS
     )
 
 
 def supports_lazy_rows(gram: GramOperator) -> bool:
-    """Whether kernel values are evaluated as steps meet them."""
+    """Return whether kernel values are evaluated as steps meet them."""
     # Where Q is not positive semi-definite, all rows look for a good stationary point.
     dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
     return dear and gram.matrix is None and gram.is_inner_product
@@ -107,7 +112,11 @@ class LazyRows:
     def __init__(self, problem: DualProblem, used: IntArray) -> None:
         self.problem, n = problem, problem.n
         self.diagonal = problem.diagonal()
-        some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and supports_lazy_rows(problem.gram)
+        some = (
+            n >= _MIN_LAZY_ROWS
+            and len(used) <= _MAX_USED_SHARE * n
+            and supports_lazy_rows(problem.gram)
+        )
         self.whole = not some
         if self.whole:
             self.Q = problem.matrix()
@@ -159,7 +168,10 @@ class LazyRows:
         ``goal`` is a thirteenth digit of the multiplier, if that is more. Returns what
         ``finish_block`` does.
         """
-        pieces, wanted = penalty.pieces, np.empty(0 if self.whole else _MOST_WANTED, np.int64)
+        pieces, wanted = (
+            penalty.pieces,
+            np.empty(0 if self.whole else _MAX_ROWS_AT_A_TIME, np.int64),
+        )
         # Pair steps go through the columns of the rows that are there: these together, as they
         # come.
         submatrix, n_gathered = np.empty((0, 0)), len(a) if self.whole else 0
@@ -229,8 +241,8 @@ class SmallProblemRun:
 
     def solve_small(self) -> bool:
         """Pair steps, then Newton steps. Whether nothing is left to do."""
-        n, largest = self.problem.n, min(_MOST_BETWEEN, self.settings.polish)
-        for _ in range(_MOST_CALLS):
+        n, largest = self.problem.n, min(_MAX_NEWTON_VARIABLES, self.settings.polish)
+        for _ in range(_MAX_CALLS):
             violation, tol, exact, noise = self.measure()
             if not 4.0 * noise <= tol:  # nor NaN
                 return False
@@ -245,7 +257,7 @@ class SmallProblemRun:
                 0 if held else _STEPS_PER_CALL,
                 exact if held else 4.0 * noise,
                 largest if known else 0,
-                _BUDGET,
+                _NEWTON_BUDGET,
             )
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
@@ -256,7 +268,9 @@ class SmallProblemRun:
             else:
                 self.record.add(violation, tol, n, n, steps, self._n_values())
             limit, (violation, tol, exact, _) = self.record.limit_reached(), self.measure()
-            finished = left < _BUDGET and (outcome is not Outcome.DONE or violation <= exact)
+            finished = left < _NEWTON_BUDGET and (
+                outcome is not Outcome.DONE or violation <= exact
+            )
             if violation <= tol and (held or finished or not largest):
                 return outcome is not Outcome.SINGULAR
             if violation > tol and limit is Status.STOPPED:

@@ -59,7 +59,7 @@ class Precision:
         self.noise = math.hypot(self.noise, self._rounding(rows, spread))
 
     def is_stale(self, rows: Rows) -> bool:
-        """Whether a gradient computed again would have half the error."""
+        """Return whether a gradient computed again would have half the error."""
         return self._rounding(rows, rows.totals().spread) < 0.5 * self.noise
 
 
@@ -67,12 +67,17 @@ class Precision:
 # a tenth, before giving up.
 _IDLE_ROUNDS = 50
 _NO_PROGRESS = 1e-14
-# As many, or fewer of many steps each, without the latter, while the objective falls by less than
-# this share of the violation times the sum of the variables' sizes.
-_PLATEAU, _STEPS_OF_A_ROUND, _SHARE = 150, 5_000, 0.1
-# If rounding is this small a part of the violation, progress is slow but real, and a round counts
-# as this part of one.
-_NO_NOISE, _SLOW_ROUND = 1e-6, 0.25
+# Rounds without a decrease of the violation, before giving up if the objective hardly falls.
+_PLATEAU_ROUNDS = 150
+# Pair steps that count as one more of these rounds.
+_STEPS_PER_PLATEAU_ROUND = 5_000
+# The objective hardly falls: by less than this share of the violation times the sum of the
+# variables' sizes.
+_PLATEAU_DECREASE = 0.1
+# If rounding is this small a part of the violation, progress is slow but real,
+_NEGLIGIBLE_NOISE = 1e-6
+# and a round counts as this part of one.
+_SLOW_ROUND = 0.25
 # Times that a gradient computed afresh lets all counts begin again.
 _RENEWALS = 20
 # Rounds with a violation within the bound on rounding, before giving up.
@@ -80,7 +85,7 @@ _NOISY_ROUNDS = 30
 
 
 class RoundProgress:
-    """Whether rounds still lead anywhere."""
+    """Return whether rounds still lead anywhere."""
 
     def __init__(self) -> None:
         self._renewed = 0
@@ -98,7 +103,7 @@ class RoundProgress:
             self._begin()
 
     def is_idle(self, totals: Totals, violation: float, noise: float, steps: int) -> bool:
-        """Whether neither the objective nor the violation has improved for some rounds."""
+        """Return whether neither the objective nor the violation has improved for some rounds."""
         # Less than rounding is no progress: of the objective, and of the gradient in it.
         objective = totals.objective
         rounding = _NO_PROGRESS * abs(objective) + 0.01 * noise * totals.reach
@@ -108,13 +113,13 @@ class RoundProgress:
         self._best = objective if better else self._best
         if closer:
             self._closest, self._before, self._plateau = violation, objective, 0
-        is_slow = noise < _NO_NOISE * violation
-        self._plateau += (_SLOW_ROUND if is_slow else 1.0) + steps / _STEPS_OF_A_ROUND
+        is_slow = noise < _NEGLIGIBLE_NOISE * violation
+        self._plateau += (_SLOW_ROUND if is_slow else 1.0) + steps / _STEPS_PER_PLATEAU_ROUND
         in_vain = False
-        if self._plateau > _PLATEAU:
+        if self._plateau > _PLATEAU_ROUNDS:
             # What such a violation promises, and hardly anything of it has come. Each plateau is
             # judged by itself: the objective may have fallen far just after the closest round.
-            in_vain = self._before - objective < _SHARE * self._closest * totals.reach
+            in_vain = self._before - objective < _PLATEAU_DECREASE * self._closest * totals.reach
             self._before, self._plateau = objective, 0.0
         return self._idle >= _IDLE_ROUNDS or in_vain
 

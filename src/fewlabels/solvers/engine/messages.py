@@ -23,7 +23,7 @@ class Accuracy(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[Accuracy]) -> Accuracy:
-        """Of the rows of all parts."""
+        """Combine what the parts answer."""
         return combine_parts(parts, error=max, exact=all, cost=max)
 
 
@@ -38,7 +38,7 @@ class Facts(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[Facts]) -> Facts:
-        """Of the rows of all parts."""
+        """Combine what the parts answer."""
         return combine_parts(
             parts,
             n=sum,
@@ -57,7 +57,7 @@ class RunState(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[RunState]) -> RunState:
-        """Of the rows of all parts."""
+        """Combine what the parts answer."""
         return combine_parts(parts, totals=Totals.combined, n_values=sum)
 
 
@@ -71,7 +71,7 @@ class Slack(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[Slack]) -> Slack:
-        """Of the rows of all parts."""
+        """Combine what the parts answer."""
         return combine_parts(parts, reached=max, following=min)
 
 
@@ -96,7 +96,7 @@ class SpreadOf(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[SpreadOf]) -> SpreadOf:
-        """Of the rows of all parts."""
+        """Combine what the parts answer."""
         return combine_parts(parts, weight=sum, rows=sum, least=min, most=max)
 
 

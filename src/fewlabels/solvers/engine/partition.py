@@ -37,12 +37,12 @@ def config_message(message: Message) -> Message:
 
 
 def is_read_only(name: str) -> bool:
-    """Whether the message of this name changes nothing."""
+    """Return whether the message of this name changes nothing."""
     return getattr(getattr(Partition, name), "is_read_only", False)
 
 
 def is_config_message(name: str) -> bool:
-    """Whether the message of this name is about how to compute."""
+    """Return whether the message of this name is about how to compute."""
     return getattr(getattr(Partition, name), "is_config_message", False)
 
 

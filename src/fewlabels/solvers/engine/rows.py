@@ -90,7 +90,7 @@ class Rows:
         return math.fsum(self.ask(methodcaller("gap", multiplier, implied)))
 
     def has_current_gradient(self) -> bool:
-        """Whether the gradient belongs to the variables."""
+        """Return whether the gradient belongs to the variables."""
         return all(partition.has_current_gradient for partition in self.partitions)
 
     # -- rounds -------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Relaxation(Protocol[N, S]):
         """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
 
     def is_leaf(self, node: N) -> bool:
-        """Whether everything is decided."""
+        """Return whether everything is decided."""
 
     def split(self, node: N, cutoff: float) -> tuple[Sequence[N], int]:
         """Nodes that together contain all of ``node`` below ``cutoff``, best first.

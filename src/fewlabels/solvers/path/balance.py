@@ -37,7 +37,7 @@ class VirtualRow:
 
     @property
     def is_active(self) -> bool:
-        """Whether the virtual row is part of the problem."""
+        """Return whether the virtual row is part of the problem."""
         return self.state.bordered and self.state.S[st.STATUS, 0] != st.ABSENT
 
     def set_target(self, target: float) -> None:

@@ -21,18 +21,26 @@ from .state import RowStates
 # A method of the engine and its arguments.
 Operation: TypeAlias = tuple[Any, ...]
 
-# Relative to the unit of h: when a last look finds a row wrong; how often it may, and which time
-# h is computed afresh instead.
-_WRONG, _LOOKS, _AFRESH = 1e-10, 8, 3
+# Relative to the unit of h: a violation that the check at the end of a path corrects.
+_VIOLATION = 1e-10
+# Checks of one path at most.
+_MAX_CHECKS = 8
+# The check in whose place h is computed afresh.
+_RECOMPUTING_CHECK = 3
 # Steps of one run, for every row and for so many more: after each _LONG of them some moving rows
 # wait, and from _ENDLESS on the run is taken for endless, as rounding can be larger than the
 # steps. Avalanches and whole paths take a few per row.
-_LONG, _ENDLESS, _MORE_ROWS = 1, 50, 1000
-# Rounding in h, in units of the largest slope, that hides where rows stand: at the end of a path,
-# and already before if that takes more than _LONG steps.
-_HIDES, _HIDES_PROGRESS = 0.5, 1e-3
-# Absent rows are removed from all arrays when they are this share of all, and more than a few.
-_ABSENT_SHARE, _FEW = 0.25, 64
+_LONG = 1
+_ENDLESS = 50
+_MORE_ROWS = 1000
+# Rounding in h, in units of the largest slope, that hides where rows stand at the end of a path,
+_MAX_ROUNDING_AT_END = 0.5
+# and on the way, where that takes more than _LONG steps.
+_MAX_ROUNDING_ON_LONG_PATHS = 1e-3
+# Absent rows are removed from all arrays when they are this share of all,
+_MAX_ABSENT_SHARE = 0.25
+# and more than so many.
+_MIN_ABSENT_ROWS = 64
 # The constant of the factor follows the mean of the diagonal within this factor.
 _STALE = 16.0
 # Relative to the unit of h: nothing to correct.
@@ -65,12 +73,12 @@ class PathEngine:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the path is at its end and no operation waits."""
+        """Return whether the path is at its end and no operation waits."""
         return self.is_at_end and not self._queued
 
     @property
     def is_at_end(self) -> bool:
-        """Whether every row stands on its staircase and nothing moves."""
+        """Return whether every row stands on its staircase and nothing moves."""
         return self.placement.n_moving == 0 and self.clock.left == 0.0
 
     def queue(self, operations: Iterable[Operation]) -> None:
@@ -232,7 +240,7 @@ class PathEngine:
         return False
 
     def _must_refresh(self) -> bool:
-        """Whether h has to be computed afresh, for the rows that an operation has left."""
+        """Return whether h has to be computed afresh, for the rows that an operation has left."""
         self.state.measure_slopes()
         return self.state.must_refresh(self.refresh_at)
 
@@ -245,18 +253,18 @@ class PathEngine:
         self.events.begin()
         n_rows, first = state.n + _MORE_ROWS, state.n_steps
         long = first + _LONG * n_rows
-        for look in range(_LOOKS):
+        for look in range(_MAX_CHECKS):
             while not self.is_at_end:
                 if state.n_steps >= last or self.deadline.is_over():
                     return False
                 if state.n_steps >= first + _ENDLESS * n_rows:
                     raise ArithmeticError("the path does not end")
                 if state.n_steps >= long:
-                    self._refuse_rounding(_HIDES_PROGRESS)
+                    self._refuse_rounding(_MAX_ROUNDING_ON_LONG_PATHS)
                     self.events.pause_random_rows()
                     long += _LONG * n_rows
                 step()
-            if look == _AFRESH:
+            if look == _RECOMPUTING_CHECK:
                 # Rounding in h may be all there is: a row whose f has to be 0 goes to and fro.
                 self.recompute()
             elif not self._check_conditions():
@@ -269,8 +277,8 @@ class PathEngine:
         Returns whether there was anything to do.
         """
         state = self.state
-        self._refuse_rounding(_HIDES)
-        tol = state.tol(_WRONG)
+        self._refuse_rounding(_MAX_ROUNDING_AT_END)
+        tol = state.tol(_VIOLATION)
         found, error = state.lines.check(state.n, tol)
         if len(found):
             self.placement.place(found)
@@ -288,7 +296,7 @@ class PathEngine:
         """Forget absent rows in all arrays once there are many."""
         state = self.state
         n_absent = state.n - state.bordered - len(state.present)
-        if n_absent <= max(_FEW, _ABSENT_SHARE * state.n):
+        if n_absent <= max(_MIN_ABSENT_ROWS, _MAX_ABSENT_SHARE * state.n):
             return
         kept = np.append(0, state.present) if state.bordered else state.present
         self.placement.renumber(state.keep(kept))

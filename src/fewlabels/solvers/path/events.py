@@ -27,9 +27,14 @@ _ROUNDING, _NO_SUM = 1e-13, 1e-12
 _LEFT_OVER = 1e-9
 # A longer step lets rows that were ignored at this place count again.
 _PROGRESS = 1e-9
-# Steps of no length, at all and for every row that moves, before ranges are widened at random;
-# by how much, relative to the unit of h; and how often that is tried in one run.
-_IDLE_STEPS, _IDLE_PER_ROW, _WIDENED, _PERTURBATIONS = 200, 2, 1e-7, 20
+# Steps of no length before ranges are widened at random,
+_IDLE_STEPS = 200
+# and more of them for every row that moves.
+_IDLE_PER_ROW = 2
+# How far ranges are widened, relative to the unit of h.
+_WIDENING = 1e-7
+# How often that is tried in one run.
+_MAX_PERTURBATIONS = 20
 
 
 class Events:
@@ -234,12 +239,12 @@ class Events:
         """
         self._idle = 0
         self._perturbations += 1
-        if self._perturbations > _PERTURBATIONS:
+        if self._perturbations > _MAX_PERTURBATIONS:
             raise ArithmeticError("the path is cycling")
         state = self.state
         self.clock.begin_targets()
         self.pause_random_rows()
         rng = np.random.default_rng([state.n_steps, 1])
-        width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENED)
+        width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENING)
         state.lines.widen_ranges(state.n, width)
         self.clock.start(penalties=True)

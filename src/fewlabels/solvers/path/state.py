@@ -80,7 +80,7 @@ class RowStates:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no rows have arrived yet."""
+        """Return whether no rows have arrived yet."""
         return self._gram is None
 
     @property
@@ -183,7 +183,7 @@ class RowStates:
 
     @property
     def virtual_is_free(self) -> bool:
-        """Whether the virtual row is among the free ones."""
+        """Return whether the virtual row is among the free ones."""
         return self.bordered and self.S[st.STATUS, 0] == st.FREE
 
     def product(self, rows: IntArray) -> FloatArray:
@@ -234,11 +234,11 @@ class RowStates:
         return change > EPS * self._weighted
 
     def is_hidden_by_rounding(self, share: float) -> bool:
-        """Whether rounding in h is this share of the largest slope, or more."""
+        """Return whether rounding in h is this share of the largest slope, or more."""
         return self.unit > 0.0 and self.tol(0.0) >= share * self.unit
 
     def must_refresh(self, relative: float) -> bool:
-        """Whether the rounding carried in h is worth computing h afresh."""
+        """Return whether the rounding carried in h is worth computing h afresh."""
         return EPS * np.sqrt(self.rounding) > max(relative * self._size, _WORN * self._floor)
 
     @property
