@@ -94,7 +94,7 @@ def test_parts_lost_at_any_message(client, monkeypatch):
         return None
 
     monkeypatch.setattr(ClusterSource, "_call", fault)
-    monkeypatch.setattr("fewlabels.dask.source._PAUSE", 0.0)
+    monkeypatch.setattr("fewlabels.dask.source._PAUSE_SECONDS", 0.0)
     machine = DaskS3VM(tol=1e-7).fit(cut(X), cut(y), cut(weight))
     assert len(lost) > 1
     assert machine.objective_ == whole.objective_

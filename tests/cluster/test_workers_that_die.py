@@ -47,7 +47,7 @@ def faults(monkeypatch):
 
     monkeypatch.setattr(ClusterSource, "_call", fault)
     monkeypatch.setattr(ClusterSource, "_reply", lost_too)
-    monkeypatch.setattr("fewlabels.dask.source._PAUSE", 0.0)
+    monkeypatch.setattr("fewlabels.dask.source._PAUSE_SECONDS", 0.0)
     return lost, rate
 
 
@@ -103,13 +103,13 @@ def test_a_process_is_killed():
 
 def test_a_worker_that_joins_is_used(monkeypatch):
     """By partitions that are loaded again, and by the next fit."""
-    places, settle = [], ClusterSource._settle
+    places, assign_offsets = [], ClusterSource._assign_offsets
 
     def noting(place, facts):
         places.append(place)
-        settle(place, facts)
+        assign_offsets(place, facts)
 
-    monkeypatch.setattr(ClusterSource, "_settle", noting)
+    monkeypatch.setattr(ClusterSource, "_assign_offsets", noting)
 
     def join(entry):
         if len(client.nthreads()) == 1:

@@ -110,7 +110,7 @@ def test_sums_of_variables_cost_what_the_best_shares_do(seed):
     together = np.bincount(copies.of, a)
     if rng.random() < 0.3:  # exactly on a breakpoint
         together = np.bincount(copies.of, ends[int(rng.integers(0, 3))])
-    whole, shared = penalty.merged(copies), penalty.shared_out(together, copies)
+    whole, shared = penalty.merge_equal_rows(copies), penalty.shared_out(together, copies)
     assert np.all(shared >= penalty.lower)
     assert np.all(shared <= penalty.upper)
     np.testing.assert_allclose(np.bincount(copies.of, shared), together, atol=1e-14)

@@ -414,7 +414,7 @@ def test_whole_problems_go_on_in_the_engine_when_pair_steps_get_nowhere(
         made.append(args)
         return steps, 60.0, Outcome.DONE
 
-    monkeypatch.setattr(whole.Met, "take_steps", nowhere)
+    monkeypatch.setattr(whole.LazyRows, "take_steps", nowhere)
     gram = make_gram(RBF(0.5), rng.normal(size=(60, 2)), dtype=np.float64)
     problem = one_class(gram, 0.3)
     result = solve_decomposition(problem, tol=1e-6, max_time=GUARD)

@@ -16,9 +16,9 @@ from fewlabels.kernels.operators import CachedGram, PrecomputedGram, SumGram, ma
 from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
 from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Settings, Status
-from fewlabels.solvers.decomposition import collected, memory_rows
+from fewlabels.solvers.decomposition import collect_variables, memory_rows
 from fewlabels.solvers.engine.engine import Engine
-from fewlabels.solvers.engine.partition import Partition, drawn, message_names
+from fewlabels.solvers.engine.partition import Partition, draw_sample_mask, message_names
 from fewlabels.solvers.run import Record, certified
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -34,7 +34,7 @@ def solve(problem, parts, a=None, **options):
     status = engine.run(cold=a is None)
     rows.snap()
     return certified(
-        rows.totals(), rows.duality_gap, *collected(rows),
+        rows.totals(), rows.duality_gap, *collect_variables(rows),
         status, engine.record.n_iter, engine.record.history,
     )  # fmt: skip
 
@@ -163,8 +163,8 @@ class Refusing:
         self._partition = partition
 
     @property
-    def is_sound(self):
-        return self._partition.is_sound
+    def has_current_gradient(self):
+        return self._partition.has_current_gradient
 
 
 def _guarded(name):
@@ -313,12 +313,14 @@ def test_columns_are_understood_by_every_part(name, bordered, rng):
 
 def test_a_sample_is_drawn_by_every_place_alike():
     for n, size in ((1, 0), (7, 1), (4096, 682), (10_001, 1666), (30_000, 5000)):
-        whole = drawn(0, n, n, size, 3)
+        whole = draw_sample_mask(0, n, n, size, 3)
         assert whole.sum() == size
         edges = [0, n // 3, n // 2, n]
-        parts = [drawn(a, b, n, size, 3) for a, b in itertools.pairwise(edges)]
+        parts = [draw_sample_mask(a, b, n, size, 3) for a, b in itertools.pairwise(edges)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
-    assert not np.array_equal(drawn(0, 9000, 9000, 1500, 0), drawn(0, 9000, 9000, 1500, 1))
+    assert not np.array_equal(
+        draw_sample_mask(0, 9000, 9000, 1500, 0), draw_sample_mask(0, 9000, 9000, 1500, 1)
+    )
     # Every row is drawn as often as any other.
-    times = sum(drawn(0, 60, 60, 10, seed).astype(int) for seed in range(2000))
+    times = sum(draw_sample_mask(0, 60, 60, 10, seed).astype(int) for seed in range(2000))
     assert times.min() > 250 and times.max() < 420

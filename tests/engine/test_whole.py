@@ -10,7 +10,7 @@ from fewlabels.kernels.operators import make_gram
 from fewlabels.one_class.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.run import WHOLE
-from fewlabels.solvers.whole import Met
+from fewlabels.solvers.whole import LazyRows
 
 
 @pytest.fixture
@@ -32,16 +32,16 @@ def test_rows_that_were_met(rng, problem):
         assert problem.scale != 1.0
         assert problem.ridge.any()
     Q, order = problem.matrix(), rng.permutation(400)
-    met = Met(problem, order[:5])
+    met = LazyRows(problem, order[:5])
     assert not met.whole
     before = gram.n_values
     for start, stop in ((5, 17), (17, 49), (49, 50), (50, 82)):
-        assert met.meet(order[start:stop])
-        np.testing.assert_array_equal(met.here, order[:stop])
-        np.testing.assert_array_equal(met.place[met.here], np.arange(stop))
-        np.testing.assert_allclose(met.Q[:stop], Q[met.here], rtol=1e-14, atol=1e-300)
+        assert met.evaluate_rows(order[start:stop])
+        np.testing.assert_array_equal(met.row_ids, order[:stop])
+        np.testing.assert_array_equal(met.row_position[met.row_ids], np.arange(stop))
+        np.testing.assert_allclose(met.Q[:stop], Q[met.row_ids], rtol=1e-14, atol=1e-300)
     assert gram.n_values - before == 77 * 400
-    assert not met.meet(order[:0])
+    assert not met.evaluate_rows(order[:0])
     a = np.zeros(400)
     a[order[3:60]] = rng.random(57)
     np.testing.assert_allclose(met.product(a), Q @ a, rtol=1e-13)
@@ -49,11 +49,11 @@ def test_rows_that_were_met(rng, problem):
 
 def test_so_many_rows_that_blocks_are_faster(rng):
     n = WHOLE + 100
-    met = Met(one_class(rbf(rng.normal(size=(n, 2))), 0.01), np.arange(10))
+    met = LazyRows(one_class(rbf(rng.normal(size=(n, 2))), 0.01), np.arange(10))
     order, start = np.arange(10, n), 0
-    while met.meet(order[start : start + 32]):
+    while met.evaluate_rows(order[start : start + 32]):
         start += 32
-    assert 0.3 * n < len(met.here) <= 0.3 * n + 32
+    assert 0.3 * n < len(met.row_ids) <= 0.3 * n + 32
 
 
 @pytest.mark.parametrize("n", [320, 700, 1500])

@@ -115,7 +115,7 @@ def test_a_paused_path_goes_on(rng):
     assert whole.add(X, rows, target=0.1)
     done, pauses = parts.add(X, rows, target=0.1, max_steps=3), 0
     while not done:
-        assert not parts.engine.idle
+        assert not parts.engine.is_idle
         pauses += 1
         parts = pickle.loads(pickle.dumps(parts))
         done = parts.run(max_steps=3)
@@ -208,15 +208,15 @@ def test_rows_that_change_sign_go_with_costs_that_move(balance, monkeypatch):
     def checked(events):
         step(events)
         state, clock = events.state, events.clock
-        if clock.drift is None:
+        if clock.h_rate is None:
             return
         n_flips.append(state.n_flips)
         held = np.flatnonzero(state.S[st.STATUS, : state.n] == st.AT_BREAKPOINT)
         lines = state.S[st.REGION, held] - st.LO + st.RATE
         np.testing.assert_array_equal(state.F[st.D, held], state.F[lines, held])
-        drift = np.zeros(state.n)
-        state.add_product(held, drift)
-        np.testing.assert_allclose(clock.drift, drift, atol=1e-9)
+        h_rate = np.zeros(state.n)
+        state.add_product(held, h_rate)
+        np.testing.assert_allclose(clock.h_rate, h_rate, atol=1e-9)
 
     monkeypatch.setattr(Events, "step", checked)
     flips = 0
@@ -294,7 +294,7 @@ def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, mon
     rows = RowPenalties.semi_supervised(label, np.where(label == 0, 5.0, 10.0))
     path = PathFollower(KERNEL, balance="keep")
     path.add(X[:50], rows.take(np.arange(50)), target=0.1)
-    happen, calls = Events._happen, []
+    happen, calls = Events._handle_event, []
 
     def interrupted(self, *event):
         calls.append(event)
@@ -302,7 +302,7 @@ def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, mon
             raise KeyboardInterrupt
         happen(self, *event)
 
-    monkeypatch.setattr(Events, "_happen", interrupted)
+    monkeypatch.setattr(Events, "_handle_event", interrupted)
     with pytest.raises(KeyboardInterrupt):
         path.add(X[50:], rows.take(np.arange(50, 60)))
     assert path.broken and len(path) == 60
@@ -376,7 +376,7 @@ def test_refusals_leave_the_state_alone(rng):
     for operation, message in refused:
         with pytest.raises(ValueError, match=message):
             operation()
-        assert np.array_equal(path.a, before) and path.engine.idle
+        assert np.array_equal(path.a, before) and path.engine.is_idle
     with pytest.raises(IndexError, match="index 20 is out of bounds"):
         path.remove([20])
     with pytest.raises(ValueError, match="'keep' or 'paper'"):

@@ -38,8 +38,8 @@ def sampled(problem, indices):
     chosen = np.zeros(problem.n, bool)
     chosen[indices] = True
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "drawn", lambda *_: chosen)
-        rows = coarse.sample_of(decomposition.memory_rows(problem), 0)
+        patch.setattr(partition, "draw_sample_mask", lambda *_: chosen)
+        rows = coarse.draw_sample(decomposition.memory_rows(problem), 0)
     (part,) = rows.partitions
     return DualProblem(part.gram, part.penalty, rows.total, rows.scale, part.ridge)
 

@@ -1,115 +1,138 @@
 """What lives on a worker: a part of the rows, and the state of the engine over them."""
 
+from __future__ import annotations
+
 import pickle
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..rows.shards import MemoryShard
-from .reading import Piece, read_piece
+from .._typing import BoolArray, FloatArray, IntArray
+from ..rows.shards import MemoryShard, Shard
+from ..rows.spec import ProblemSpec
+from ..solvers.engine.partition import Partition
+from .reading import MakeMarks, Marks, Piece, PieceFacts, read_piece
+
+# A call of a method of a partition or of a holder, or a function of a partition: pickled.
+Message: TypeAlias = Callable[[Any], Any]
+T = TypeVar("T")
 
 
-class Together:
+class MessageBatch:
     """Several messages in one: what changes a partition, then questions about it."""
 
-    def __init__(self, *messages):
+    def __init__(self, *messages: Message) -> None:
         self.messages = messages
 
-    def __call__(self, partition):
+    def __call__(self, partition: Partition) -> tuple[Any, ...]:
         return tuple(message(partition) for message in self.messages)
 
 
-def name_of(message):
+def method_name(message: Message) -> str:
     """The method that a message calls, the first of several."""
-    if isinstance(message, Together):
-        return name_of(message.messages[0])
-    return message.__reduce__()[1][0]  # how a methodcaller travels
+    if isinstance(message, MessageBatch):
+        return method_name(message.messages[0])
+    reduced: Any = message.__reduce__()  # how a methodcaller travels
+    return reduced[1][0]
 
 
-def used_variables(partition):
+def used_variables(partition: Partition) -> tuple[IntArray, FloatArray]:
     """Numbers and values of the variables that are not zero."""
     rows = np.flatnonzero(partition.a)
     return rows + partition.first, partition.a[rows]
 
 
-def packed(value):
+def pack(value: object) -> bytes:
     """Bytes that ``unpacked`` makes the value of again."""
     return pickle.dumps(value, protocol=5)
 
 
-def unpacked(data):
+def unpack(data: bytes) -> Any:
     """See ``packed``."""
     return pickle.loads(data)
 
 
-class Holder:
+class WorkerShard:
     """An actor: it answers numbered messages, each of which it acts upon once.
 
     Of partitions there is one for all rows of the part, and one for each sample within a sample:
     ``level`` says which of them a message is for, None that it is for the holder.
     """
 
-    def __init__(self, X, y, weight):
+    def __init__(self, X: object, y: object, weight: object) -> None:
         self.piece: Piece | Exception
         try:
             self.piece = read_piece(X, y, weight)
         except Exception as error:  # told to whoever asks
             self.piece = error
-        self.part = None
-        self.partitions: list = []
+        self._part: MemoryShard | None = None
+        self.partitions: list[Partition] = []
         self._number, self._reply = -1, b""
 
-    def answer(self, number, level, message):
+    def handle(self, number: int, level: int | None, message: bytes) -> bytes:
         """The packed reply to a packed message: whether it failed, and what is answered."""
         if number != self._number:
             try:
-                reply = packed((False, self._act(level, unpacked(message))))
+                reply = pack((False, self._dispatch(level, unpack(message))))
             except Exception as error:
-                reply = _packed_error(error)
+                reply = _pack_error(error)
             self._number, self._reply = number, reply
         return self._reply
 
-    def _act(self, level, message):
+    def _dispatch(self, level: int | None, message: Message) -> object:
         if level is None:
             return message(self)
         partition = self.partitions[level]
         answer = message(partition)
-        if name_of(message) == "sample":
+        if method_name(message) == "sample":
             self.partitions[level + 1 :] = [answer]
             answer = None
-        return partition.is_sound, answer
+        return partition.has_current_gradient, answer
+
+    @property
+    def part(self) -> MemoryShard:
+        """The rows, once they have been numbered."""
+        assert self._part is not None
+        return self._part
 
     # -- what is asked of the part ---------------------------------------------------------------
 
-    def describe(self):
+    def describe(self) -> PieceFacts:
         """``Facts`` of the rows; what could not be read is raised."""
         if isinstance(self.piece, Exception):
             raise self.piece
         return self.piece.facts
 
-    def settle(self, first, dtype, marks):
+    def assign_offset(self, first: int, dtype: np.dtype[Any], marks: MakeMarks | None) -> None:
         """Become a part of all rows, of a common ``dtype``; ``marks(y)`` are its marks."""
         piece = self.piece
+        assert isinstance(piece, Piece)
         X = piece.X.astype(dtype, copy=False)
-        self.part = MemoryShard(X, first, piece.weight, **marks(piece.y) if marks else {})
+        own: Marks = {}
+        if marks is not None:
+            assert piece.y is not None
+            own = marks(piece.y)
+        self._part = MemoryShard(X, first, piece.weight, **own)
 
-    def leave_out(self, mask):
+    def leave_out(self, mask: BoolArray) -> None:
         """Give rows the weight 0."""
         part = self.part
         part.weight = np.where(mask, 0.0, 1.0 if part.weight is None else part.weight)
 
-    def state(self, spec):
+    def begin_problem(self, spec: ProblemSpec) -> None:
         """Begin a problem."""
         self.partitions = [spec.partition(self.part)]
 
-    def ask(self, question):
+    def call(self, question: Callable[[Shard], T]) -> T:
         """The answer of the part."""
         return question(self.part)
 
 
-def _packed_error(error):
+def _pack_error(error: Exception) -> bytes:
     try:
-        data = packed((True, error))
-        unpacked(data)
+        data = pack((True, error))
+        unpack(data)
     except Exception:  # one that cannot travel
-        return packed((True, RuntimeError(f"{type(error).__name__}: {error}")))
+        return pack((True, RuntimeError(f"{type(error).__name__}: {error}")))
     return data

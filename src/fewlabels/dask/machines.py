@@ -1,16 +1,21 @@
 """Models whose rows lie on a Dask cluster."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import dask.array as da
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from dask import delayed
-from distributed import default_client
+from distributed import Client, default_client
 from sklearn.base import clone
 
+from .._typing import AnyArray, FloatArray, MatrixLike
 from .._util.available import available_if
 from ..data.labels.arrays import with_missing
 from ..data.labels.positive_unlabelled import read_labels
@@ -19,16 +24,43 @@ from ..one_class.svdd import SVDD
 from ..positive_unlabelled.pusvm import PUSVM
 from ..semi_supervised import reading
 from ..semi_supervised.s3vm import S3VM
-from .reading import coded_rows, is_collection, label_of, positive_rows
+from .reading import Collection, code_labels, get_labels, is_collection, mark_positive
 from .source import ClusterSource
 
+if TYPE_CHECKING:
+    from ..base.kernel_estimator import KernelMachine
 
-class OnCluster:
-    """What models on a cluster share: where rows are, ``to_local``, and lazy values."""
+    class LocalModel(KernelMachine):
+        """What the local class of a model on a cluster has, perhaps."""
 
-    client: Any
+        n_jobs: int | None
+        classes_: AnyArray
+        n_features_in_: int
+        feature_names_in_: AnyArray
 
-    def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
+        def decision_function(self, X: Any, *more: Any, **options: Any) -> Any: ...
+        def predict(self, X: Any, *more: Any, **options: Any) -> Any: ...
+        def score_samples(self, X: Any, *more: Any, **options: Any) -> Any: ...
+        def p_values(self, X: Any, smoothed: bool = False, **options: Any) -> Any: ...
+        def _calibrated(self) -> Any: ...
+else:
+    LocalModel = object
+
+
+class OnCluster(LocalModel):
+    """The base of models on a cluster: where rows are, ``to_local``, and lazy values."""
+
+    client: Client | None
+    local: ClassVar[type]
+
+    def _source(
+        self,
+        X: Collection,
+        sample_weight: Collection | None = None,
+        *,
+        y: Collection | None = None,
+        anomalies: object = None,
+    ) -> ClusterSource:
         """The ``ClusterSource`` of collections, which a fit releases."""
         client = default_client() if self.client is None else self.client
         if client.asynchronous:
@@ -48,7 +80,7 @@ class OnCluster:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         return source
 
-    def to_local(self):
+    def to_local(self) -> Any:
         """The model without its cluster: one to keep, save and export as any other.
 
         Returns
@@ -65,16 +97,16 @@ class OnCluster:
             local.__setstate__(state)
         return local
 
-    def _scorer(self):
+    def _scorer(self) -> Any:
         """What tasks evaluate: they share a worker's threads."""
         local = self.to_local()
         return local.set_params(n_jobs=1) if local.n_jobs is None else local
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Without the client, which no other process could use."""
         return {**super().__getstate__(), "client": None}
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Self:
         """With the same client."""
         values = {
             name: value if name == "client" else clone(value, safe=False)
@@ -82,37 +114,39 @@ class OnCluster:
         }
         return type(self)(**values)
 
-    def _mapped(self, method, X, dtype, options):
+    def _map_rows(
+        self, method: str, X: Collection, dtype: npt.DTypeLike, options: Mapping[str, object]
+    ) -> Collection:
         several = method == "decision_function" and len(getattr(self, "classes_", ())) > 2
         columns = self.classes_ if several else None
-        return mapped(self._scorer(), method, X, dtype, columns, **options)
+        return map_rows(self._scorer(), method, X, dtype, columns, **options)
 
-    def decision_function(self, X, *more, **options):
+    def decision_function(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
-            return self._mapped("decision_function", X, float, options)
+            return self._map_rows("decision_function", X, float, options)
         return super().decision_function(X, *more, **options)
 
-    def predict(self, X, *more, **options):
+    def predict(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             classes = getattr(self, "classes_", np.empty(0, np.intp))
-            return self._mapped("predict", X, classes.dtype, options)
+            return self._map_rows("predict", X, classes.dtype, options)
         return super().predict(X, *more, **options)
 
     @available_if(lambda model: hasattr(model.local, "score_samples"))
-    def score_samples(self, X, *more, **options):
+    def score_samples(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
-            return self._mapped("score_samples", X, float, options)
+            return self._map_rows("score_samples", X, float, options)
         return super().score_samples(X, *more, **options)
 
     @available_if(lambda model: hasattr(model.local, "p_values"))
-    def p_values(self, X, smoothed=False, **options):
+    def p_values(self, X: MatrixLike | Collection, smoothed: bool = False, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             self._calibrated()  # or says why not
-            return self._mapped("p_values", X, float, {"smoothed": smoothed, **options})
+            return self._map_rows("p_values", X, float, {"smoothed": smoothed, **options})
         return super().p_values(X, smoothed, **options)
 
 
@@ -198,10 +232,10 @@ class DaskPUSVM(OnCluster, PUSVM):
 
     client: Any = None
 
-    def _mark_positive(self, source, y):
+    def _mark_positive(self, source: ClusterSource, y: Collection) -> AnyArray:
         values = source.labels()
         _, classes = read_labels(values, self.pos_label)
-        source.mark(partial(positive_rows, label=classes[1]))
+        source.mark(partial(mark_positive, label=classes[1]))
         return classes
 
 
@@ -231,48 +265,65 @@ class DaskS3VM(OnCluster, S3VM):
     kernel: str = "linear"
     client: Any = None
 
-    def _read_labels(self, rows, y):
+    def _read_labels(self, rows: ClusterSource, y: Collection) -> tuple[FloatArray, AnyArray]:
         values = rows.labels()
         codes, classes = reading.read_labels(values, self.unlabeled)
         values, missing = with_missing(values)
         known, first = np.unique(values[~missing], return_index=True)
-        rows.mark(partial(coded_rows, known=known, codes=codes[~missing][first]))
-        return np.concatenate(rows.ask(label_of)), classes
+        rows.mark(partial(code_labels, known=known, codes=codes[~missing][first]))
+        return np.concatenate(rows.ask(get_labels)), classes
 
 
-def mapped(model, method, X, dtype, columns=None, **options):
+def map_rows(
+    model: Any,
+    method: str,
+    X: Collection,
+    dtype: npt.DTypeLike,
+    columns: AnyArray | None = None,
+    **options: object,
+) -> Collection:
     """``model.method`` of the rows of a collection: a collection of the same kind.
 
     Where there are ``columns``, a row has a value for each.
     """
     if hasattr(X, "map_partitions") and not isinstance(X, da.Array):
         # Older data frames do not wait for delayed arguments.
-        shape = 0 if columns is None else (0, len(columns))
-        meta = _in_frame(np.empty(shape, dtype), None, method, columns)
-        return X.map_partitions(_frame, model, method, options, meta, columns, meta=meta)
+        nothing = np.empty(0 if columns is None else (0, len(columns)), dtype)
+        meta = _to_frame(nothing, None, method, columns)
+        return X.map_partitions(_evaluate_frame, model, method, options, meta, columns, meta=meta)
     model = delayed(model, pure=True)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
-        shape = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+        shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype)}
         if columns is not None:
             shape = {"chunks": (X.chunks[0], (len(columns),)), "meta": np.empty((0, 0), dtype)}
-        return X.map_blocks(_values, model, method, options, dtype=dtype, **shape)
-    value = delayed(_values)
+        map_blocks: Any = X.map_blocks  # which passes on what it doesn't know
+        return map_blocks(_evaluate, model, method, options, dtype=dtype, **shape)
+    value = delayed(_evaluate)
     parts = X if isinstance(X, list | tuple) else [X]
     found = [value(part, model, method, options) for part in parts]
     return found if isinstance(X, list | tuple) else found[0]
 
 
-def _values(X, model, method, options):
+def _evaluate(X: MatrixLike, model: Any, method: str, options: Mapping[str, object]) -> AnyArray:
     return getattr(model, method)(X, **options)
 
 
-def _frame(X, model, method, options, nothing, columns):
-    values = _values(X, model, method, options) if len(X) else nothing.to_numpy()
-    return _in_frame(values, X.index, method, columns)
+def _evaluate_frame(
+    X: pd.DataFrame,
+    model: Any,
+    method: str,
+    options: Mapping[str, object],
+    nothing: pd.Series | pd.DataFrame,
+    columns: AnyArray | None,
+) -> pd.Series | pd.DataFrame:
+    values = _evaluate(X, model, method, options) if len(X) else nothing.to_numpy()
+    return _to_frame(values, X.index, method, columns)
 
 
-def _in_frame(values, index, method, columns):
+def _to_frame(
+    values: AnyArray, index: pd.Index | None, method: str, columns: AnyArray | None
+) -> pd.Series | pd.DataFrame:
     if columns is None:
         return pd.Series(values, index=index, name=method)
     return pd.DataFrame(values, index=index, columns=columns)

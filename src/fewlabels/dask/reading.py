@@ -1,65 +1,107 @@
 """From collections to parts: which partitions there are, and what each of them holds."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
 from distributed import Future
 from sklearn.utils.validation import check_array
 
+from .._typing import AnyArray, FloatArray, RowMatrix
 from ..data.labels.arrays import distinct_values, kinds_of, with_missing
 from ..one_class.svdd import SVDD
 from ..rows.mapped import MappedFiles, held
+from ..rows.shards import Shard
 from ..rows.validation import check_rows
 
 _FLOAT64 = np.dtype(np.float64)
 
 
-class PieceFacts(NamedTuple):
-    """Of the rows of a part."""
+class PartitionedFrame(Protocol):
+    """A Dask data frame or series."""
 
-    shape: tuple
-    dtype: np.dtype
+    @property
+    def npartitions(self) -> int:
+        """How many partitions it has."""
+
+    def to_delayed(self) -> Sequence[Delayed]:
+        """The partitions."""
+
+    def map_partitions(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """The results of a function of every partition, as another collection."""
+
+
+# What computes a partition, and what users pass: partitions of rows, labels or weights.
+Task: TypeAlias = Delayed | Future
+Collection: TypeAlias = da.Array | PartitionedFrame | Task | Sequence[Task]
+# The rows, labels and weights of a partition.
+Source: TypeAlias = tuple[Task | None, ...]
+# Arrays with an entry for each row of a part, by name, and what makes them of labels.
+Marks: TypeAlias = dict[str, AnyArray]
+MakeMarks: TypeAlias = Callable[[AnyArray], Marks]
+# Values of y that occur, and what stands for no label.
+OccurringLabels: TypeAlias = tuple[AnyArray, list[Any]]
+
+
+class PieceFacts(NamedTuple):
+    """Shape, columns, labels and weights of the rows of a part."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
     is_sparse: bool
-    names: tuple | None
-    labels: tuple | None  # values of y that occur, and what stands for no label
-    weights: tuple | None  # least and greatest positive weight
+    names: tuple[str, ...] | None
+    labels: OccurringLabels | None
+    weights: tuple[float, float] | None  # least and greatest positive weight
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
     """Rows of a partition, checked, with labels and weights; None where there are none."""
 
-    X: Any
-    y: np.ndarray | None
-    weight: np.ndarray | None
+    X: RowMatrix
+    y: AnyArray | None
+    weight: FloatArray | None
     facts: PieceFacts
 
 
-def is_collection(X):
-    """Whether rows are somewhere else."""
+def is_collection(X: object) -> TypeGuard[Collection]:
+    """Return whether rows are somewhere else."""
     if isinstance(X, list | tuple):
-        return len(X) > 0 and all(isinstance(part, Delayed | Future) for part in X)
+        return _are_tasks(X)
     return is_dask_collection(X) or isinstance(X, Future)
 
 
-def sources_of(name, X, **others):
+def _are_tasks(X: object) -> TypeGuard[Sequence[Task]]:
+    if not isinstance(X, list | tuple):
+        return False
+    return len(X) > 0 and all(isinstance(part, Delayed | Future) for part in X)
+
+
+def _is_frame(X: object) -> TypeGuard[PartitionedFrame]:
+    return hasattr(X, "to_delayed") and hasattr(X, "npartitions")
+
+
+def list_sources(name: str, X: Collection, **others: Collection | None) -> list[Source]:
     """Triples of what gives rows, labels and weights of a partition (None without them).
 
     ``name`` is the name of the estimator's class.
     """
     rows = _partitions(name, X, "X")
-    found = [rows]
+    found: list[Sequence[Task | None]] = [rows]
     for what, values in others.items():
         if values is None:
             found.append([None] * len(rows))
             continue
         if isinstance(X, da.Array) and isinstance(values, da.Array):
-            values = _aligned(values, X, what)
+            values = _align_chunks(values, X, what)
         parts = _partitions(name, values, what)
         if len(parts) != len(rows):
             raise ValueError(
@@ -70,7 +112,7 @@ def sources_of(name, X, **others):
     return list(zip(*found, strict=True))
 
 
-def _aligned(values, X, what):
+def _align_chunks(values: da.Array, X: da.Array, what: str) -> da.Array:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.chunks[0] == X.chunks[0] or np.isnan([values.shape[0], X.shape[0]]).any():
@@ -80,16 +122,16 @@ def _aligned(values, X, what):
     return values.rechunk({0: X.chunks[0]})
 
 
-def _partitions(name, values, what):
+def _partitions(name: str, values: Collection, what: str) -> list[Task]:
     if isinstance(values, da.Array):
-        if values.ndim == 2 and len(values.chunks[1]) > 1:
-            values = values.rechunk({1: -1})
-        return list(values.to_delayed().ravel())
+        is_split = values.ndim == 2 and len(values.chunks[1]) > 1
+        array: Any = values.rechunk({1: -1}) if is_split else values
+        return list(array.to_delayed().ravel())
     if isinstance(values, Delayed | Future):
         return [values]
-    if isinstance(values, list | tuple) and is_collection(values):
+    if _are_tasks(values):
         return list(values)
-    if hasattr(values, "to_delayed") and hasattr(values, "npartitions"):
+    if _is_frame(values):
         return list(values.to_delayed())
     local = name.removeprefix("Dask")
     raise TypeError(
@@ -98,7 +140,7 @@ def _partitions(name, values, what):
     )
 
 
-def read_piece(X, y, weight):
+def read_piece(X: Any, y: Any, weight: Any) -> Piece:
     """A ``Piece`` of what the tasks of a partition give."""
     if not hasattr(X, "shape") or len(X.shape) != 2:
         raise TypeError(
@@ -118,7 +160,7 @@ def read_piece(X, y, weight):
     labels = None
     if y is not None:
         _column(y, n, "y")
-        labels = _occurring(y)
+        labels = _find_labels(y)
     extremes = None
     if weight is not None:
         weight = check_array(
@@ -140,7 +182,7 @@ def read_piece(X, y, weight):
     return Piece(X, y, weight, facts)
 
 
-def _column(values, n, what):
+def _column(values: npt.ArrayLike, n: int, what: str) -> AnyArray:
     values = np.asarray(values)
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if values.shape != (n,):
@@ -148,32 +190,33 @@ def _column(values, n, what):
     return values
 
 
-def _occurring(y):
+def _find_labels(y: AnyArray) -> OccurringLabels:
     """Distinct labels, and what stands for no label."""
     y, missing = with_missing(y)
     known = distinct_values(y[~missing])[0]
     return known, kinds_of(y[missing]).tolist()
 
 
-def labels_of(parts):
+def merge_labels(parts: Sequence[OccurringLabels]) -> AnyArray:
     """One label of every kind that occurs in any part, as ``fit`` takes them."""
-    known, blanks = zip(*parts, strict=True)
-    values = np.concatenate([values for values in known if len(values)] or [np.empty(0)])
-    blanks = [blank for some in blanks for blank in some]
+    known = [values for values, _ in parts if len(values)]
+    values = np.concatenate(known or [np.empty(0)])
+    blanks: list[Any] = [blank for _, some in parts for blank in some]
     if not blanks:
         return values
     if values.dtype.kind in "fiu":
         return np.append(values, np.nan)
     are_texts = all(isinstance(blank, str) for blank in blanks)
-    return np.append(values.astype(object), blanks[0] if are_texts else None)
+    blank: Any = blanks[0] if are_texts else None
+    return np.append(values.astype(object), blank)
 
 
-def label_of(shard):
+def get_labels(shard: Shard) -> FloatArray:
     """The question for the labels of the rows of a shard, where these are its mark."""
     return shard.marks["label"]
 
 
-def positive_rows(y, label):
+def mark_positive(y: AnyArray, label: object) -> Marks:
     """Marks of the rows of a part."""
     y, missing = with_missing(y)
     positive = np.zeros(len(y), dtype=bool)
@@ -181,7 +224,7 @@ def positive_rows(y, label):
     return {"positive": positive}
 
 
-def coded_rows(y, known, codes):
+def code_labels(y: AnyArray, known: AnyArray, codes: FloatArray) -> Marks:
     """Labels of the rows of a part: the code of each known one, 0 for a missing one."""
     y, missing = with_missing(y)
     label = np.zeros(len(y))

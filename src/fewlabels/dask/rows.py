@@ -1,72 +1,89 @@
 """The engine's rows on a cluster, and what is needed to rebuild those that are lost."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from operator import methodcaller
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..solvers.engine.messages import Ranked, RunState, WorkingSet
-from ..solvers.engine.partition import Partition, is_question, is_setting
+from .._typing import FloatArray, IntArray
+from ..kernels.operators import Columns
+from ..problem import Penalty
+from ..rows.spec import ProblemSpec
+from ..solvers.engine.messages import Accuracy, BlockUpdate, Ranked, RunState, WorkingSet
+from ..solvers.engine.partition import Partition, is_config_message, is_read_only
 from ..solvers.engine.rows import Rows
-from .holder import Together, name_of, used_variables
+from .holder import Message, MessageBatch, method_name, used_variables
+
+if TYPE_CHECKING:
+    from .source import ClusterSource
+
+T = TypeVar("T")
 
 # Columns that are gathered at a time to rebuild a gradient.
 _AT_A_TIME = 1024
 
 
-class Memory:
-    """What the client knows of the variables of a part: those that are not zero, or were once.
+class PartVariables:
+    """The client's copy of the variables of a part: those that are not zero, or were once.
 
     While it knows them all, ``journal`` has what has been sent since then; before that
     (``ids`` is None), everything that has been sent.
     """
 
-    def __init__(self):
-        self.ids = self.a = None
-        self.journal: list = []
-        self.settings: list = []
-        self.sound = False
+    def __init__(self) -> None:
+        self.ids: IntArray | None = None
+        self.a: FloatArray | None = None
+        self.journal: list[Message] = []
+        self.settings: list[Message] = []
+        self.is_current = False
 
-    def note(self, message, sound):
-        """A message was acted upon."""
-        name, self.sound = name_of(message), sound
-        if is_setting(name):
+    def record(self, message: Message, is_current: bool) -> None:
+        """Record a message that was acted upon."""
+        name, self.is_current = method_name(message), is_current
+        if is_config_message(name):
             self.settings.append(message)
-        if not is_question(name):
+        if not is_read_only(name):
             self.journal.append(message)
 
-    def know(self, ids, a):
-        """These are all variables that are not zero."""
+    def set_all(self, ids: IntArray, a: FloatArray) -> None:
+        """Set all variables that are not zero."""
         self.ids, self.a, self.journal = ids, a, []
 
-    def set(self, ids, a):
-        """Some variables have changed, and nothing else."""
+    def set(self, ids: IntArray, a: FloatArray) -> None:
+        """Set some variables, when nothing else has changed."""
+        assert self.ids is not None and self.a is not None
         at = np.searchsorted(self.ids, ids)
         known = np.zeros(len(ids), dtype=bool)
         inside = at < len(self.ids)
         known[inside] = self.ids[at[inside]] == ids[inside]
         self.a[at[known]] = a[known]
         new = ~known & (a != 0.0)
-        self.ids, self.a = (
-            np.insert(old, at[new], added[new]) for old, added in ((self.ids, ids), (self.a, a))
-        )
+        self.ids = np.insert(self.ids, at[new], ids[new])
+        self.a = np.insert(self.a, at[new], a[new])
         self.journal.clear()
 
-    def used(self):
+    def used(self) -> tuple[IntArray, FloatArray]:
         """Numbers and values of the variables that are not zero."""
+        assert self.ids is not None and self.a is not None
         return self.ids[self.a != 0.0], self.a[self.a != 0.0]
 
     @property
-    def owes_gradient(self):
-        """Whether the gradient, once it is lost, is the product of all variables."""
-        return self.sound and self.ids is not None
+    def can_rebuild_gradient(self) -> bool:
+        """Return whether the gradient, once it is lost, is the product of all variables."""
+        return self.is_current and self.ids is not None
 
-    def replayed(self):
+    def messages_to_replay(self) -> list[Message]:
         """The messages that lead from the rows alone to where the part was."""
         if self.ids is None:
             return [*self.journal]
-        later = [message for message in self.journal if not is_setting(name_of(message))]
+        later = [
+            message for message in self.journal if not is_config_message(method_name(message))
+        ]
         return [*self.settings, methodcaller("assign", *self.used()), *later]
 
 
@@ -77,132 +94,142 @@ class ClusterRows(Rows):
     working set that is fetched.
     """
 
-    def __init__(self, source, spec, before=None):
+    def __init__(
+        self, source: ClusterSource, spec: ProblemSpec, before: ClusterRows | None = None
+    ) -> None:
         self.source, self.spec = source, spec
-        self.level, self.sample = 0 if before is None else before.level + 1, None
-        self.memories = [Memory() for _ in source.slots]
-        self._count, self._known = None, {}
+        self.level: int = 0 if before is None else before.level + 1
+        self.sample: ClusterRows | None = None
+        self.parts = [PartVariables() for _ in source.slots]
+        self._count: int | None = None
+        self._cached: dict[str, Any] = {}
         # From here on a part that is lost is brought back with this problem, or sample.
         # One row here, for kernel values between others.
         if before is None:
             source.problem = self
             row = spec.gram(source.take(np.zeros(1, dtype=np.intp)))
-            self.local = Partition(row, None, np.zeros(1), spec.formulation.scale)
+            fixed = Penalty.linear(0.0, 0.0, 0.0, 1)
+            self.local = Partition(row, fixed, np.zeros(1), spec.formulation.scale)
             total = spec.total()
         else:
             before.sample = self
             self.local, total = copy(before.local), before.total
-        super().__init__(source.slots, total, spec.formulation.scale)
+        super().__init__([], total, spec.formulation.scale)
 
     # -- messages --------------------------------------------------------------------------------
 
-    def ask(self, message):
-        if name_of(message) == "settled":
-            self._complete(message)
-            return None
-        return self.tell([message] * len(self.memories))
+    def ask(self, message: Callable[[Partition], T]) -> list[T]:
+        if method_name(message) == "mark_gradient_current":
+            self._finish_update(message)
+            return []
+        return self.tell([message] * len(self.parts))
 
-    def tell(self, messages):
-        messages = {k: message for k, message in enumerate(messages) if message is not None}
-        self._known = {}
-        answers = self.source.deliver(self.level, messages)
-        for (k, message), (sound, _) in zip(messages.items(), answers, strict=True):
-            self.memories[k].note(message, sound)
+    def tell(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
+        by_part = {k: message for k, message in enumerate(messages) if message is not None}
+        self._cached = {}
+        answers = self.source.call_until_answered(self.level, by_part)
+        for (k, message), (is_current, _) in zip(by_part.items(), answers, strict=True):
+            self.parts[k].record(message, is_current)
         return [answer for _, answer in answers]
 
-    def _complete(self, message):
+    def _finish_update(self, message: Message) -> None:
         """Tell all what makes gradient and variables one, and ask what is wanted next."""
-        questions = [methodcaller("state")]
+        questions: list[Message] = [methodcaller("state")]
         if self._count is not None:
             questions.append(methodcaller("propose", self._count))
-        if unknown := any(memory.ids is None or memory.journal for memory in self.memories):
+        if unknown := any(part.ids is None or part.journal for part in self.parts):
             questions.append(used_variables)
         answers = list(
-            zip(*self.tell([Together(message, *questions)] * len(self.memories)), strict=True)
+            zip(
+                *self.tell([MessageBatch(message, *questions)] * len(self.parts)),
+                strict=True,
+            )
         )
-        self._known = {"state": RunState.combined(answers[1])}
+        self._cached = {"state": RunState.combined(answers[1])}
         if self._count is not None:
             ups, downs, none = zip(*answers[2], strict=True)
             up, down = Ranked.combined(ups, self._count), Ranked.combined(downs, self._count)
-            self._known["propose"] = up.ids, down.ids, none[0]
+            self._cached["propose"] = up.ids, down.ids, none[0]
         if unknown:
             self.sample = None
-            for memory, variables in zip(self.memories, answers[-1], strict=True):
-                memory.know(*variables)
+            for part, variables in zip(self.parts, answers[-1], strict=True):
+                part.set_all(*variables)
 
-    def update(self, update):
-        self._complete(methodcaller("update", update))
+    def update(self, update: BlockUpdate) -> None:
+        self._finish_update(methodcaller("update", update))
         edges = np.searchsorted(update.ids, np.cumsum([0, *self.sizes]))
-        for memory, own in zip(self.memories, map(slice, edges[:-1], edges[1:]), strict=True):
-            memory.set(update.ids[own], update.a[own])
+        for part, own in zip(self.parts, map(slice, edges[:-1], edges[1:]), strict=True):
+            part.set(update.ids[own], update.a[own])
 
     # -- what is known already -------------------------------------------------------------------
 
-    def state(self):
-        if "state" not in self._known:
-            self._known["state"] = super().state()
-        return self._known["state"]
+    def state(self) -> RunState:
+        if "state" not in self._cached:
+            self._cached["state"] = super().state()
+        return self._cached["state"]
 
-    def n_values(self):
+    def n_values(self) -> int:
         return super().n_values() + self.local.n_values
 
-    def is_sound(self):
-        return all(memory.sound for memory in self.memories)
+    def has_current_gradient(self) -> bool:
+        return all(part.is_current for part in self.parts)
 
-    def propose(self, count, n_between=0):
-        if n_between or count != self._count or "propose" not in self._known:
+    def propose(self, count: int, n_between: int = 0) -> tuple[IntArray, IntArray, IntArray]:
+        if n_between or count != self._count or "propose" not in self._cached:
             self._count = count
             return super().propose(count, n_between)
-        return self._known["propose"]
+        return self._cached["propose"]
 
     # -- here ------------------------------------------------------------------------------------
 
-    def kernel_values(self, columns):
+    def kernel_values(self, columns: Columns) -> FloatArray:
         return self.local.block(columns)
 
-    def refine(self):
+    def refine(self) -> Accuracy | None:
         self.local.refine()
         return super().refine()
 
-    def sampled(self, share, firsts):
+    def sampled(self, share: float, firsts: list[int]) -> ClusterRows:
         self.tell([methodcaller("sample", share, first) for first in firsts])
         return ClusterRows(self.source, self.spec, self)
 
     # -- what was lost ---------------------------------------------------------------------------
 
-    def restore(self, places):
+    def restore(self, places: Sequence[int]) -> None:
         """Bring parts that were loaded again to where the others were before the last message."""
         for k in places:
             self.replay(k)
-        rows = self
+        rows: ClusterRows | None = self
         while rows is not None:
-            parts = [k for k in places if rows.memories[k].owes_gradient]
+            parts = [k for k in places if rows.parts[k].can_rebuild_gradient]
             if parts:
                 rows._rebuild(parts)
             rows = rows.sample
 
-    def replay(self, k):
+    def replay(self, k: int) -> None:
         """Variables of a part and of its samples; gradients where a product will not do."""
-        messages = self.memories[k].replayed()
-        names = [name_of(message) for message in messages]
+        messages = self.parts[k].messages_to_replay()
+        names = [method_name(message) for message in messages]
         at = names.index("sample") if "sample" in names else len(names)
         for some in (messages[:at], messages[at : at + 1], messages[at + 1 :]):
             if some:
-                self.source.send(self.level, {k: Together(*some) if len(some) > 1 else some[0]})
-            if some and name_of(some[0]) == "sample" and self.sample is not None:
+                self.source.call_once(
+                    self.level, {k: MessageBatch(*some) if len(some) > 1 else some[0]}
+                )
+            if some and method_name(some[0]) == "sample" and self.sample is not None:
                 self.sample.replay(k)
 
-    def _rebuild(self, due):
+    def _rebuild(self, due: Sequence[int]) -> None:
         """The gradient of some parts from the variables of all: one product."""
-        send = partial(self.source.send, self.level)
-        send(dict.fromkeys(due, methodcaller("owe", True)))
-        used = [memory.used() for memory in self.memories]
+        send = partial(self.source.call_once, self.level)
+        send(dict.fromkeys(due, methodcaller("count_pending_updates", True)))
+        used = [part.used() for part in self.parts]
         ids, a = (np.concatenate(each) for each in zip(*used, strict=True))
         order = np.argsort(ids)
         for start in range(0, len(ids), _AT_A_TIME):
             some = order[start : start + _AT_A_TIME]
             fetch = methodcaller("fetch", ids[some])
-            answers = send(dict.fromkeys(range(len(self.memories)), fetch))
+            answers = send(dict.fromkeys(range(len(self.parts)), fetch))
             working = WorkingSet.joined([answer for _, answer in answers])
             send(dict.fromkeys(due, methodcaller("add", working.columns, a[some])))
-        send(dict.fromkeys(due, methodcaller("settled")))
+        send(dict.fromkeys(due, methodcaller("mark_gradient_current")))

@@ -1,32 +1,43 @@
 """Rows on a cluster: actors that hold them, and what happens when a worker dies."""
 
+from __future__ import annotations
+
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from operator import methodcaller
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from distributed import wait
+from distributed import ActorFuture, Client, Future, wait
 
+from .._typing import AnyArray, BoolArray
+from ..rows.shards import Shard
 from ..rows.source import ShardedSource
+from ..rows.spec import ProblemSpec
 from ..rows.validation import check_weight
-from .holder import Holder, packed, unpacked
-from .reading import labels_of, sources_of
+from .holder import Message, WorkerShard, pack, unpack
+from .reading import MakeMarks, PieceFacts, Source, list_sources, merge_labels
 from .rows import ClusterRows
 
-# Times that parts are loaded again without an answer in between, and that one message is sent
-# again to a worker that seems to live, after so many seconds.
-_ATTEMPTS, _REPEATS, _PAUSE = 20, 3, 0.2
+T = TypeVar("T")
+
+# Times that parts are loaded again without an answer in between.
+_MAX_LOADS = 20
+# Times that one message is sent again to a worker that seems to live,
+_MAX_REPEATS = 3
+# and seconds before that.
+_PAUSE_SECONDS = 0.2
 # Seconds between looks at whether the worker of an answer that is waited for still lives.
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 
 
-class LostError(Exception):
+class WorkerLostError(Exception):
     """Workers have died: parts by their places."""
 
-    def __init__(self, places):
+    def __init__(self, places: list[int]) -> None:
         super().__init__()
         self.places = places
 
@@ -36,16 +47,16 @@ class Slot:
     """A part of the rows: what gives it, and the actor that holds it."""
 
     number: int  # among the partitions of the collection
-    source: tuple
-    future: Any = None  # of the actor, which lives as long as this does
+    source: Source
+    future: Future | None = None  # of the actor, which lives as long as this does
     actor: Any = None
     address: str = ""
     first: int = 0
     n: int = 0
-    left_out: Any = None
+    left_out: BoolArray | None = None
 
     @property
-    def is_alive(self):
+    def is_alive(self) -> bool:
         return self.future is not None and self.future.status == "finished"
 
 
@@ -57,20 +68,25 @@ class ClusterSource(ShardedSource):
     were.
     """
 
-    def __init__(self, name, client, **collections):
-        self.client, self.marks = client, None
-        self.name = name
-        self.problem = None  # the ClusterRows of the problem that is being solved
+    def __init__(self, name: str, client: Client, **collections: Any) -> None:
+        self.client, self.name = client, name
+        self.marks: MakeMarks | None = None
+        self.problem: ClusterRows | None = (
+            None  # the ClusterRows of the problem that is being solved
+        )
         self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
-        self._message, self.dtype = 0, None
-        self.slots = [Slot(k, source) for k, source in enumerate(sources_of(name, **collections))]
+        self._message = 0
+        self._has_offsets = False  # whether the rows have numbers
+        self.slots = [
+            Slot(k, source) for k, source in enumerate(list_sources(name, **collections))
+        ]
         self._load(range(len(self.slots)))
-        facts = self._tell_holders([methodcaller("describe")] * len(self.slots))
-        self._settle(facts)
+        facts = self._call_holders([methodcaller("describe")] * len(self.slots))
+        self._assign_offsets(facts)
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _settle(self, facts):
+    def _assign_offsets(self, facts: list[PieceFacts]) -> None:
         """Number the rows through, once it is known how many there are."""
         kept = [k for k, fact in enumerate(facts) if fact.shape[0]]
         if not kept:
@@ -89,7 +105,7 @@ class ClusterSource(ShardedSource):
                     )
         self.n_jobs_of_shard = self._threads()
         self.names, self.is_sparse = facts[0].names, facts[0].is_sparse
-        self.dtype = np.result_type(*(fact.dtype for fact in facts))
+        self.dtype, self._has_offsets = np.result_type(*(fact.dtype for fact in facts)), True
         self._labels = [fact.labels for fact in facts]
         extremes = [fact.weights for fact in facts if fact.weights is not None]
         if any(source[-1] is not None for source in (slot.source for slot in self.slots)):
@@ -100,57 +116,55 @@ class ClusterSource(ShardedSource):
             slot.first, slot.n = first, fact.shape[0]
             first += slot.n
         self.shape = first, facts[0].shape[1]
-        self._tell_holders([self._settling(slot) for slot in self.slots])
+        self._call_holders([self._offset_message(slot) for slot in self.slots])
 
-    def labels(self):
+    def labels(self) -> AnyArray:
         """One label of every kind that occurs in any shard, as ``fit`` takes them."""
-        return labels_of(self._labels)
+        return merge_labels([labels for labels in self._labels if labels is not None])
 
-    def mark(self, marks):
+    def mark(self, marks: MakeMarks) -> None:
         """Have each shard take what ``marks`` makes of its labels: arrays by name."""
         self.marks = marks
-        self._tell_holders([self._settling(slot) for slot in self.slots])
+        self._call_holders([self._offset_message(slot) for slot in self.slots])
 
-    def _settling(self, slot):
-        if self.dtype is None:  # nobody has said what they hold
-            return None
-        return methodcaller("settle", slot.first, self.dtype, self.marks)
+    def _offset_message(self, slot: Slot) -> Message:
+        return methodcaller("assign_offset", slot.first, self.dtype, self.marks)
 
-    def _threads(self):
+    def _threads(self) -> int:
         """Threads of a worker: actors of one worker take turns."""
         return max(1, min(self.client.nthreads().values()))
 
     @property
-    def shards(self):
+    def shards(self) -> list[Slot]:
         return self.slots
 
-    def ask(self, question):  # packed once for all
-        return self._tell_holders([methodcaller("ask", question)] * len(self.slots))
+    def ask(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
+        return self._call_holders([methodcaller("call", question)] * len(self.slots))
 
-    def ask_each(self, questions):
-        return self._tell_holders([methodcaller("ask", question) for question in questions])
+    def ask_each(self, questions: Sequence[Callable[[Shard], T]]) -> list[T]:
+        return self._call_holders([methodcaller("call", question) for question in questions])
 
-    def leave_out(self, mask):
+    def leave_out(self, mask: BoolArray) -> None:
         for slot in self.slots:
             slot.left_out = mask[slot.first : slot.first + slot.n]
-        self._tell_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
+        self._call_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
 
-    def rows(self, spec):
+    def rows(self, spec: ProblemSpec) -> ClusterRows:
         self.problem = None
-        self._tell_holders([methodcaller("state", spec)] * len(self.slots))
+        self._call_holders([methodcaller("begin_problem", spec)] * len(self.slots))
         return ClusterRows(self, spec)
 
-    def release(self):
+    def release(self) -> None:
         """Let the actors go."""
         for slot in self.slots:
             slot.actor = slot.future = None
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _tell_holders(self, messages):
-        return self.deliver(None, dict(enumerate(messages)))
+    def _call_holders(self, messages: Sequence[Message]) -> list[Any]:
+        return self.call_until_answered(None, dict(enumerate(messages)))
 
-    def deliver(self, level, messages):
+    def call_until_answered(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """Answers to messages by the places of their parts; each is acted upon once."""
         answers: dict = {}
         attempts = 0
@@ -159,7 +173,7 @@ class ClusterSource(ShardedSource):
             left = {k: message for k, message in messages.items() if k not in answers}
             try:
                 self._send(level, left, answers)
-            except LostError as lost:
+            except WorkerLostError as lost:
                 attempts = attempts + 1 if len(answers) == before else 1
                 # Of a worker that died some parts may have answered first; they are where the
                 # others were before the message now, too.
@@ -168,18 +182,20 @@ class ClusterSource(ShardedSource):
             else:
                 return [answers[k] for k in messages]
 
-    def send(self, level, messages):
+    def call_once(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """The same once: ``LostError`` where a worker has died."""
         answers: dict = {}
         self._send(level, messages, answers)
         return [answers[k] for k in messages]
 
-    def _send(self, level, messages, answers):
+    def _send(
+        self, level: int | None, messages: Mapping[int, Message], answers: dict[int, Any]
+    ) -> None:
         """Put down the answers of those that live, before ``LostError`` says who does not."""
         started = time.perf_counter()
         self._message += 1
         # Most messages are for all, and packed once.
-        data = {id(message): packed(message) for message in messages.values()}
+        data = {id(message): pack(message) for message in messages.values()}
         blobs = {k: data[id(message)] for k, message in messages.items()}
         calls = {k: self._call(k, level, blob) for k, blob in blobs.items()}
         lost, failed = [], []
@@ -189,7 +205,7 @@ class ClusterSource(ShardedSource):
                 lost.append(k)
                 continue
             self._bytes += len(blob) + len(reply)
-            has_failed, answer = unpacked(reply)
+            has_failed, answer = unpack(reply)
             if has_failed:
                 failed.append((k, answer))
             else:
@@ -197,11 +213,11 @@ class ClusterSource(ShardedSource):
         self._trips += 1
         self._waited += time.perf_counter() - started
         if failed:
-            raise self._named(*failed[0])
+            raise self._with_partition_number(*failed[0])
         if lost:
-            raise LostError(lost)
+            raise WorkerLostError(lost)
 
-    def spent(self):
+    def spent(self) -> dict[str, float]:
         """What messages have cost since the last call: of a round, where it is queried in each."""
         found = {
             "bytes": self._bytes,
@@ -212,32 +228,34 @@ class ClusterSource(ShardedSource):
         self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
         return found
 
-    def _call(self, k, level, blob):
+    def _call(self, k: int, level: int | None, blob: bytes) -> ActorFuture | None:
         slot = self.slots[k]
         try:
-            return slot.actor.answer(self._message, level, blob) if slot.is_alive else None
+            return slot.actor.handle(self._message, level, blob) if slot.is_alive else None
         except (RuntimeError, OSError):  # of an actor that was lost
             return None
 
-    def _reply(self, k, level, blob, call):
+    def _reply(
+        self, k: int, level: int | None, blob: bytes, call: ActorFuture | None
+    ) -> bytes | None:
         """What was answered, asked again where only a message was lost; None if none comes."""
         slot = self.slots[k]
-        for _ in range(_REPEATS):
+        for _ in range(_MAX_REPEATS):
             while call is not None:
                 try:
-                    return call.result(timeout=_LOOK)
+                    return call.result(timeout=_CHECK_SECONDS)
                 except TimeoutError:
                     if not slot.is_alive:
                         return None
                 except (OSError, RuntimeError, CancelledError):
                     break
-            time.sleep(_PAUSE)  # until the scheduler has noticed
+            time.sleep(_PAUSE_SECONDS)  # until the scheduler has noticed
             if not slot.is_alive:
                 return None
             call = self._call(k, level, blob)
         return None
 
-    def _named(self, k, error):
+    def _with_partition_number(self, k: int, error: Exception) -> Exception:
         """An error of a partition, which says of which one."""
         number = self.slots[k].number
         text = f"partition {number} (counted from 0) of X: {error}"
@@ -248,39 +266,44 @@ class ClusterSource(ShardedSource):
 
     # -- workers that die ------------------------------------------------------------------------
 
-    def _recover(self, places, attempts):
+    def _recover(self, places: Sequence[int], attempts: int) -> Sequence[int]:
         """Load parts again, and bring them to where they were before the message; which ones."""
         while places:
-            if attempts > _ATTEMPTS:
+            if attempts > _MAX_LOADS:
                 numbers = ", ".join(str(self.slots[k].number) for k in places)
                 raise RuntimeError(
-                    f"the workers that hold partition {numbers} of X died {_ATTEMPTS} times in a "
+                    f"the workers that hold partition {numbers} of X died {_MAX_LOADS} times in a "
                     "row; check their logs, for example for too little memory, and fit again."
                 )
             attempts += 1
             try:
                 self._load(places)
                 self._loaded += len(places)
-                for message in (
-                    lambda slot: methodcaller("describe"),
-                    self._settling,
-                    lambda slot: (
-                        None if slot.left_out is None else methodcaller("leave_out", slot.left_out)
-                    ),
-                    lambda slot: (
-                        None if self.problem is None else methodcaller("state", self.problem.spec)
-                    ),
-                ):
-                    outgoing = {k: message(self.slots[k]) for k in places}
-                    self.send(None, {k: m for k, m in outgoing.items() if m is not None})
+                slots = {k: self.slots[k] for k in places}
+                self.call_once(None, {k: methodcaller("describe") for k in slots})
+                if self._has_offsets:
+                    self.call_once(
+                        None, {k: self._offset_message(slot) for k, slot in slots.items()}
+                    )
+                self.call_once(
+                    None,
+                    {
+                        k: methodcaller("leave_out", slot.left_out)
+                        for k, slot in slots.items()
+                        if slot.left_out is not None
+                    },
+                )
+                if self.problem is not None:
+                    spec = self.problem.spec
+                    self.call_once(None, {k: methodcaller("begin_problem", spec) for k in slots})
                 if self.problem is not None:
                     self.problem.restore(places)
                 return places
-            except LostError as lost:
+            except WorkerLostError as lost:
                 places = sorted({*places, *lost.places})
         return places
 
-    def _load(self, places):
+    def _load(self, places: Sequence[int]) -> None:
         """Have the scheduler load parts, and make actors of them, where they are if need be."""
         slots = [self.slots[k] for k in places]
         for slot in slots:
@@ -288,16 +311,16 @@ class ClusterSource(ShardedSource):
         flat = self.client.compute([part for slot in slots for part in slot.source])
         parts = [flat[3 * k : 3 * k + 3] for k in range(len(slots))]
         futures = [part for part in flat if part is not None]
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_LOADS):
             wait(futures)
             for slot, own in zip(slots, parts, strict=True):
                 self._check_read(slot, own)
-            where = self._placed([own[0] for own in parts])
+            where = self._choose_workers([own[0] for own in parts])
             for slot, own, address in zip(slots, parts, where, strict=True):
                 if not slot.is_alive:
                     slot.address = address
                     slot.future = self.client.submit(
-                        Holder,
+                        WorkerShard,
                         *own,
                         actor=True,
                         pure=False,
@@ -310,9 +333,10 @@ class ClusterSource(ShardedSource):
         else:
             self._check_read(slots[0], [slot.future for slot in slots])
         for slot in slots:
+            assert slot.future is not None
             slot.actor = slot.future.result()
 
-    def _check_read(self, slot, futures):
+    def _check_read(self, slot: Slot, futures: Sequence[Future | None]) -> None:
         for what, future in zip(("X", "y", "sample_weight"), futures, strict=False):
             if future is not None and future.status != "finished":
                 error = future.exception() if future.status == "error" else None
@@ -322,7 +346,7 @@ class ClusterSource(ShardedSource):
                     "compute it separately to see why."
                 ) from error
 
-    def _placed(self, futures):
+    def _choose_workers(self, futures: Sequence[Future]) -> list[str]:
         """Addresses for parts: where they are, as long as workers get no more than their share."""
         workers = self.client.nthreads()
         held = Counter({address: 0 for address in workers})
@@ -332,7 +356,7 @@ class ClusterSource(ShardedSource):
         found = []
         for future in futures:
             near = [address for address in has.get(future.key, ()) if held[address] < most]
-            address = min(near or held, key=held.get)
+            address = min(near or held, key=held.__getitem__)
             held[address] += 1
             found.append(address)
         return found

@@ -16,16 +16,20 @@ A duality gap rests on ``d'Kd >= 0`` for all d whose sum is zero. Inner products
 matrix or a function of the user and the sigmoid kernel need not be (``curvature_missing``).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
+from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
 from ..kernels.operators import GramOperator
-from .penalty import Penalty, check_costs, repeated
-from .totals import Extent
+from .penalty import Penalty, as_vector, check_costs
+from .totals import Extent, Totals
 
 # Pair steps square differences of gradients.
 _LARGEST = 1e120
@@ -33,6 +37,18 @@ _LARGEST = 1e120
 _ROWS = 1000
 # Rounding of kernel values, relative to the largest: in float64, float32, and sums in float32.
 _ROUNDINGS = 1e-14, 3e-7, 1e-5
+
+
+class CertifiedPoint(Protocol):
+    """A feasible point ``a`` with an upper bound on the gap of its objective to the minimum."""
+
+    @property
+    def a(self) -> FloatArray:
+        """The variables."""
+
+    @property
+    def duality_gap(self) -> float:
+        """The upper bound."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +76,29 @@ class DualProblem:
     gram: GramOperator
     penalty: Penalty
     total: float
-    scale: float = 1.0
-    ridge: np.ndarray | float = 0.0
+    scale: float
+    ridge: FloatArray
     extent: Extent = field(init=False)
     largest: float = field(init=False)
 
-    def __post_init__(self):
-        if len(self.penalty) != self.gram.n:
+    def __init__(
+        self,
+        gram: GramOperator,
+        penalty: Penalty,
+        total: float,
+        scale: float = 1.0,
+        ridge: FloatArray | float = 0.0,
+    ) -> None:
+        if len(penalty) != gram.n:
             raise ValueError(
-                f"the penalty has {len(self.penalty)} variables and the Gram operator "
-                f"{self.gram.n} rows; they must be equal."
+                f"the penalty has {len(penalty)} variables and the Gram operator "
+                f"{gram.n} rows; they must be equal."
             )
-        object.__setattr__(self, "ridge", repeated(self.ridge, self.n))
+        object.__setattr__(self, "gram", gram)
+        object.__setattr__(self, "penalty", penalty)
+        object.__setattr__(self, "total", total)
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "ridge", as_vector(ridge, self.n))
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
         self.check_size(largest)
         extent = self.penalty.extent
@@ -81,7 +108,7 @@ class DualProblem:
         object.__setattr__(self, "largest", largest)
 
     @staticmethod
-    def check_size(largest):
+    def check_size(largest: float) -> None:
         """Refuse kernel values that cannot be squared."""
         if not largest <= _LARGEST:  # also refuses NaN
             raise ValueError(
@@ -90,15 +117,15 @@ class DualProblem:
             )
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of variables."""
         return self.gram.n
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         """Diagonal of Q."""
         return self.scale * self.gram.diagonal() + self.ridge
 
-    def block(self, indices):
+    def block(self, indices: IntArray) -> FloatArray:
         """``Q[indices][:, indices]`` in float64."""
         block = self.gram.block(indices)
         if self.scale != 1.0:
@@ -106,7 +133,7 @@ class DualProblem:
         block.flat[:: len(block) + 1] += self.ridge[indices]
         return block
 
-    def matrix(self):
+    def matrix(self) -> FloatArray:
         """Q, not to be written to."""
         Q, held = self.gram.matrix, True
         if Q is None:
@@ -118,18 +145,18 @@ class DualProblem:
             Q.flat[:: self.n + 1] += self.ridge
         return Q
 
-    def gradient(self, a):
+    def gradient(self, a: FloatArray) -> FloatArray:
         """``Q a`` from the non-zero entries of ``a`` alone."""
         used = np.flatnonzero(a)
         gradient = self.ridge * a
         self.gram.apply(used, self.scale * a[used], gradient)
         return gradient
 
-    def survey(self, a, gradient):
+    def survey(self, a: FloatArray, gradient: FloatArray) -> Totals:
         """Sums and extremes at a point, with ``gradient = Q a``."""
         return self.penalty.survey(a, gradient, self.gram.diagonal())
 
-    def duality_gap(self, a, gradient, multiplier):
+    def duality_gap(self, a: FloatArray, gradient: FloatArray, multiplier: float) -> float:
         """How far the objective is from optimal at most, by Lagrangian duality.
 
         For every b, convexity gives ``b'Mb/2 >= b'Ma - a'Ma/2`` with ``M = scale * K``
@@ -148,7 +175,7 @@ class DualProblem:
         implied = self.extent.implied(self.total)
         return self.penalty.gap(a, gradient, self.ridge, multiplier, implied)
 
-    def supported_gap(self, result):
+    def supported_gap(self, result: CertifiedPoint) -> float:
         """The gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
         missing = curvature_missing(self.gram, result.a)
         if not missing:
@@ -159,17 +186,17 @@ class DualProblem:
         width = min(sums, float(np.max(penalty.upper - penalty.lower)))
         return result.duality_gap + self.scale * sums * missing * width
 
-    def feasible_start(self):
+    def feasible_start(self) -> FloatArray:
         """A feasible point: variables filled one after the other from their bounds."""
         a = self.penalty.nearest_zero()
         return self.penalty.filled(a, self.total - float(a.sum()))
 
-    def snapped(self, a, rtol=1e-12):
+    def snapped(self, a: FloatArray, rtol: float = 1e-12) -> FloatArray:
         """``a`` without rounding, see ``Penalty.cleaned``."""
-        return self.penalty.cleaned(a, self.total, self.diagonal(), rtol)
+        return self.penalty.remove_rounding(a, self.total, self.diagonal(), rtol)
 
-    def is_feasible(self, a, rtol=1e-9):
-        """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""
+    def is_feasible(self, a: FloatArray, rtol: float = 1e-9) -> bool:
+        """Return whether ``a`` satisfies the intervals exactly and the equality to rounding."""
         a = np.asarray(a)
         return bool(
             np.all(a >= self.penalty.lower)
@@ -178,7 +205,7 @@ class DualProblem:
         )
 
 
-def curvature_missing(gram, a):
+def curvature_missing(gram: GramOperator, a: FloatArray) -> float:
     """The least c, of a few, with ``d'Kd >= -c d'd`` for all d of zero sum; NaN beyond rounding.
 
     By Cholesky factors; of more than 1000 rows, between those that ``a`` uses most and as many

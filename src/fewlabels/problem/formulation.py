@@ -1,16 +1,20 @@
 """What a model has to state once: its problem, for the engine, the path and all others."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._typing import AnyArray, BoolArray, FloatArray
+from ..kernels.operators import GramOperator
 from .dual import DualProblem
 from .penalty import Penalty
 
 # Numbers of rows by name: "weight" always, and what the machine needs besides.
-Rows = Mapping[str, np.ndarray]
+RowArrays: TypeAlias = Mapping[str, AnyArray]
 
 
 class Formulation(ABC):
@@ -37,37 +41,39 @@ class Formulation(ABC):
     needs_diagonal = False
 
     @abstractmethod
-    def unit(self, mass):
+    def unit(self, mass: float) -> float:
         """What the model's variables are multiplied by, > 0."""
 
     @abstractmethod
-    def total(self, mass):
+    def total(self, mass: float) -> float:
         """Sum of the variables ``b``."""
 
     @abstractmethod
-    def penalty(self, rows: Rows, mass) -> Penalty:
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         """Penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
 
-    def masses(self, rows: Rows):
+    def masses(self, rows: RowArrays) -> FloatArray:
         """How much each row adds to the mass."""
         return rows["weight"]
 
-    def min_support(self, mass):
+    def min_support(self, mass: float) -> float:
         """Share of the rows that are support vectors at least, as far as that is known."""
         return 1.0
 
-    def ridge(self, rows: Rows):
+    def ridge(self, rows: RowArrays) -> FloatArray | float:
         """What is added to the kernel's diagonal in Q, >= 0."""
         return 0.0
 
-    def stated(self, rows: Rows, mass):
+    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         """Penalties and the sum of the model's own variables ``a``."""
         unit, penalty = self.unit(mass), self.penalty(rows, mass)
         if unit != 1.0:
             penalty = penalty.scaled(1.0 / unit, 1.0 / unit)
         return penalty, self.total(mass) / unit
 
-    def problem(self, gram, rows: Rows, mass=None) -> DualProblem:
+    def problem(
+        self, gram: GramOperator, rows: RowArrays, mass: float | None = None
+    ) -> DualProblem:
         """The model's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(self.masses(rows))) if mass is None else mass
         penalty, total = self.stated(rows, mass)
@@ -75,29 +81,31 @@ class Formulation(ABC):
 
     # -- on a path -------------------------------------------------------------------------------
 
-    def takes(self, rows: Rows):
+    def takes(self, rows: RowArrays) -> BoolArray:
         """Mask of the rows that have a variable."""
         return rows["weight"] > 0
 
-    def on_path(self, rows: Rows):
+    def on_path(self, rows: RowArrays) -> Formulation:
         """The formulation as a path over such rows follows it: with its own ``origin``."""
         return self
 
-    def joined_by(self, rows: Rows):
+    def joined_by(self, rows: RowArrays) -> Formulation:
         """The formulation of a path that these rows join."""
         return self
 
-    def path_multiplier(self, multiplier, mass):
+    def path_multiplier(self, multiplier: float, mass: float) -> float:
         """The path's multiplier from the model's."""
         return self.unit(mass) * multiplier + self.total(mass) * self.origin
 
-    def check_left(self, rows: Rows):
+    def check_left(self, rows: RowArrays) -> None:
         """Refuse rows that leave no model."""
         if not np.any(self.takes(rows)):
             raise ValueError("no training row would be left; keep at least one.")
 
     @abstractmethod
-    def decision(self, rows: Rows, k, a, h, multiplier, mass):
+    def decision(
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+    ) -> float:
         """What the model of the other rows decides about the k-th row of a path.
 
         From a path on which that row has no part: variables, h and multiplier (such as a fit

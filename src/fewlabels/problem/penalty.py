@@ -1,18 +1,24 @@
 """Separable convex piecewise-linear penalties, of a problem or of some rows."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeGuard
 
 import numpy as np
 
 from .._core import penalty as code
-from .piecewise import PiecewiseLinear
-from .totals import Extent, Totals
+from .._typing import AnyArray, BoolArray, FloatArray, VectorLike
+from ..kernels.operators.equal_rows import Copies
+from .piecewise import Indices, PiecewiseLinear
+from .totals import Extent, ImpliedEnds, Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
-_SHARED = 1e-14
+_ON_BREAKPOINT = 1e-14
 
 # Of breakpoints and slopes.
 _LARGEST = 1e40
@@ -36,62 +42,78 @@ class Penalty(PiecewiseLinear):
         Slopes between them, in ascending order.
     """
 
-    ends: tuple
-    slopes: tuple
+    ends: tuple[FloatArray, ...]
+    slopes: tuple[FloatArray, ...]
 
     @classmethod
-    def of(cls, arrays):
+    def of(cls, arrays: Sequence[FloatArray] | FloatArray) -> Penalty:
         """From all ends, and then all slopes."""
         n_ends = len(arrays) // 2 + 1
         return cls(tuple(arrays[:n_ends]), tuple(arrays[n_ends:]))
 
     @classmethod
-    def bent(cls, ends, slopes, n):
+    def bent(
+        cls, ends: Sequence[float | FloatArray], slopes: Sequence[float | FloatArray], n: int
+    ) -> Penalty:
         """Penalty from ends and slopes of which scalars are repeated ``n`` times."""
-        return cls(*(tuple(repeated(v, n) for v in values) for values in (ends, slopes)))
+        return cls(*(tuple(as_vector(v, n) for v in values) for values in (ends, slopes)))
 
     @classmethod
-    def linear(cls, lower, upper, slope, n):
+    def linear(
+        cls,
+        lower: float | FloatArray,
+        upper: float | FloatArray,
+        slope: float | FloatArray,
+        n: int,
+    ) -> Penalty:
         """Penalty without kinks; scalars are repeated ``n`` times."""
         return cls.bent((lower, upper), (slope,), n)
 
     @classmethod
-    def kinked(cls, lower, kink, upper, slope_left, slope_right, n):
+    def kinked(
+        cls,
+        lower: float | FloatArray,
+        kink: float | FloatArray,
+        upper: float | FloatArray,
+        slope_left: float | FloatArray,
+        slope_right: float | FloatArray,
+        n: int,
+    ) -> Penalty:
         """Penalty with one kink; scalars are repeated ``n`` times."""
         return cls.bent((lower, kink, upper), (slope_left, slope_right), n)
 
     @classmethod
-    def hinge(cls, side, cost):
+    def hinge(cls, side: FloatArray, cost: FloatArray | float) -> Penalty:
         """Duals of the hinge losses ``cost max(0, 1 - side f)``; no loss where ``side`` is 0."""
         end = np.asarray(side * cost, dtype=float)
         return cls((np.minimum(end, 0.0), np.maximum(end, 0.0)), (-side,))
 
-    def appended(self, other):
+    def appended(self, other: Penalty) -> Penalty:
         """These variables, and then the variables of another penalty."""
         return Penalty.joined((self, other))
 
-    def __post_init__(self):
-        if not all(map(_is_plain, self.arrays())):
+    def __post_init__(self) -> None:
+        if not all(map(_is_contiguous, self.arrays())):
             for name in ("ends", "slopes"):
-                object.__setattr__(self, name, tuple(map(_plain, getattr(self, name))))
+                object.__setattr__(self, name, tuple(map(_to_contiguous, getattr(self, name))))
         if not all((low <= high).all() for low, high in pairwise(self.ends)):
             raise ValueError("a penalty needs lower <= kinks <= upper for every variable.")
         for kink, (low, high) in zip(self.kinks, pairwise(self.slopes), strict=True):
             if not (low <= high)[kink > self.lower].all():
                 raise ValueError("the slopes of a penalty may not decrease: it must be convex.")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.lower)
 
     @cached_property
-    def pieces(self):
+    def pieces(self) -> code.Pieces:
         """The arrays as compiled code takes them."""
         return code.Pieces(self.padded(code.N_KINKS).arrays())
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, tuple[FloatArray, ...]]:
         return {"ends": self.ends, "slopes": self.slopes}  # without addresses
 
-    def padded(self, n_kinks):
+    def padded(self, n_kinks: int) -> Penalty:
         """The same with so many kinks: pieces of no length at the lower ends."""
         missing = n_kinks + 2 - len(self.ends)
         if missing < 0:
@@ -102,23 +124,23 @@ class Penalty(PiecewiseLinear):
         if not missing:
             return self
         ends, slopes = self.ends, self.slopes
-        return self._of_sound(missing * ends[:1] + ends, missing * slopes[:1] + slopes)
+        return self._unchecked(missing * ends[:1] + ends, missing * slopes[:1] + slopes)
 
-    def take(self, indices):
+    def take(self, indices: Indices) -> Penalty:
         """The penalties of the variables ``indices``."""
         both = self.ends, self.slopes
-        return self._of_sound(*(tuple(array[indices] for array in arrays) for arrays in both))
+        return self._unchecked(*(tuple(array[indices] for array in arrays) for arrays in both))
 
     @classmethod
-    def joined(cls, parts):
+    def joined(cls, parts: Sequence[Penalty]) -> Penalty:
         """The penalties of several groups of variables, one after the other."""
         most = max(len(part.kinks) for part in parts)
         parts = [part.padded(most) for part in parts]
         groups = zip(*((part.ends, part.slopes) for part in parts), strict=True)
-        return cls._of_sound(*(tuple(map(np.concatenate, zip(*g, strict=True))) for g in groups))
+        return cls._unchecked(*(tuple(map(np.concatenate, zip(*g, strict=True))) for g in groups))
 
     @classmethod
-    def _of_sound(cls, ends, slopes):
+    def _unchecked(cls, ends: tuple[FloatArray, ...], slopes: tuple[FloatArray, ...]) -> Penalty:
         """Without the checks, for parts of what has been checked."""
         penalty = object.__new__(cls)
         object.__setattr__(penalty, "ends", ends)
@@ -126,26 +148,26 @@ class Penalty(PiecewiseLinear):
         return penalty
 
     @cached_property
-    def extent(self):
+    def extent(self) -> Extent:
         """``Extent`` of all variables."""
         return Extent.of(self)
 
     @property
-    def is_linear(self):
-        """Whether no variable has a kink."""
+    def is_linear(self) -> bool:
+        """Return whether no variable has a kink."""
         return all((slope == self.slopes[0]).all() for slope in self.slopes[1:])
 
-    def bends(self):
+    def iterate_kinks(self) -> Iterator[tuple[FloatArray, BoolArray, FloatArray]]:
         """Every kink in turn, a mask of the variables that have it, and the rise of the slope."""
         for kink, (low, high) in zip(self.kinks, pairwise(self.slopes), strict=True):
             yield kink, (self.lower < kink) & (kink < self.upper) & (low < high), high - low
 
-    def zero_where(self, mask):
+    def zero_where(self, mask: BoolArray) -> Penalty:
         """The same penalties, but intervals of nothing but zero where ``mask`` is true."""
         ends = tuple(np.where(mask, 0.0, end) for end in self.ends)
-        return self._of_sound(ends, self.slopes)
+        return self._unchecked(ends, self.slopes)
 
-    def merged(self, copies):
+    def merge_equal_rows(self, copies: Copies) -> Penalty:
         """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
 
         What the best way of sharing a sum out costs (the infimal convolution).
@@ -156,21 +178,21 @@ class Penalty(PiecewiseLinear):
             ends.append(np.clip(group_sums(copies, kink), ends[-1], upper))
         return Penalty((*ends, upper), tuple(slope[copies.first] for slope in self.slopes))
 
-    def shared_out(self, together, copies):
+    def shared_out(self, together: FloatArray, copies: Copies) -> FloatArray:
         """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
-        whole, n = self.merged(copies), len(copies.first)
+        whole, n = self.merge_equal_rows(copies), len(copies.first)
         (low, high), base = self.ends[:2], whole.lower
         for kink, (start, stop) in zip(whole.kinks, pairwise(self.ends[1:]), strict=True):
             is_above = together > kink
             base, of_row = np.where(is_above, kink, base), is_above[copies.of]
             low, high = np.where(of_row, start, low), np.where(of_row, stop, high)
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
-        near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
+        near = _ON_BREAKPOINT * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
         code.share_out(low, high, copies.of, together - base, near, a)
         return np.where(alone[copies.of], together[copies.of], a)
 
-    def fits_into(self, narrower, a):
+    def fits_into(self, narrower: Penalty, a: FloatArray) -> BoolArray:
         """Mask of the variables that lie on the same piece of penalties with the same slopes."""
         most = max(len(self.kinks), len(narrower.kinks))
         wide, narrow = (pairwise(p.padded(most).ends) for p in (self, narrower))
@@ -180,7 +202,7 @@ class Penalty(PiecewiseLinear):
             fits |= inside & (least <= a) & (a <= greatest)
         return fits
 
-    def rounded(self, a, rtol=1e-12):
+    def rounded(self, a: FloatArray, rtol: float = 1e-12) -> FloatArray:
         """``a`` within the intervals, on the breakpoints that it nearly reaches.
 
         Nearly is relative to the interval, or to the largest variable where that is infinite.
@@ -189,7 +211,13 @@ class Penalty(PiecewiseLinear):
         near = rtol * np.where(np.isfinite(width), width, np.abs(a).max(initial=0.0))
         return np.clip(self.snapped(a, near), self.lower, self.upper)
 
-    def survey(self, a, gradient, size=0.0, rates=None):
+    def survey(
+        self,
+        a: FloatArray,
+        gradient: FloatArray,
+        size: FloatArray | float = 0.0,
+        rates: FloatArray | None = None,
+    ) -> Totals:
         """The ``Totals`` at a point ``a`` with its ``gradient`` Q a.
 
         ``size`` is the diagonal of the kernel. ``rates``, of shape (2, n), receives the gradient
@@ -198,28 +226,43 @@ class Penalty(PiecewiseLinear):
         n = len(self.ends[0])
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
-        state = self._state(a, gradient)
-        code.survey(self.pieces, repeated(size, n), *state, rates, values)
+        a, gradient = self._check_lengths(a, gradient)
+        code.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
         return Totals.of(values)
 
-    def _state(self, *arrays):
+    def _check_lengths(self, *arrays: FloatArray) -> Iterator[FloatArray]:
         """Numbers of all variables for compiled code, which checks no lengths."""
         shape = self.ends[0].shape
         for array in arrays:
             if array.shape != shape:
                 raise ValueError(f"an array of shape {array.shape} for {len(self)} variables.")
-        return map(_plain, arrays)
+        return map(_to_contiguous, arrays)
 
-    def gap(self, a, gradient, ridge, multiplier, implied):
+    def gap(
+        self,
+        a: FloatArray,
+        gradient: FloatArray,
+        ridge: FloatArray | float,
+        multiplier: float,
+        implied: ImpliedEnds,
+    ) -> float:
         """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``.
 
         ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
         """
-        ridge = repeated(ridge, len(self.lower))
+        ridge = as_vector(ridge, len(self.lower))
+        a, gradient = self._check_lengths(a, gradient)
         numbers = map(float, (multiplier, *implied))
-        return float(code.gap(self.pieces, ridge, *self._state(a, gradient), *numbers))
+        return float(code.gap(self.pieces, ridge, a, gradient, *numbers))
 
-    def settle(self, a, smooth, ridge, multiplier, held):
+    def settle(
+        self,
+        a: FloatArray,
+        smooth: FloatArray,
+        ridge: FloatArray,
+        multiplier: float,
+        held: BoolArray,
+    ) -> float:
         """Set variables to their optimum for a fixed multiplier, in place; ``sum a``.
 
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
@@ -227,7 +270,9 @@ class Penalty(PiecewiseLinear):
         """
         return float(code.settle(self.pieces, ridge, float(multiplier), smooth, held, a))
 
-    def cleaned(self, a, total, diagonal, rtol=1e-12):
+    def remove_rounding(
+        self, a: FloatArray, total: float, diagonal: FloatArray, rtol: float = 1e-12
+    ) -> FloatArray:
         """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
 
         What the sum lacks, if that is more than its own rounding, goes to the variable
@@ -236,22 +281,22 @@ class Penalty(PiecewiseLinear):
         a = self.snapped(a, rtol * float(np.abs(a).max(initial=0.0)))
         missing = total - float(a.sum())
         if missing and abs(missing) > 1e-15 * float(np.abs(a).sum()):
-            able = self.absorbs(a, missing)
+            able = self.can_absorb(a, missing)
             if able.any():
                 i = int(np.argmin(np.where(able, diagonal, np.inf)))
                 below, above = self.neighbours(a)
                 a[i] = np.clip(a[i] + missing, below[i], above[i])
         return a
 
-    def multiplier(self, a, gradient):
+    def multiplier(self, a: FloatArray, gradient: FloatArray) -> float:
         """Multiplier of the equality, see ``Totals.multiplier``."""
         return self.survey(a, gradient).multiplier
 
-    def clipped(self, a):
+    def clipped(self, a: FloatArray) -> FloatArray:
         """``a`` within the intervals."""
         return np.clip(a, self.lower, self.upper)
 
-    def filled(self, a, amount):
+    def filled(self, a: FloatArray, amount: float) -> FloatArray:
         """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
         ends = self.upper if amount > 0 else self.lower
         reached = np.abs(ends - a).cumsum()
@@ -263,10 +308,10 @@ class Penalty(PiecewiseLinear):
             filled[n] += math.copysign(left, amount)
         return filled
 
-    def scaled(self, breakpoints, slopes):
+    def scaled(self, breakpoints: float | FloatArray, slopes: float) -> Penalty:
         """The penalty with all breakpoints, and all slopes, times a number > 0."""
         ends = tuple(end * breakpoints for end in self.ends)
-        return self._of_sound(ends, tuple(slope * slopes for slope in self.slopes))
+        return self._unchecked(ends, tuple(slope * slopes for slope in self.slopes))
 
 
 @dataclass(frozen=True)
@@ -280,11 +325,11 @@ class RowPenalties:
     """
 
     penalty: Penalty
-    symmetric: np.ndarray
-    ridge: np.ndarray
+    symmetric: BoolArray
+    ridge: FloatArray
 
     @classmethod
-    def convex(cls, penalty, ridge=0.0):
+    def convex(cls, penalty: Penalty, ridge: FloatArray | float = 0.0) -> RowPenalties:
         """Rows with a convex penalty."""
         check_costs(penalty)
         n = len(penalty)
@@ -292,17 +337,17 @@ class RowPenalties:
         return cls(penalty, np.zeros(n, bool), ridge)
 
     @classmethod
-    def labelled(cls, y, C):
+    def labelled(cls, y: FloatArray, C: float | FloatArray) -> RowPenalties:
         """Rows of a support vector machine: hinge loss at the cost ``C``, labels +-1."""
         return cls.semi_supervised(y, C)
 
     @classmethod
-    def unlabelled(cls, C_star, n):
+    def unlabelled(cls, C_star: float | FloatArray, n: int) -> RowPenalties:
         """``n`` unlabelled rows of a semi-supervised model at the cost ``C_star``."""
         return cls.semi_supervised(np.zeros(n), C_star)
 
     @classmethod
-    def semi_supervised(cls, label, cost):
+    def semi_supervised(cls, label: VectorLike, cost: float | FloatArray) -> RowPenalties:
         """Rows with the hinge loss where ``label`` is +-1, and the symmetric one where it is 0."""
         label = np.asarray(label, dtype=float)
         symmetric = label == 0.0
@@ -311,24 +356,24 @@ class RowPenalties:
         check_costs(penalty)
         return cls(penalty, symmetric, np.zeros(len(label)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.symmetric)
 
-    def take(self, indices):
-        """The rows ``indices``."""
+    def take(self, indices: Indices) -> RowPenalties:
+        """Return the rows ``indices``."""
         return RowPenalties(
             self.penalty.take(indices), self.symmetric[indices], self.ridge[indices]
         )
 
 
-def group_sums(copies, values):
+def group_sums(copies: Copies, values: FloatArray) -> FloatArray:
     """Sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    code.group_sums(copies.of, _plain(values), totals)
+    code.group_sums(copies.of, _to_contiguous(values), totals)
     return totals
 
 
-def check_costs(penalty, kernel_value=np.inf, reach=np.inf):
+def check_costs(penalty: Penalty, kernel_value: float = np.inf, reach: float = np.inf) -> None:
     """Refuse what grows with costs and weights where steps could not square it.
 
     Those are breakpoints (of sizes that sum to no more than ``reach`` where they are finite), and
@@ -346,27 +391,27 @@ def check_costs(penalty, kernel_value=np.inf, reach=np.inf):
         )
 
 
-def _largest_finite(ends):
+def _largest_finite(ends: FloatArray) -> float:
     size = float(np.abs(ends).max(initial=0.0))
     return size if size < np.inf else float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
 
 
-def _is_plain(array):
-    """Whether compiled code takes an array as it is."""
+def _is_contiguous(array: AnyArray | float) -> TypeGuard[FloatArray]:
+    """Return whether compiled code takes an array as it is."""
     return type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray
 
 
-def _plain(array):
+def _to_contiguous(array: AnyArray) -> FloatArray:
     """The array in the one form that compiled code takes, so that it is compiled once."""
-    return array if _is_plain(array) else np.require(array, float, "CW")
+    return array if _is_contiguous(array) else np.require(array, float, ["C", "W"])
 
 
-def repeated(value, n):
+def as_vector(value: float | FloatArray, n: int) -> FloatArray:
     """``n`` numbers: an array of them as it is, or a number that many times."""
     if isinstance(value, float):
         numbers = np.empty(n)
         numbers.fill(value)
         return numbers
-    if _is_plain(value) and value.shape == (n,):
+    if _is_contiguous(value) and value.shape == (n,):
         return value
     return np.array(np.broadcast_to(value, n), dtype=float, order="C")

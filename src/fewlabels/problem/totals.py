@@ -4,17 +4,31 @@ Each is a few numbers that can be had of variables in several places and put tog
 compensated, and added exactly, so that the number of places does not matter beyond rounding.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from .._typing import FloatArray
 
-def merged(parts, **how):
+if TYPE_CHECKING:
+    from .piecewise import PiecewiseLinear
+
+# Bounds that the equality implies: low, low_free, high, high_free.
+ImpliedEnds: TypeAlias = tuple[float, float, float, float]
+
+# A NamedTuple of numbers, or of such tuples.
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def combine_parts(parts: Sequence[T], **how: Callable[[Sequence[Any]], object]) -> T:
     """Named numbers of several parts as numbers of all: added exactly, unless said how."""
     if len(parts) == 1:
         return parts[0]
-    kind = type(parts[0])
+    kind: Any = type(parts[0])
     columns = zip(kind._fields, zip(*parts, strict=True), strict=True)
     return kind(*(how.get(name, math.fsum)(values) for name, values in columns))
 
@@ -36,32 +50,34 @@ class Totals(NamedTuple):
     n_outside: int  # outside of their intervals
 
     @classmethod
-    def of(cls, values):
+    def of(cls, values: FloatArray) -> Totals:
         """From what compiled code has filled in."""
-        *values, n_between, n_used, n_outside = values.tolist()
-        return cls(*values, int(n_between), int(n_used), int(n_outside))
+        *numbers, n_between, n_used, n_outside = values.tolist()
+        return cls._make([*numbers, int(n_between), int(n_used), int(n_outside)])
 
     @classmethod
-    def combined(cls, parts):
-        """Of the variables of all parts."""
+    def combined(cls, parts: Sequence[Totals]) -> Totals:
+        """Combine the totals of all parts."""
         counts = {"n_between": sum, "n_used": sum, "n_outside": sum}
-        return merged(parts, lowest_up=_least, highest_down=_most, largest=max, **counts)
+        return combine_parts(
+            parts, lowest_up=_min_or_nan, highest_down=_max_or_nan, largest=max, **counts
+        )
 
     @property
-    def violation(self):
+    def violation(self) -> float:
         """``max(0, highest_down - lowest_up)``: zero where the point is optimal."""
         violation = self.highest_down - self.lowest_up
         # NaN in the gradient certifies nothing.
         return math.inf if math.isnan(violation) else max(0.0, violation)
 
     @property
-    def level(self):
+    def level(self) -> float:
         """Size of the multiplier, between the two extremes; 0 where one is infinite."""
         level = 0.5 * abs(self.lowest_up + self.highest_down)
         return level if math.isfinite(level) else 0.0
 
     @property
-    def multiplier(self):
+    def multiplier(self) -> float:
         """Multiplier of the equality: what ``gradient + slope`` is between breakpoints.
 
         The mean over variables strictly between breakpoints, else the middle of the interval
@@ -73,26 +89,26 @@ class Totals(NamedTuple):
         return math.fsum(ends) / len(ends) if ends else 0.0
 
     @property
-    def objective(self):
+    def objective(self) -> float:
         """``1/2 a' Q a + sum phi(a)``."""
         return 0.5 * self.product + self.penalty
 
     @property
-    def spread(self):
+    def spread(self) -> float:
         """``sqrt(sum |K_ii| a_i^2)``: what rounding of kernel values grows with."""
         return math.sqrt(self.squares)
 
-    def is_feasible(self, total, rtol=1e-9):
-        """Whether all lie in their intervals and sum to ``total``, to rounding."""
+    def is_feasible(self, total: float, rtol: float = 1e-9) -> bool:
+        """Return whether all lie in their intervals and sum to ``total``, to rounding."""
         rounding = rtol * max(self.reach, abs(total))
         return not self.n_outside and abs(self.sum - total) <= rounding
 
 
-def _least(values):
+def _min_or_nan(values: Sequence[float]) -> float:
     return float(np.min(values))  # a NaN stays
 
 
-def _most(values):
+def _max_or_nan(values: Sequence[float]) -> float:
     return float(np.max(values))
 
 
@@ -107,9 +123,11 @@ class Extent(NamedTuple):
     infinite_upper: int = 0
 
     @classmethod
-    def of(cls, penalty):
+    def of(cls, penalty: PiecewiseLinear) -> Extent:
         """Of all variables of a penalty."""
-        sums, sizes, counts = [], [], []
+        sums: list[float] = []
+        sizes: list[float] = []
+        counts: list[int] = []
         for end in (penalty.lower, penalty.upper):
             size, count = float(np.abs(end).sum()), 0
             if size == math.inf:
@@ -120,30 +138,30 @@ class Extent(NamedTuple):
             sums.append(float(end.sum()))
             sizes.append(size)
             counts.append(count)
-        return cls(*sums, *sizes, *counts)
+        return cls._make([*sums, *sizes, *counts])
 
     @classmethod
-    def combined(cls, parts):
-        """Of the variables of all parts."""
-        return merged(parts, infinite_lower=sum, infinite_upper=sum)
+    def combined(cls, parts: Sequence[Extent]) -> Extent:
+        """Combine the totals of all parts."""
+        return combine_parts(parts, infinite_lower=sum, infinite_upper=sum)
 
     @property
-    def lowest(self):
+    def lowest(self) -> float:
         """Lowest sum that the intervals allow."""
         return -math.inf if self.infinite_lower else self.lower
 
     @property
-    def highest(self):
+    def highest(self) -> float:
         """Highest sum that the intervals allow."""
         return math.inf if self.infinite_upper else self.upper
 
-    def allows(self, total, rtol=1e-9):
-        """Whether the variables can sum to ``total``, to rounding."""
+    def allows(self, total: float, rtol: float = 1e-9) -> bool:
+        """Return whether the variables can sum to ``total``, to rounding."""
         below = rtol * max(self.lower_size, abs(total))
         above = rtol * max(self.upper_size, abs(total))
         return math.isfinite(total) and self.lowest - below <= total <= self.highest + above
 
-    def check(self, total):
+    def check(self, total: float) -> None:
         """Refuse a sum that the variables cannot have."""
         if not self.allows(total):
             raise ValueError(
@@ -151,7 +169,7 @@ class Extent(NamedTuple):
                 f"{self.highest:g}], but must sum to {total:g}."
             )
 
-    def implied(self, total):
+    def implied(self, total: float) -> ImpliedEnds:
         """What ``sum a = total`` implies for infinite ends: low, low_free, high, high_free.
 
         A variable without a lower bound is at least ``low`` plus its upper bound, or at least

@@ -4,13 +4,21 @@ And ``Steps``, by which several convex problems are one fit.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
+from .._typing import AnyArray
+from ..kernels.operators import GramOperator
+from ..problem import DualProblem
 from .decomposition import solve_decomposition, warm_start
-from .run import WHOLE, Status
+from .run import WHOLE, HistoryEntry, Result, Settings, Status
 from .whole import is_whole
+
+# The state of a step, such as a mask or an array of signs.
+S = TypeVar("S", bound=AnyArray)
 
 # Outer steps; a handful is usual.
 _MAX_STEPS = 100
@@ -18,7 +26,16 @@ _MAX_STEPS = 100
 _NO_PROGRESS = 1e-9
 
 
-def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_steps=_MAX_STEPS):
+def solve_cccp(
+    make_step: Callable[[S], DualProblem],
+    state: S,
+    next_state: Callable[[Result], S],
+    solve: Callable[[DualProblem, Result | None], Result],
+    value: Callable[[Result], float],
+    *,
+    start: Callable[[DualProblem], Result | None] | None = None,
+    max_steps: int = _MAX_STEPS,
+) -> tuple[Result, S, list[float]]:
     """A local minimum of a convex function minus a convex one.
 
     Every step replaces the concave part by its tangent, which ``state`` means (per row, the
@@ -31,17 +48,21 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
     Returns the last Result, with the history and iterations of all steps, the state that it was
     solved for, and the objective after every step.
     """
-    objectives, before, problem = [], None, make_step(state)
-    start = None if start is None else start(problem)
+    objectives: list[float] = []
+    before: tuple[Result, S] | None = None
+    problem = make_step(state)
+    point = None if start is None else start(problem)
     for _ in range(max_steps):
-        result = solve(problem, start)
+        result = solve(problem, point)
         objectives.append(value(result))
         if before is not None and objectives[-1] > objectives[-2]:
             # Less than the accuracy of a step is left to gain.
             objectives.pop()
             best, state = before
-            outcome = {"status": result.status, "history": result.history, "n_iter": result.n_iter}
-            return replace(best, **outcome), state, objectives
+            best = replace(
+                best, status=result.status, history=result.history, n_iter=result.n_iter
+            )
+            return best, state, objectives
         following = next_state(result)
         slow = len(objectives) > 1 and (
             objectives[-2] - objectives[-1] <= _NO_PROGRESS * abs(objectives[-1])
@@ -50,23 +71,26 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
             return result, state, objectives
         before = result, state
         problem = make_step(following)
-        start = warm_start(problem, result.a, result.gradient)
-        start = replace(start, history=result.history, n_iter=result.n_iter)
+        point = warm_start(problem, result.a, result.gradient)
+        point = replace(point, history=result.history, n_iter=result.n_iter)
         state = following
+    assert before is not None
     return replace(result, status=Status.MAX_ITER), before[1], objectives
 
 
 class Steps:
     """The engine over the steps of one fit: one time limit, callback, count, Ctrl-C and stop."""
 
-    def __init__(self, settings):
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.started = time.perf_counter()
         self.stop_asked = False
         self._values_seen = self._values_between = 0
-        self._gram = None
+        self._gram: GramOperator | None = None
 
-    def solve(self, problem, start, tol=None):
+    def solve(
+        self, problem: DualProblem, start: Result | None, tol: float | None = None
+    ) -> Result:
         """A Result; not converged when the whole fit has to stop."""
         # What the engine does not count: making the operator, and a start out of another solution.
         self._values_between = problem.gram.n_values - self._values_seen
@@ -75,29 +99,29 @@ class Steps:
             self.settings,
             tol=self.settings.tol if tol is None else tol,
             max_time=max(0.0, self.settings.max_time - spent),
-            callback=self._called,
+            callback=self._on_round,
         )
         if self._gram is problem.gram and problem.n <= WHOLE and is_whole(problem, settings):
             problem.gram.hold()
         self._gram = problem.gram
         result = solve_decomposition(problem, start, settings)
         before = 0 if start is None else len(start.history)
-        fresh = [self._counted(entry) for entry in result.history[before:]]
-        if fresh:
-            result = replace(result, history=result.history[:before] + fresh)
+        new_entries = [self._with_all_values(entry) for entry in result.history[before:]]
+        if new_entries:
+            result = replace(result, history=result.history[:before] + new_entries)
             self._values_seen = problem.gram.n_values
         if result.converged and self.stop_asked:
             return replace(result, status=Status.STOPPED)
         return result
 
-    def _called(self, entry):
+    def _on_round(self, entry: HistoryEntry) -> bool:
         callback = self.settings.callback
         if callback is not None:
-            counted = self._counted(entry)
+            counted = self._with_all_values(entry)
             self.stop_asked = bool(callback(counted)) or self.stop_asked
             # What it notes stays, in place of what is counted once.
             entry.update({**counted, "kernel_values": entry["kernel_values"]})
         return self.stop_asked
 
-    def _counted(self, entry):
+    def _with_all_values(self, entry: HistoryEntry) -> HistoryEntry:
         return {**entry, "kernel_values": entry["kernel_values"] + self._values_between}

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from .._typing import FloatArray, VectorLike
+from ..problem import DualProblem
 from .engine.engine import Engine
 from .engine.partition import Partition
 from .engine.rows import Rows
@@ -13,7 +16,12 @@ from .run import Record, Result, Settings, Status, certified
 from .whole import is_whole, solve_whole
 
 
-def solve_decomposition(problem, start=None, settings=None, **changes):
+def solve_decomposition(
+    problem: DualProblem,
+    start: VectorLike | Result | None = None,
+    settings: Settings | None = None,
+    **changes: Any,
+) -> Result:
     """Solve problem (P) by block decomposition.
 
     Parameters
@@ -38,36 +46,40 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
     smaller = merged(problem)
     if smaller is not None:
         if start is not None:
-            _variables(start.a if isinstance(start, Result) else start, problem)
-        start = smaller.gathered(start)
+            _check_start(start.a if isinstance(start, Result) else start, problem)
+        start = smaller.to_merged(start)
         return smaller.shared(solve_decomposition(smaller.problem, start, settings))
-    gradient, record = None, Record(settings)
+    a: FloatArray | None
+    gradient: FloatArray | None
     if isinstance(start, Result):
-        start, gradient, record = start.a, start.gradient, Record(settings, start)
-    if start is not None:
-        start = _variables(start, problem)
+        a, gradient = _check_start(start.a, problem), start.gradient
+        record = Record(settings, start)
+    else:
+        a = None if start is None else _check_start(start, problem)
+        gradient, record = None, Record(settings)
     if is_whole(problem, settings):
-        a = problem.feasible_start() if start is None else start
-        found, final = solve_whole(problem, a, settings, record)
-        if final:
-            return found
+        found, final = solve_whole(
+            problem, problem.feasible_start() if a is None else a, settings, record
+        )
         if found is not None:
-            start, gradient = found.a, found.gradient
-    rows = memory_rows(problem, start, gradient)
+            if final:
+                return found
+            a, gradient = found.a, found.gradient
+    rows = memory_rows(problem, a, gradient)
     engine = Engine(rows, settings, record)
-    status = engine.run(cold=start is None)
+    status = engine.run(cold=a is None)
     rows.snap()
     return certified(
         rows.totals(),
         rows.duality_gap,
-        *collected(rows),
+        *collect_variables(rows),
         status,
         engine.record.n_iter,
         engine.record.history,
     )
 
 
-def _variables(start, problem):
+def _check_start(start: VectorLike, problem: DualProblem) -> FloatArray:
     """A feasible start as a new array."""
     a = np.array(start, dtype=float)
     if a.shape != (problem.n,):
@@ -80,7 +92,12 @@ def _variables(start, problem):
     return a
 
 
-def memory_rows(problem, a=None, gradient=None, parts=1):
+def memory_rows(
+    problem: DualProblem,
+    a: FloatArray | None = None,
+    gradient: FloatArray | None = None,
+    parts: int = 1,
+) -> Rows:
     """The ``Rows`` of a problem, perhaps at a feasible ``a`` with its ``gradient`` Q a.
 
     The number of ``parts`` makes no difference but for rounding.
@@ -97,20 +114,20 @@ def memory_rows(problem, a=None, gradient=None, parts=1):
             first,
         )
         if a is not None:
-            known = None if gradient is None else np.array(gradient[part])
-            partition.start(np.array(a[part]), known)
+            part_gradient = None if gradient is None else np.array(gradient[part])
+            partition.start(np.array(a[part]), part_gradient)
         partitions.append(partition)
     return Rows(partitions, problem.total, problem.scale)
 
 
-def collected(rows):
+def collect_variables(rows: Rows) -> tuple[FloatArray, FloatArray]:
     """All variables and their gradient, of rows in memory."""
     a = [partition.a for partition in rows.partitions]
     g = [partition.g for partition in rows.partitions]
     return (a[0], g[0]) if len(a) == 1 else (np.concatenate(a), np.concatenate(g))
 
 
-def warm_start(problem, a, gradient):
+def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Result:
     """A feasible point near ``a``, the solution of a similar problem over the same rows.
 
     Variables outside their intervals go to the nearest end; what the sum then lacks goes to the
@@ -120,7 +137,7 @@ def warm_start(problem, a, gradient):
     smaller = merged(problem)
     if smaller is not None:
         start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
-        start = smaller.gathered(start)
+        start = smaller.to_merged_result(start)
         return smaller.shared(warm_start(smaller.problem, start.a, start.gradient))
     rows = memory_rows(problem, a, gradient)
     rows.clip()
@@ -130,11 +147,11 @@ def warm_start(problem, a, gradient):
     if not rows.totals().is_feasible(problem.total, rtol=1e-12):
         rows.repair()
     rows.advance()
-    return Result(*collected(rows), 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+    return Result(*collect_variables(rows), 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
 
 
-def repaired(problem, a, gradient):
+def repair_sum(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> FloatArray:
     """The nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
     rows = memory_rows(problem, a, gradient)
     rows.repair()
-    return collected(rows)[0]
+    return collect_variables(rows)[0]

@@ -5,10 +5,13 @@ best way of sharing it out costs is again such a penalty: breakpoints add up. So
 inverses of ridges, where breakpoints are in that ratio.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 
+from .._typing import FloatArray, VectorLike
 from ..kernels.operators.equal_rows import Copies
 from ..problem import DualProblem
 from ..problem.penalty import group_sums
@@ -20,18 +23,18 @@ _ROUNDING = 1e-13
 _MOST_KINDS = 8
 
 
-def merged(problem):
+def merged(problem: DualProblem) -> MergedProblem | None:
     """The ``MergedProblem`` of a problem; None where no rows are known to be equal."""
     if problem.gram.copies is None:
         return None
-    copies = _of_a_kind(problem, problem.gram.copies)
+    copies = _split_by_kind(problem, problem.gram.copies)
     return MergedProblem(problem, copies) if len(copies.first) < problem.n else None
 
 
 class MergedProblem:
     """A ``problem`` over distinct rows: with the objective, violation and gap of the whole."""
 
-    def __init__(self, whole, copies):
+    def __init__(self, whole: DualProblem, copies: Copies) -> None:
         self.whole, self.copies = whole, copies
         first, ridge = copies.first, whole.ridge
         if ridge.any():
@@ -40,22 +43,32 @@ class MergedProblem:
         else:
             ridge = ridge[first]
         self.problem = DualProblem(
-            whole.gram.take(first), whole.penalty.merged(copies), whole.total, whole.scale, ridge
+            whole.gram.take(first),
+            whole.penalty.merge_equal_rows(copies),
+            whole.total,
+            whole.scale,
+            ridge,
         )
 
-    def gathered(self, start):
+    def to_merged(self, start: VectorLike | Result | None) -> FloatArray | Result | None:
         """A start of the whole problem, as one of this."""
         if start is None:
             return None
-        a = start.a if isinstance(start, Result) else np.asarray(start, dtype=float)
-        p, first = self.problem.penalty, self.copies.first
-        together = np.clip(group_sums(self.copies, a), p.lower, p.upper)
-        if not isinstance(start, Result):
-            return together
+        if isinstance(start, Result):
+            return self.to_merged_result(start)
+        return self._group_sums(np.asarray(start, dtype=float))
+
+    def to_merged_result(self, start: Result) -> Result:
+        """A Result of the whole problem, as a start of this."""
+        a, first, together = start.a, self.copies.first, self._group_sums(start.a)
         gradient = start.gradient[first] - self.whole.ridge[first] * a[first]
         return replace(start, a=together, gradient=gradient + self.problem.ridge * together)
 
-    def shared(self, result):
+    def _group_sums(self, a: FloatArray) -> FloatArray:
+        p = self.problem.penalty
+        return np.clip(group_sums(self.copies, a), p.lower, p.upper)
+
+    def shared(self, result: Result) -> Result:
         """A Result of this problem, as one of the whole.
 
         At most one of several equal rows lies between breakpoints; with a ridge, all have a part.
@@ -69,11 +82,11 @@ class MergedProblem:
         return replace(result, a=a, gradient=result.gradient[of])
 
 
-def _of_a_kind(problem, copies):
+def _split_by_kind(problem: DualProblem, copies: Copies) -> Copies:
     """The copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
     slopes = list(p.slopes)
-    marks = [is_bent & (kink < 0.0) for kink, is_bent, _ in p.bends()]
+    marks = [is_bent & (kink < 0.0) for kink, is_bent, _ in p.iterate_kinks()]
     marks.append(p.upper <= 0.0)
     if ridge.any():
         marks.append(ridge > 0.0)
@@ -81,20 +94,20 @@ def _of_a_kind(problem, copies):
             slopes += [np.nan_to_num(end * ridge) for end in p.ends]
     slopes = [values for values in slopes if values.min() < values.max()]
     marks = [values for values in marks if values.any() and not values.all()]
-    near = [_ROUNDING * float(np.abs(values).max()) for values in slopes]
+    tolerances = [_ROUNDING * float(np.abs(values).max()) for values in slopes]
     first_equal, place = np.arange(n), np.empty(len(copies.first), np.intp)
-    left = np.flatnonzero(np.isfinite(p.lower))
+    remaining = np.flatnonzero(np.isfinite(p.lower))
     for _ in range(_MOST_KINDS):
-        if not len(left):
+        if not len(remaining):
             break
-        of = copies.of[left]
-        place[of[::-1]] = left[::-1]
-        like = place[of]
-        same = np.ones(len(left), bool)
-        for values, apart in zip(slopes, near, strict=True):
-            same &= np.abs(values[left] - values[like]) <= apart
-        for values in marks:
-            same &= values[left] == values[like]
-        first_equal[left[same]] = like[same]
-        left = left[~same]
+        of = copies.of[remaining]
+        place[of[::-1]] = remaining[::-1]
+        first_alike = place[of]
+        same = np.ones(len(remaining), bool)
+        for values, tolerance in zip(slopes, tolerances, strict=True):
+            same &= np.abs(values[remaining] - values[first_alike]) <= tolerance
+        for mark in marks:
+            same &= mark[remaining] == mark[first_alike]
+        first_equal[remaining[same]] = first_alike[same]
+        remaining = remaining[~same]
     return Copies.by_first(first_equal)

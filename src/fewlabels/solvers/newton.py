@@ -6,7 +6,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
+from ..problem import Penalty
 
 # Pivots and eigenvalues below this share of the largest entry are rounding.
 _SINGULAR = 1e-8
@@ -17,7 +19,9 @@ _EIGEN_LARGEST = 256
 _WORTH_LIMITING = 64
 
 
-def newton_step(Q, penalty, a, g):
+def newton_step(
+    Q: FloatArray, penalty: Penalty, a: FloatArray, g: FloatArray
+) -> tuple[IntArray, FloatArray, bool] | None:
     """Step to the optimum of a block over its variables between breakpoints.
 
     Solves ``Q_FF d + (g + slope)_F = m 1``, ``1'd = 0`` and goes that way as far as the first
@@ -28,9 +32,9 @@ def newton_step(Q, penalty, a, g):
     if len(free) < 2:
         return None
     penalty, now = penalty.take(free), a[free]
-    wanted = g[free] + penalty.slope_at(now)
+    slopes = g[free] + penalty.slope_at(now)
     with one_blas_thread() if len(free) > _WORTH_LIMITING else nullcontext():
-        direction = _equality_newton(Q[np.ix_(free, free)], wanted, now)
+        direction = _solve_equality(Q[np.ix_(free, free)], slopes, now)
     if direction is None:
         return None
     below, above = penalty.neighbours(now)
@@ -45,33 +49,37 @@ def newton_step(Q, penalty, a, g):
     return free, values, False
 
 
-def _equality_newton(Q, wanted, values_now):
+def _solve_equality(
+    Q: FloatArray, slopes: FloatArray, values_now: FloatArray
+) -> FloatArray | None:
     """``d`` with ``Q d + wanted`` constant and ``sum(d) = 0``; None if out of reach."""
     size = max(float(np.abs(Q.diagonal()).max()), 1e-300)
     factor, failed = dpotrf(Q, lower=1, clean=0)
     if not failed and factor.diagonal().min() ** 2 > _SINGULAR * size:
-        direction = _regular_newton(factor, Q, wanted)
+        direction = _solve_regular(factor, Q, slopes)
     elif len(Q) <= _EIGEN_LARGEST:
-        direction = _singular_newton(Q, wanted, values_now, size)
+        direction = _solve_singular(Q, slopes, values_now, size)
     else:
         return None
     return direction if np.isfinite(direction).all() else None
 
 
-def _regular_newton(factor, Q, wanted):
+def _solve_regular(factor: FloatArray, Q: FloatArray, slopes: FloatArray) -> FloatArray:
     both = np.empty((len(Q), 2), order="F")
-    both[:, 0], both[:, 1] = 1.0, wanted
+    both[:, 0], both[:, 1] = 1.0, slopes
     ones, residual = dpotrs(factor, both, lower=1, overwrite_b=1)[0].T
     total = ones.sum()
     direction = ones * (residual.sum() / total) - residual
     # A second time refines.
-    residual = dpotrs(factor, wanted + Q @ direction, lower=1, overwrite_b=1)[0]
+    residual = dpotrs(factor, slopes + Q @ direction, lower=1, overwrite_b=1)[0]
     direction += ones * (residual.sum() / total) - residual
     # The sum is zero to rounding even where Q is badly conditioned.
     return direction - ones * (direction.sum() / total)
 
 
-def _singular_newton(Q, wanted, values_now, size):
+def _solve_singular(
+    Q: FloatArray, slopes: FloatArray, values_now: FloatArray, size: float
+) -> FloatArray:
     """Newton step where duplicated rows or a kernel of low rank make many solutions equal.
 
     It is taken in the subspace of zero sum. Along directions that change nothing,
@@ -89,7 +97,7 @@ def _singular_newton(Q, wanted, values_now, size):
     values, vectors = values[kept], vectors[:, kept]
     direction = np.zeros(n)
     for _ in range(2):
-        residual = wanted + Q @ direction
+        residual = slopes + Q @ direction
         direction -= vectors @ ((vectors.T @ (residual - residual.mean())) / values)
     direction -= null @ (null.T @ (values_now + direction))
     return direction - direction.mean()

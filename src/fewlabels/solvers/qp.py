@@ -15,13 +15,16 @@ SVDD this is the paper's QP-SVDD, on its eqs. (7)-(8) and (3)-(4).
 """
 
 import time
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import FloatArray, IntArray
 from .._util.extras import require
-from .decomposition import repaired
-from .run import Status, certify
+from ..problem import DualProblem, Penalty
+from .decomposition import repair_sum
+from .run import Result, Status, certify
 
 # Rounding in a kernel matrix, relative to its largest diagonal entry.
 _ROUNDING = 1e-9
@@ -29,7 +32,14 @@ _ROUNDING = 1e-9
 _EXACT_SUM = 1e-13
 
 
-def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False):
+def solve_qp(
+    problem: DualProblem,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 200,
+    max_time: float = np.inf,
+    verbose: bool = False,
+) -> Result:
     """Solve (P), of a positive semi-definite Q, by Clarabel.
 
     ``tol`` bounds its duality gap (absolute and relative) and feasibility. The Result is feasible:
@@ -37,11 +47,11 @@ def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False
     restored. ``n_iter`` counts interior point iterations, ``history`` has one entry for the whole
     solve, and the status is ``STALLED`` when Clarabel only reached its reduced accuracy.
     """
-    clarabel = _clarabel()
+    clarabel = _import_clarabel()
     Q = problem.block(np.arange(problem.n))
     _check_convex(Q)
     started = time.perf_counter()
-    programme = _Programme(problem)
+    program = _QuadraticProgram(problem)
     settings = clarabel.DefaultSettings()
     settings.verbose = verbose
     settings.max_iter = max_iter
@@ -49,19 +59,19 @@ def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False
         settings.time_limit = max_time
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     solver = clarabel.DefaultSolver(
-        programme.quadratic(Q),
-        programme.linear,
-        programme.matrix,
-        programme.right_hand_side,
+        program.quadratic(Q),
+        program.linear,
+        program.matrix,
+        program.right_hand_side,
         [
-            clarabel.ZeroConeT(programme.n_equalities),
-            clarabel.NonnegativeConeT(programme.n_inequalities),
+            clarabel.ZeroConeT(program.n_equalities),
+            clarabel.NonnegativeConeT(program.n_inequalities),
         ],
         settings,
     )
     solution = solver.solve()
-    status = _status(clarabel, solution.status)
-    a = programme.feasible(np.asarray(solution.x), np.asarray(solution.z), Q)
+    status = _to_status(clarabel, solution.status)
+    a = program.feasible(np.asarray(solution.x), np.asarray(solution.z), Q)
     gradient = Q @ a
     entry = {
         "round": 1,
@@ -72,24 +82,24 @@ def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False
     return certify(problem, a, gradient, status, solution.iterations, [entry])
 
 
-class _Programme:
+class _QuadraticProgram:
     """(P) as ``1/2 x'Px + q'x``, ``A_1 x = b_1``, ``A_2 x <= b_2`` with x = (a, t)."""
 
-    def __init__(self, problem):
+    def __init__(self, problem: DualProblem) -> None:
         self.problem = problem
         p, n = problem.penalty, problem.n
         self.n = n
         self.fixed = np.flatnonzero(p.lower == p.upper)
         moving = p.lower < p.upper
         # Variables with a kink inside their interval: as often as they have one.
-        self.kinked, self.kinks, rise = _bends(p)
+        self.kinked, self.kinks, rise = _collect_kinks(p)
         self.at_lower = np.flatnonzero(moving & np.isfinite(p.lower))
         self.at_upper = np.flatnonzero(moving & np.isfinite(p.upper))
         n_kinks = len(self.kinked)
 
         self.linear = np.concatenate([p.first_slope, rise])
 
-        def picks(rows, sign=1.0, width=n):
+        def picks(rows: IntArray, sign: float = 1.0, width: int = n) -> sp.csr_array:
             shape = (len(rows), width)
             return sp.csr_array((np.full(len(rows), sign), (np.arange(len(rows)), rows)), shape)
 
@@ -118,13 +128,13 @@ class _Programme:
         self.n_equalities = 1 + len(self.fixed)
         self.n_inequalities = len(self.right_hand_side) - self.n_equalities
 
-    def quadratic(self, Q):
+    def quadratic(self, Q: FloatArray) -> sp.csc_matrix:
         """Upper triangle of the matrix of the objective."""
         P = sp.csc_matrix(np.triu(Q))
         P.resize(len(self.linear), len(self.linear))
         return P
 
-    def feasible(self, x, z, Q):
+    def feasible(self, x: FloatArray, z: FloatArray, Q: FloatArray) -> FloatArray:
         """Put variables on their bounds and kinks where the multipliers say so."""
         problem, p, n = self.problem, self.problem.penalty, self.n
         slack = self.right_hand_side - self.matrix @ x
@@ -147,26 +157,27 @@ class _Programme:
                 a[between] = moved
         if abs(problem.total - a.sum()) <= _EXACT_SUM * max(1.0, float(np.abs(a).sum())):
             return a
-        return repaired(problem, a, Q @ a)
+        return repair_sum(problem, a, Q @ a)
 
 
-def _bends(penalty):
+def _collect_kinks(penalty: Penalty) -> tuple[IntArray, FloatArray, FloatArray]:
     """Variables, kinks and rises of the slope there, of all kinks inside intervals."""
     found = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
-    for kink, is_bent, rise in penalty.bends():
+    for kink, is_bent, rise in penalty.iterate_kinks():
         rows = np.flatnonzero(is_bent)
         found.append((rows, kink[rows], rise[rows]))
-    return map(np.concatenate, zip(*found, strict=True))
+    rows, kinks, rises = map(np.concatenate, zip(*found, strict=True))
+    return rows, kinks, rises
 
 
-def _clarabel():
+def _import_clarabel() -> Any:
     require("solver='qp'", "clarabel")
     import clarabel
 
     return clarabel
 
 
-def _check_convex(Q):
+def _check_convex(Q: FloatArray) -> None:
     """Refuse a Q that is further from positive semi-definite than rounding explains."""
     nudged = Q.copy()
     nudged[np.diag_indices_from(Q)] += _ROUNDING * (np.abs(np.diagonal(Q)).max() or 1.0)
@@ -179,14 +190,14 @@ def _check_convex(Q):
         ) from None
 
 
-def _status(clarabel, status):
-    known = clarabel.SolverStatus
-    if status in (known.DualInfeasible, known.AlmostDualInfeasible):
+def _to_status(clarabel: Any, status: object) -> Status:
+    solver_status = clarabel.SolverStatus
+    if status in (solver_status.DualInfeasible, solver_status.AlmostDualInfeasible):
         raise ValueError("the problem is unbounded below: a direction never ends.")
-    if status in (known.PrimalInfeasible, known.AlmostPrimalInfeasible):
+    if status in (solver_status.PrimalInfeasible, solver_status.AlmostPrimalInfeasible):
         raise ValueError("the problem is infeasible: no variables satisfy the constraints.")
     return {
-        str(known.Solved): Status.CONVERGED,
-        str(known.MaxIterations): Status.MAX_ITER,
-        str(known.MaxTime): Status.MAX_TIME,
+        str(solver_status.Solved): Status.CONVERGED,
+        str(solver_status.MaxIterations): Status.MAX_ITER,
+        str(solver_status.MaxTime): Status.MAX_TIME,
     }.get(str(status), Status.STALLED)

@@ -21,17 +21,17 @@ _EXACT = 1e-10
 _SHARE = 1e-2
 
 
-def _positive(value: float) -> bool:
+def _is_positive(value: float) -> bool:
     return 0.0 < value < np.inf
 
 
-def _share(value: float) -> bool:
+def _is_share(value: float) -> bool:
     return 0.0 < value < 1.0
 
 
-_RHO = {"rho": (_positive, "a number > 0")}
-_EPSILON = {"epsilon": (_positive, "a number > 0")}
-_INSIDE = (_share, "a number in (0, 1)")
+_RHO = {"rho": (_is_positive, "a number > 0")}
+_EPSILON = {"epsilon": (_is_positive, "a number > 0")}
+_INSIDE = (_is_share, "a number in (0, 1)")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ReferenceSolver:
     """
 
     solve: Callable[..., Result]
-    epsilon_of: Callable[[float], float]
+    to_epsilon: Callable[[float], float]
     options: Mapping[str, tuple[Callable[[float], bool], str]] = field(default_factory=dict)
 
     def run(
@@ -57,7 +57,7 @@ class ReferenceSolver:
     ) -> Result:
         """Solve a problem; ``options`` take precedence over what follows from ``tol``."""
         return self.solve(
-            problem, **{"epsilon": self.epsilon_of(tol), **(options or {})}, **limits
+            problem, **{"epsilon": self.to_epsilon(tol), **(options or {})}, **limits
         )
 
     def check(self, name: str, options: Mapping) -> None:
@@ -78,27 +78,29 @@ class ReferenceSolver:
                 )
 
 
-def _by_clarabel(problem: DualProblem, epsilon: float, **limits: Any) -> Result:
+def _solve_by_clarabel(problem: DualProblem, epsilon: float, **limits: Any) -> Result:
     return solve_qp(problem, tol=epsilon, **limits)
 
 
-def _as_in_paper(tol: float) -> float:
+def _paper_tolerance(tol: float) -> float:
     return _SHARE * tol
 
 
-def _exact(tol: float) -> float:
+def _exact_tolerance(tol: float) -> float:
     return min(tol, _EXACT)
 
 
 REFERENCE_SOLVERS: dict[str, ReferenceSolver] = {
     "lagrangian": ReferenceSolver(
-        solve_lagrangian, _as_in_paper, {**_RHO, "rate": _INSIDE, **_EPSILON}
+        solve_lagrangian, _paper_tolerance, {**_RHO, "rate": _INSIDE, **_EPSILON}
     ),
     "projected": ReferenceSolver(
-        solve_projected, _as_in_paper, {**_RHO, "step": _INSIDE, **_EPSILON}
+        solve_projected, _paper_tolerance, {**_RHO, "step": _INSIDE, **_EPSILON}
     ),
-    "interior-point": ReferenceSolver(solve_interior_point, _exact, {**_RHO, **_EPSILON}),
-    "qp": ReferenceSolver(_by_clarabel, _exact),
+    "interior-point": ReferenceSolver(
+        solve_interior_point, _exact_tolerance, {**_RHO, **_EPSILON}
+    ),
+    "qp": ReferenceSolver(_solve_by_clarabel, _exact_tolerance),
 }
 
 

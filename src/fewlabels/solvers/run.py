@@ -1,16 +1,28 @@
 """A run of a solver: its settings, the record that it keeps, and the result that it returns."""
 
+from __future__ import annotations
+
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any, TypeAlias
 
 import numpy as np
+
+from .._typing import FloatArray
+from ..problem import DualProblem, Totals
+
+# Numbers of a round by name, and whatever a callback adds to them.
+HistoryEntry: TypeAlias = dict[str, Any]
+# Gets the entry of every round; what is true in Python's sense stops the solver.
+Callback: TypeAlias = Callable[[HistoryEntry], object]
 
 # Rows that are solved whole: in one working set, and with an exact finish of as many variables.
 # Where only a share has to be evaluated, the larger number. Kernel values of so many
 # rows are float64: it costs milliseconds.
-WHOLE, WHOLE_IF_FEW_ARE_MET, MOST_MET = 1024, 2048, 0.3
+WHOLE, WHOLE_IF_FEW_ARE_MET, MAX_LAZY_SHARE = 1024, 2048, 0.3
 
 
 @dataclass(frozen=True)
@@ -56,10 +68,10 @@ class Settings:
     cache_size: float = 200e6
     polish: int = WHOLE
     coarse: bool = True
-    callback: object = None
+    callback: Callback | None = None
     random_state: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checks = [
             ("tol", self.tol > 0, "a number > 0"),
             ("rtol", self.rtol >= 0, "a number >= 0"),
@@ -90,7 +102,7 @@ class Status(Enum):
 class Record:
     """History and limits of a run, perhaps of one that continues from an earlier Result."""
 
-    def __init__(self, settings, before=None):
+    def __init__(self, settings: Settings, before: Result | None = None) -> None:
         self.settings = settings
         self.n_iter = before.n_iter if before else 0
         self.history = [*before.history] if before else []
@@ -99,7 +111,15 @@ class Record:
         self._started = time.perf_counter()
         self._stop_asked = False
 
-    def add(self, violation, tolerance, n_working, n_moved, steps, n_values):
+    def add(
+        self,
+        violation: float,
+        tolerance: float,
+        n_working: int,
+        n_moved: int,
+        steps: int,
+        n_values: int,
+    ) -> None:
         """Note a round with what it began with, and tell the callback."""
         self.n_iter += steps
         entry = {
@@ -116,21 +136,21 @@ class Record:
         if self.settings.callback is not None and self.settings.callback(entry):
             self._stop_asked = True
 
-    def continue_from(self, other, n_values):
+    def continue_from(self, other: Record, n_values: int) -> None:
         """Count what another run over a sample, with its kernel values, has cost."""
         self.n_iter += other.n_iter
         self.values_before += other.values_before + n_values
 
-    def steps_left(self):
+    def steps_left(self) -> float:
         """Pair steps that the limit leaves; inf without a limit."""
         limit = self.settings.max_iter
         return math.inf if limit < 0 else max(0, limit - self.n_iter)
 
-    def seconds_left(self):
+    def seconds_left(self) -> float:
         """Seconds that the limit leaves."""
         return self.settings.max_time - (time.perf_counter() - self._started)
 
-    def limit_reached(self):
+    def limit_reached(self) -> Status | None:
         """The Status of a run that must end here, or None."""
         if self.steps_left() == 0:
             return Status.MAX_ITER
@@ -166,23 +186,23 @@ class Result:
         else the solver knows.
     """
 
-    a: np.ndarray
-    gradient: np.ndarray
+    a: FloatArray
+    gradient: FloatArray
     multiplier: float
     objective: float
     duality_gap: float
     violation: float
     status: Status
     n_iter: int
-    history: list[dict] = field(default_factory=list)
+    history: list[HistoryEntry] = field(default_factory=list)
 
     @property
-    def converged(self):
-        """Whether the tolerance was reached."""
+    def converged(self) -> bool:
+        """Return whether the tolerance was reached."""
         return self.status is Status.CONVERGED
 
 
-def judged(result, gap, allowed):
+def judged(result: Result, gap: float, allowed: float) -> Result:
     """A Result whose status says if its duality ``gap`` is as small as ``allowed``.
 
     Solvers that stop by a rule of their own don't know how far they came. A ``gap`` of NaN bounds
@@ -195,17 +215,32 @@ def judged(result, gap, allowed):
     return replace(result, status=Status.INEXACT) if result.converged else result
 
 
-def certify(problem, a, gradient, status, n_iter, history):
+def certify(
+    problem: DualProblem,
+    a: FloatArray,
+    gradient: FloatArray,
+    status: Status,
+    n_iter: int,
+    history: list[HistoryEntry],
+) -> Result:
     """A Result with objective, violation, multiplier and gap of a feasible point."""
 
-    def gap(multiplier):
+    def gap(multiplier: float) -> float:
         return problem.duality_gap(a, gradient, multiplier)
 
     totals = problem.survey(a, gradient)
     return certified(totals, gap, a, gradient, status, n_iter, history)
 
 
-def certified(totals, gap, a, gradient, status, n_iter, history):
+def certified(
+    totals: Totals,
+    gap: Callable[[float], float],
+    a: FloatArray,
+    gradient: FloatArray,
+    status: Status,
+    n_iter: int,
+    history: list[HistoryEntry],
+) -> Result:
     """A Result from the Totals at a point, and its duality gap as a function of the multiplier."""
     return Result(
         a=a,

@@ -12,143 +12,181 @@ import numpy as np
 
 from .._core import block
 from .._core.block import EXACT, Outcome, add_products
-from ..kernels.operators import make_gram
-from .run import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET, Result, Status, certified
+from .._typing import FloatArray, IntArray, RowMatrix
+from ..kernels import Kernel
+from ..kernels.operators import GramOperator, make_gram
+from ..problem import DualProblem, Penalty
+from .run import (
+    MAX_LAZY_SHARE,
+    WHOLE,
+    WHOLE_IF_FEW_ARE_MET,
+    Record,
+    Result,
+    Settings,
+    Status,
+    certified,
+)
 
 # The share of the memory that the matrix of all rows may take.
 _BLOCK_SHARE = 0.5
-# Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
-# when nothing improves.
-_STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
-# What Newton steps may cost, and how many variables they take.
-_BUDGET, _MOST_BETWEEN = 60.0, 512
+# Pair steps in one compiled call, about a third of a second.
+_STEPS_PER_CALL = 50_000
+# Compiled calls before the engine continues, which notices when nothing improves.
+_MAX_CALLS = 10
+# What Newton steps may cost, in units of ``finish_block``.
+_NEWTON_BUDGET = 60.0
+# Variables of a Newton step.
+_MAX_NEWTON_VARIABLES = 512
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
-_NO_HURRY = 5.0
-# Q of few rows is evaluated at once, and also if the start uses more than some share.
-_FEW_ROWS, _MOST_USED = 300, 0.3
+_MIN_SECONDS = 5.0
+# Q of fewer rows is evaluated at once,
+_MIN_LAZY_ROWS = 300
+# and also if the start uses more than this share of the rows.
+_MAX_USED_SHARE = 0.3
 # Rows of Q that are evaluated together, at most.
-_MOST_WANTED = 32
+_MAX_ROWS_AT_A_TIME = 32
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
 
-def is_whole(problem, settings):
+def is_whole(problem: DualProblem, settings: Settings) -> bool:
     """Whether a problem is solved here: few rows, and no limit that would cut a run short."""
     return (
-        2 <= problem.n <= (WHOLE_IF_FEW_ARE_MET if may_meet(problem.gram) else WHOLE)
+        2 <= problem.n <= (WHOLE_IF_FEW_ARE_MET if supports_lazy_rows(problem.gram) else WHOLE)
         and 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
         and (settings.block_size is None or settings.block_size >= problem.n)
         and settings.max_iter < 0
-        and settings.max_time > _NO_HURRY
+        and settings.max_time > _MIN_SECONDS
     )
 
 
-def may_meet(gram):
-    """Whether kernel values are evaluated as steps meet them."""
+def supports_lazy_rows(gram: GramOperator) -> bool:
+    """Return whether kernel values are evaluated as steps meet them."""
     # Where Q is not positive semi-definite, all rows look for a good stationary point.
     dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
     return dear and gram.matrix is None and gram.is_inner_product
 
 
-def solve_whole(problem, a, settings, record):
+def solve_whole(
+    problem: DualProblem, a: FloatArray, settings: Settings, record: Record
+) -> tuple[Result | None, bool]:
     """From a feasible ``a`` as far as compiled code goes: a Result, and whether it is final.
 
     None in its place where so many rows are used at once that this is for the engine.
     """
-    if problem.n > WHOLE and np.count_nonzero(a) > MOST_MET * problem.n:
+    if problem.n > WHOLE and np.count_nonzero(a) > MAX_LAZY_SHARE * problem.n:
         return None, False
-    run = _Run(problem, a, settings, record)
+    run = SmallProblemRun(problem, a, settings, record)
     try:
-        final = run.go()
+        final = run.solve_small()
     except KeyboardInterrupt:
         run.status, final = Status.INTERRUPTED, True
         run.refresh()
     return run.result(final), final
 
 
-def rows_in_float64(kernel, fewest=1.0):
+def rows_in_float64(kernel: Kernel, fewest: float = 1.0) -> int:
     """Up to how many rows kernel values are float64, as many as are solved whole.
 
     ``fewest`` is the share of the rows that have to be used, see ``Formulation``.
     """
-    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and fewest <= MOST_MET
+    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and fewest <= MAX_LAZY_SHARE
     return WHOLE_IF_FEW_ARE_MET if few_are_evaluated else WHOLE
 
 
-def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):
+def gram_over(
+    kernel: Kernel, X: RowMatrix, n_jobs: int = 1, *, float64: bool = False, fewest: float = 1.0
+) -> GramOperator:
     """The operator of a kernel over training rows, in float64 where these are few."""
     dtype, exact = np.float64 if float64 else None, rows_in_float64(kernel, fewest)
     return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=exact)
 
 
-class Met:
+class LazyRows:
     """The rows of Q that steps have met, each evaluated with some that they may meet next.
 
     Row p of ``Q`` belongs to variable ``here[p]``, and ``place`` says p. ``whole``: all of Q is
     there from the beginning, in its order.
     """
 
-    def __init__(self, problem, used):
+    def __init__(self, problem: DualProblem, used: IntArray) -> None:
         self.problem, n = problem, problem.n
         self.diagonal = problem.diagonal()
-        some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
+        some = (
+            n >= _MIN_LAZY_ROWS
+            and len(used) <= _MAX_USED_SHARE * n
+            and supports_lazy_rows(problem.gram)
+        )
         self.whole = not some
         if self.whole:
             self.Q = problem.matrix()
-            self.here = self.place = np.arange(n)
+            self.row_ids = self.row_position = np.arange(n)
         else:
             self.Q = np.empty((n, n))
-            self._order, self.place = np.empty((2, n), np.intp)
-            self.here = self._order[:0]
+            self._row_order, self.row_position = np.empty((2, n), np.intp)
+            self.row_ids = self._row_order[:0]
             self._has_ridge = problem.ridge.any()
             self._evaluate(used)
 
-    def _evaluate(self, rows):
-        before, count = len(self.here), len(self.here) + len(rows)
+    def _evaluate(self, rows: IntArray) -> None:
+        before, count = len(self.row_ids), len(self.row_ids) + len(rows)
         new = self.problem.gram.columns(rows, self.Q[before:count])
         if self.problem.scale != 1.0:
             new *= self.problem.scale
         if self._has_ridge:
             new[np.arange(len(rows)), rows] += self.problem.ridge[rows]
-        self._order[before:count] = rows
-        self.place[rows] = np.arange(before, count)
-        self.here = self._order[:count]
+        self._row_order[before:count] = rows
+        self.row_position[rows] = np.arange(before, count)
+        self.row_ids = self._row_order[:count]
 
-    def meet(self, rows):
+    def evaluate_rows(self, rows: IntArray) -> bool:
         """Evaluate ``rows`` of Q.
 
         False, and nothing is done, where there are none, or where so many have been that blocks of
         them are faster.
         """
         n = len(self.Q)
-        if not len(rows) or (n > WHOLE and len(self.here) > MOST_MET * n):
+        if not len(rows) or (n > WHOLE and len(self.row_ids) > MAX_LAZY_SHARE * n):
             return False
         self._evaluate(rows)
         return True
 
-    def take_steps(self, g, a, penalty, tol, max_steps, goal, largest, budget):
+    def take_steps(
+        self,
+        g: FloatArray,
+        a: FloatArray,
+        penalty: Penalty,
+        tol: float,
+        max_steps: int,
+        goal: float,
+        largest: int,
+        budget: float,
+    ) -> tuple[int, float, Outcome]:
         """``solve_block``, then ``finish_block`` unless ``largest`` is 0, of all variables.
 
         Their gradient ``g`` is Q a, and is computed afresh in between. Where steps come first, the
         ``goal`` is a thirteenth digit of the multiplier, if that is more. Returns what
         ``finish_block`` does.
         """
-        pieces, wanted = penalty.pieces, np.empty(0 if self.whole else _MOST_WANTED, np.int64)
+        pieces, wanted = (
+            penalty.pieces,
+            np.empty(0 if self.whole else _MAX_ROWS_AT_A_TIME, np.int64),
+        )
         # Pair steps go through the columns of the rows that are there: these together, as they
         # come.
-        part, joined = np.empty((0, 0)), len(a) if self.whole else 0
+        submatrix, n_gathered = np.empty((0, 0)), len(a) if self.whole else 0
         steps, ended = 0, block.MISSING
         work = block.workspace(len(a), int(largest))
         while ended == block.MISSING:
-            count = len(self.here)
-            if count > max(joined, len(part)):
-                part, joined = np.empty((2 * count, 2 * count)), 0
+            count = len(self.row_ids)
+            if count > max(n_gathered, len(submatrix)):
+                submatrix, n_gathered = np.empty((2 * count, 2 * count)), 0
             done, budget, ended = block.take_steps(
                 self.Q,
-                self.here,
-                self.place,
-                part,
-                joined,
+                self.row_ids,
+                self.row_position,
+                submatrix,
+                n_gathered,
                 self.diagonal,
                 g,
                 a,
@@ -161,53 +199,57 @@ class Met:
                 float(budget),
                 work,
             )
-            steps, joined = steps + done, count
-            if ended == block.MISSING and not self.meet(wanted[wanted >= 0]):
+            steps, n_gathered = steps + done, count
+            if ended == block.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
                 return steps, budget, Outcome.SINGULAR
         return steps, budget, Outcome(ended)
 
-    def product(self, a):
+    def product(self, a: FloatArray) -> FloatArray:
         """Q a, where no other variables than those that are here are used."""
-        return add_products(self.Q, a[self.here], np.zeros(len(a)))
+        return add_products(self.Q, a[self.row_ids], np.zeros(len(a)))
 
 
-class _Run:
-    def __init__(self, problem, a, settings, record):
+class SmallProblemRun:
+    """Pair steps and Newton steps over all rows of one problem."""
+
+    def __init__(
+        self, problem: DualProblem, a: FloatArray, settings: Settings, record: Record
+    ) -> None:
         self.problem, self.settings = problem, settings
         self.a, self.penalty = a, problem.penalty
         self.status = Status.CONVERGED
         self.record = record
         self._values_before = problem.gram.n_values
-        self.met = Met(problem, a.nonzero()[0])
+        self.lazy_rows = LazyRows(problem, a.nonzero()[0])
         self._error = _ROUNDING * math.sqrt(problem.scale * problem.largest)
         self.refresh()
 
-    def refresh(self):
+    def refresh(self) -> None:
         """The gradient afresh: many small steps leave more rounding in it than one product."""
-        self.g = self.met.product(self.a)
+        self.g = self.lazy_rows.product(self.a)
         self.totals = self.problem.survey(self.a, self.g)
 
-    def _n_values(self):
+    def _n_values(self) -> int:
         return self.problem.gram.n_values - self._values_before
 
-    def look(self):
+    def measure(self) -> tuple[float, float, float, float]:
         """Violation, tolerance, and what rounding leaves: in the multiplier and the gradient."""
         totals = self.totals
         noise = self._error * totals.spread
         tol = max(self.settings.tol, self.settings.rtol * totals.level)
         return totals.violation, tol, max(EXACT * totals.level, 4.0 * noise), noise
 
-    def go(self):
+    def solve_small(self) -> bool:
         """Pair steps, then Newton steps. Whether nothing is left to do."""
-        n, largest = self.problem.n, min(_MOST_BETWEEN, self.settings.polish)
-        for _ in range(_MOST_CALLS):
-            violation, tol, exact, noise = self.look()
+        n, largest = self.problem.n, min(_MAX_NEWTON_VARIABLES, self.settings.polish)
+        for _ in range(_MAX_CALLS):
+            violation, tol, exact, noise = self.measure()
             if not 4.0 * noise <= tol:  # nor NaN
                 return False
             held = violation <= tol
             # A tolerance relative to the multiplier is known once pair steps have come near it.
             known = held or tol <= self.settings.tol
-            steps, left, outcome = self.met.take_steps(
+            steps, left, outcome = self.lazy_rows.take_steps(
                 self.g,
                 self.a,
                 self.penalty,
@@ -215,7 +257,7 @@ class _Run:
                 0 if held else _STEPS_PER_CALL,
                 exact if held else 4.0 * noise,
                 largest if known else 0,
-                _BUDGET,
+                _NEWTON_BUDGET,
             )
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
@@ -225,8 +267,10 @@ class _Run:
                 self.record.n_iter += steps
             else:
                 self.record.add(violation, tol, n, n, steps, self._n_values())
-            limit, (violation, tol, exact, _) = self.record.limit_reached(), self.look()
-            finished = left < _BUDGET and (outcome is not Outcome.DONE or violation <= exact)
+            limit, (violation, tol, exact, _) = self.record.limit_reached(), self.measure()
+            finished = left < _NEWTON_BUDGET and (
+                outcome is not Outcome.DONE or violation <= exact
+            )
             if violation <= tol and (held or finished or not largest):
                 return outcome is not Outcome.SINGULAR
             if violation > tol and limit is Status.STOPPED:
@@ -239,7 +283,7 @@ class _Run:
                 return False
         return False
 
-    def result(self, final):
+    def result(self, final: bool) -> Result:
         """The state reached, certified when it is final."""
         record = self.record
         if final:

@@ -52,7 +52,7 @@ def both(request, library, rng):
         one_or_all(backend, ridge), 2.0, first=100, size=backend.array(1.0), arrays=backend,
     )  # fmt: skip
     for partition in (here, there):
-        partition.rest(0.0)
+        partition.reset_to_feasible(0.0)
     return here, there
 
 
@@ -94,7 +94,7 @@ def state(both):
     same(*between)
     ask(both, "gap", 0.3, (-3.0, -np.inf, 5.0, 2.0))
     for partition in both:
-        assert partition.is_sound == both[0].is_sound
+        assert partition.has_current_gradient == both[0].has_current_gradient
     ids = np.arange(100, 140)
     (_, here), (_, there) = (fetched(partition, ids) for partition in both)
     same(here, there)
@@ -131,15 +131,15 @@ def test_repairs(both, rng):
     ask(both, "snap", 0.05)
     state(both)
     for amount in (0.02, -0.03):
-        found = ask(both, "absorbs", amount)
+        found = ask(both, "can_absorb", amount)
         for row in found.ids:
             ask(both, "shift", int(row), amount)
         for limit in (-np.inf, *rng.normal(size=4)):
-            ask(both, "room", amount, limit)
+            ask(both, "measure_slack", amount, limit)
         # Costs of equal rows may differ in the last digit: each its own.
-        limits = [partition.room(amount, 0.0).following for partition in both]
+        limits = [partition.measure_slack(amount, 0.0).following for partition in both]
         same(*limits)
-        rooms = [p.room(amount, limit) for p, limit in zip(both, limits, strict=True)]
+        rooms = [p.measure_slack(amount, limit) for p, limit in zip(both, limits, strict=True)]
         same(*rooms)
         left = np.copysign(0.4 * (rooms[0].up_to - rooms[0].below), amount)
         if np.isfinite(left):
@@ -148,9 +148,9 @@ def test_repairs(both, rng):
             state(both)
     ask(both, "clip")
     state(both)
-    ask(both, "rest", 0.0)
+    ask(both, "reset_to_feasible", 0.0)
     state(both)
-    ask(both, "rest", 0.7)
+    ask(both, "reset_to_feasible", 0.7)
     state(both)
 
 
@@ -159,27 +159,27 @@ def test_a_gradient_that_is_owed(both, rng):
     ask(both, "clip")
     ask(both, "assign", np.array([103, 120]), np.array([0.01, 0.02]))
     for everything in (False, True):
-        count = ask(both, "owe", everything)
-        debts = [partition.debt(0, count, True) for partition in both]
+        count = ask(both, "count_pending_updates", everything)
+        debts = [partition.pending_columns(0, count, True) for partition in both]
         (columns, change), (others, changes) = debts
         same([columns.ids, *columns.values, change], [others.ids, *others.values, changes])
         ask(both, "add", columns, change)
-    ask(both, "settled")
+    ask(both, "mark_gradient_current")
     state(both)
 
 
 def test_a_sample(both, rng):
     moved(both, rng)
-    count = ask(both, "draw", 140, 90, 3)
+    count = ask(both, "choose_sample", 140, 90, 3)
     samples = [partition.sample(2.5, 0) for partition in both]
     ask(samples, "facts")
     for sample in samples:
-        sample.rest(0.0)
+        sample.reset_to_feasible(0.0)
     ids = np.arange(0, count, 2)
     ask(samples, "assign", ids, np.full(len(ids), 0.05))
-    ask(samples, "owe", True)
-    columns, change = samples[0].debt(0, count, True)
-    same(columns.ids, samples[1].debt(0, count, True)[0].ids)
+    ask(samples, "count_pending_updates", True)
+    columns, change = samples[0].pending_columns(0, count, True)
+    same(columns.ids, samples[1].pending_columns(0, count, True)[0].ids)
     ask(both, "predict")
     ask(both, "add", columns, change)
     for multiplier in (0.4, -1.0, 0.0):

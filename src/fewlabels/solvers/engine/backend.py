@@ -1,21 +1,66 @@
 """What a partition does to arrays of the number of its rows, with NumPy."""
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from ...kernels.operators import CachedGram
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
+from ...kernels.operators import CachedGram, GramOperator
+from ...problem import Penalty, Totals
+from ...problem.piecewise import PiecewiseLinear
 from .messages import Ranked, SpreadOf
+
+# Rates of change when variables grow, and when they shrink: two rows, or two arrays.
+Rates: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
+A = TypeVar("A", bound=AnyArray)
+
+
+class Backend(Protocol):
+    """What a ``Partition`` does to the arrays of its rows; see ``NumpyBackend``.
+
+    Types name the arrays of NumPy for arrays of any library.
+    """
+
+    xp: Any
+
+    def array(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> AnyArray: ...
+    def rows(self, places: IntArray) -> IntArray: ...
+    def numpy(self, array: A) -> A: ...
+    def penalty(self, penalty: PiecewiseLinear) -> Penalty: ...
+    def numbers(self, arrays: Iterable[Any]) -> list[float]: ...
+    def zeros(self, n: int) -> FloatArray: ...
+    def copy(self, array: A) -> A: ...
+    def largest(self, array: FloatArray) -> float: ...
+    def places(self, mask: BoolArray) -> IntArray: ...
+    def take(self, array: AnyArray, places: IntArray) -> AnyArray: ...
+    def taken(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]: ...
+    def put(self, array: A, places: IntArray, values: AnyArray) -> A: ...
+    def order(self, values: FloatArray) -> IntArray: ...
+    def running(self, values: FloatArray) -> FloatArray: ...
+    def ends(self, values: FloatArray, limit: float) -> tuple[int, int]: ...
+    def survey(
+        self, penalty: PiecewiseLinear, a: FloatArray, g: FloatArray, size: FloatArray
+    ) -> Totals: ...
+    def rates(self, totals: Totals) -> Rates | None: ...
+    def ranked(self, keys: FloatArray, count: int) -> Ranked: ...
+    def spread(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> SpreadOf: ...
+    def caching(self, gram: GramOperator, max_bytes: float) -> GramOperator: ...
 
 
 class Scratch(threading.local):
     """Rates of change of the variables that were surveyed last, in every thread."""
 
-    def __init__(self):
-        self.found = None, None  # the Totals that were found with them, and the rates
+    def __init__(self) -> None:
+        # The Totals that were found with them, and the rates.
+        self.found: tuple[Totals, Rates] | tuple[None, None] = None, None
         self._room = np.empty(0)
 
-    def rates(self, n):
+    def rates(self, n: int) -> FloatArray:
         """Room for 2 n numbers, whatever they are."""
         if len(self._room) < 2 * n:
             self._room = np.empty(2 * n)
@@ -30,98 +75,103 @@ class NumpyBackend:
     return is NumPy's.
     """
 
-    xp = np
+    xp: Any = np
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._scratch = Scratch()
 
     # -- there and back ------------------------------------------------------------------------
 
-    def array(self, values, dtype=None):
+    def array(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> AnyArray:
         """Numbers of NumPy as an array of the library."""
         return np.asarray(values, dtype)
 
-    def rows(self, places):
+    def rows(self, places: IntArray) -> IntArray:
         """Places of NumPy as an index of the library."""
         return places
 
-    def numpy(self, array):
+    def numpy(self, array: A) -> A:
         """An array of the library, in NumPy."""
         return array
 
-    def penalty(self, penalty):
+    def penalty(self, penalty: PiecewiseLinear) -> Penalty:
         """A ``Penalty`` in NumPy."""
+        assert isinstance(penalty, Penalty)
         return penalty
 
-    def numbers(self, arrays):
+    def numbers(self, arrays: Iterable[SupportsFloat]) -> list[float]:
         """Arrays without axes as plain numbers."""
         return [float(array) for array in arrays]
 
     # -- what NumPy has other names for ----------------------------------------------------------
 
-    def zeros(self, n):
+    def zeros(self, n: int) -> FloatArray:
         """So many zeros in float64."""
         return np.zeros(n)
 
-    def copy(self, array):
+    def copy(self, array: A) -> A:
         """An array of its own."""
         return array.copy()
 
-    def largest(self, array):
+    def largest(self, array: FloatArray) -> float:
         """The largest absolute value, 0 without any."""
         return float(np.abs(array).max(initial=0.0))
 
-    def places(self, mask):
+    def places(self, mask: BoolArray) -> IntArray:
         """Where a mask holds."""
         return np.flatnonzero(mask)
 
-    def take(self, array, places):
+    def take(self, array: AnyArray, places: IntArray) -> AnyArray:
         """Some entries of an array, or the one that is for all."""
         return array[places] if array.ndim else array
 
-    def taken(self, arrays, places):
+    def taken(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]:
         """Some entries of each of several arrays, in NumPy, one for each place."""
         return [array[places] for array in arrays]
 
-    def put(self, array, places, values):
+    def put(self, array: A, places: IntArray, values: AnyArray) -> A:
         """``array`` with other values at some places, in place where the library can."""
         array[places] = values
         return array
 
-    def order(self, values):
+    def order(self, values: FloatArray) -> IntArray:
         """Places in ascending order of values; equal values keep their order."""
         return np.argsort(values, kind="stable")
 
-    def running(self, values):
+    def running(self, values: FloatArray) -> FloatArray:
         """0 and the sums of the first values, up to all."""
         return np.concatenate([[0.0], np.cumsum(values)])
 
-    def ends(self, values, limit):
+    def ends(self, values: FloatArray, limit: float) -> tuple[int, int]:
         """How many of ascending values are below a limit, and how many are not beyond it."""
-        return np.searchsorted(values, limit, "left"), np.searchsorted(values, limit, "right")
+        below = np.searchsorted(values, limit, "left")
+        return int(below), int(np.searchsorted(values, limit, "right"))
 
     # -- what leaves a partition -----------------------------------------------------------------
 
-    def survey(self, penalty, a, g, size):
+    def survey(
+        self, penalty: PiecewiseLinear, a: FloatArray, g: FloatArray, size: FloatArray
+    ) -> Totals:
         """``Totals`` of variables; remembers their rates of change."""
         rates = self._scratch.rates(len(a))
+        assert isinstance(penalty, Penalty)
         totals = penalty.survey(a, g, size, rates)
         self._scratch.found = totals, rates
         return totals
 
-    def rates(self, totals):
+    def rates(self, totals: Totals) -> Rates | None:
         """Rates of change up and down, which were found with these ``totals``; None if lost."""
         known, rates = self._scratch.found
         return rates if known is totals else None
 
-    def ranked(self, keys, count):
+    def ranked(self, keys: FloatArray, count: int) -> Ranked:
         """The lowest of many keys, as ``Ranked`` places."""
         return Ranked.of(keys, count)
 
-    def spread(self, values, weight, edges):
+    def spread(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> SpreadOf:
         """See ``SpreadOf.of``."""
         return SpreadOf.of(values, weight, edges)
 
-    def caching(self, gram, max_bytes):
+    def caching(self, gram: GramOperator, max_bytes: float) -> GramOperator:
         """``gram`` with stored columns, where that is faster than computing them again."""
         return CachedGram(gram, max_bytes)

@@ -3,6 +3,8 @@
 import numpy as np
 
 from ..._core.block import Outcome, add_products, finish_block, solve_block
+from ..._typing import FloatArray
+from ...problem import Penalty
 from ..newton import newton_step
 
 # A budget of Newton steps of up to _CHEAP variables; larger ones count by their cube.
@@ -18,20 +20,28 @@ _LIMIT_COSTS = 5.0
 class Finish:
     """Newton steps of no more than ``largest`` variables, as long as the budget lasts."""
 
-    def __init__(self, largest):
+    def __init__(self, largest: int) -> None:
         self.largest = largest
         self.left = _BUDGET if largest else 0.0
-        self.begun = False
+        self.has_begun = False
 
-    def solve(self, Q, penalty, a, g, goal, max_steps):
+    def solve(
+        self,
+        Q: FloatArray,
+        penalty: Penalty,
+        a: FloatArray,
+        g: FloatArray,
+        goal: float,
+        max_steps: int,
+    ) -> int:
         """Solve a block until its violation is at most ``goal``, or nothing more is to be had.
 
         ``a`` and ``g`` are changed in place; how many pair steps that took.
         """
-        self.begun = True
+        self.has_begun = True
         a_before, g_before = a.copy(), g.copy()
-        a[:] = penalty.cleaned(a, a.sum(), Q.diagonal())
-        g[:] = advanced(Q, a_before, a, g_before)
+        a[:] = penalty.remove_rounding(a, a.sum(), Q.diagonal())
+        g[:] = advance_gradient(Q, a_before, a, g_before)
         n_steps = 0
         while self.left > 0:
             steps, self.left, outcome = finish_block(
@@ -66,11 +76,13 @@ class Finish:
                 self.left -= _LIMIT_COSTS
             if outcome is Outcome.STUCK:
                 break
-        g[:] = advanced(Q, a_before, a, g_before)
+        g[:] = advance_gradient(Q, a_before, a, g_before)
         return n_steps
 
 
-def advanced(Q, before, after, g):
+def advance_gradient(
+    Q: FloatArray, before: FloatArray, after: FloatArray, g: FloatArray | float
+) -> FloatArray:
     """The gradient after a change of variables, by one product.
 
     Thousands of small steps leave more rounding in it than that.

@@ -1,13 +1,17 @@
 """What engine and rows say to each other: plain numbers, arrays of a working set's size."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._typing import FloatArray, IntArray
 from ...kernels.operators import Columns
 from ...problem import Extent, Penalty, Totals
-from ...problem.totals import merged
+from ...problem.totals import combine_parts
 
 
 class Accuracy(NamedTuple):
@@ -18,9 +22,9 @@ class Accuracy(NamedTuple):
     cost: float  # rough cost of one, in multiply-adds; 0 where none are evaluated
 
     @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        return merged(parts, error=max, exact=all, cost=max)
+    def combined(cls, parts: Sequence[Accuracy]) -> Accuracy:
+        """Combine what the parts answer."""
+        return combine_parts(parts, error=max, exact=all, cost=max)
 
 
 class Facts(NamedTuple):
@@ -33,10 +37,16 @@ class Facts(NamedTuple):
     accuracy: Accuracy  # until it is refined
 
     @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        how = {"extent": Extent.combined, "largest": max, "accuracy": Accuracy.combined}
-        return merged(parts, n=sum, n_kept=sum, **how)
+    def combined(cls, parts: Sequence[Facts]) -> Facts:
+        """Combine what the parts answer."""
+        return combine_parts(
+            parts,
+            n=sum,
+            n_kept=sum,
+            extent=Extent.combined,
+            largest=max,
+            accuracy=Accuracy.combined,
+        )
 
 
 class RunState(NamedTuple):
@@ -46,12 +56,12 @@ class RunState(NamedTuple):
     n_values: int  # kernel values evaluated so far
 
     @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        return merged(parts, totals=Totals.combined, n_values=sum)
+    def combined(cls, parts: Sequence[RunState]) -> RunState:
+        """Combine what the parts answer."""
+        return combine_parts(parts, totals=Totals.combined, n_values=sum)
 
 
-class Room(NamedTuple):
+class Slack(NamedTuple):
     """How far variables can be moved at no more than some cost."""
 
     below: float  # room of the variables that cost less than the limit,
@@ -60,21 +70,21 @@ class Room(NamedTuple):
     following: float  # and the lowest beyond it
 
     @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        return merged(parts, reached=max, following=min)
+    def combined(cls, parts: Sequence[Slack]) -> Slack:
+        """Combine what the parts answer."""
+        return combine_parts(parts, reached=max, following=min)
 
 
 class SpreadOf(NamedTuple):
     """How numbers are spread over intervals, the first of which has no lower end."""
 
-    weight: np.ndarray  # of the rows in each interval,
-    rows: np.ndarray  # and how many
+    weight: FloatArray | IntArray  # of the rows in each interval,
+    rows: IntArray  # and how many
     least: float
     most: float
 
     @classmethod
-    def of(cls, numbers, weight, edges):
+    def of(cls, numbers: FloatArray, weight: FloatArray, edges: FloatArray) -> SpreadOf:
         """Of numbers of some weights."""
         place, size = np.searchsorted(edges, numbers, "right"), len(edges) + 1
         return cls(
@@ -85,19 +95,19 @@ class SpreadOf(NamedTuple):
         )
 
     @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        return merged(parts, weight=sum, rows=sum, least=min, most=max)
+    def combined(cls, parts: Sequence[SpreadOf]) -> SpreadOf:
+        """Combine what the parts answer."""
+        return combine_parts(parts, weight=sum, rows=sum, least=min, most=max)
 
 
 class Ranked(NamedTuple):
     """Rows with the lowest keys, lower numbers first among equals."""
 
-    ids: np.ndarray
-    keys: np.ndarray
+    ids: IntArray
+    keys: FloatArray
 
     @classmethod
-    def of(cls, keys, count, first=0):
+    def of(cls, keys: FloatArray, count: int, first: int = 0) -> Ranked:
         """The lowest of many keys, of rows numbered from ``first``."""
         if len(keys) <= count:
             ids = np.arange(len(keys))
@@ -108,7 +118,7 @@ class Ranked(NamedTuple):
         return cls(ids + first, keys[ids])
 
     @classmethod
-    def combined(cls, parts, count):
+    def combined(cls, parts: Sequence[Ranked], count: int) -> Ranked:
         """The lowest among the rows of all parts."""
         if len(parts) == 1:
             return parts[0]
@@ -121,16 +131,16 @@ class Ranked(NamedTuple):
 class WorkingSet:
     """Rows that were fetched, in ascending order."""
 
-    ids: np.ndarray  # their numbers
+    ids: IntArray  # their numbers
     columns: Columns  # what their columns of K are evaluated from, here or at any row
     penalty: Penalty
-    ridge: np.ndarray  # what is added to the kernel's diagonal in Q,
-    size: np.ndarray  # and of the kernel
-    a: np.ndarray
-    g: np.ndarray  # gradient
+    ridge: FloatArray  # what is added to the kernel's diagonal in Q,
+    size: FloatArray  # and of the kernel
+    a: FloatArray
+    g: FloatArray  # gradient
 
     @classmethod
-    def joined(cls, parts):
+    def joined(cls, parts: Sequence[WorkingSet]) -> WorkingSet:
         """The rows of all parts, which follow each other."""
         if len(parts) == 1:
             return parts[0]
@@ -141,15 +151,15 @@ class WorkingSet:
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ids)
 
 
 class BlockUpdate(NamedTuple):
     """Variables of a working set that changed."""
 
-    ids: np.ndarray  # rows of the working set,
-    a: np.ndarray  # their variables
-    g: np.ndarray  # and gradient from here on
+    ids: IntArray  # rows of the working set,
+    a: FloatArray  # their variables
+    g: FloatArray  # and gradient from here on
     columns: Columns  # of those that moved,
-    change: np.ndarray  # and by how much
+    change: FloatArray  # and by how much

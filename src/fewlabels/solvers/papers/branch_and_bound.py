@@ -5,31 +5,48 @@ the search, depth first, the more promising child first (Chapelle, Sindhwani & K
 section 3).
 """
 
+from __future__ import annotations
+
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ..run import Status
+from ..run import Callback, HistoryEntry, Status
+
+# A solution of a relaxation.
+S = TypeVar("S", covariant=True)
+
+
+class Node(Protocol):
+    """A problem whose decisions are partly made; no solution of it is below ``bound``."""
+
+    @property
+    def bound(self) -> float:
+        """The bound."""
+
+
+N = TypeVar("N", bound=Node)
 
 # Entries of the history come after so many nodes, doubled from entry to entry.
 _FIRST_ENTRY = 16
 
 
-class Relaxation(Protocol):
+class Relaxation(Protocol[N, S]):
     """A family of problems: nodes, each with a ``bound`` below all that it contains."""
 
-    def root(self):
+    def root(self) -> N:
         """The node where nothing is decided."""
 
-    def complete(self, node, cutoff):
+    def complete(self, node: N, cutoff: float) -> tuple[float, S] | None:
         """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
 
-    def is_leaf(self, node):
-        """Whether everything is decided."""
+    def is_leaf(self, node: N) -> bool:
+        """Return whether everything is decided."""
 
-    def split(self, node, cutoff):
+    def split(self, node: N, cutoff: float) -> tuple[Sequence[N], int]:
         """Nodes that together contain all of ``node`` below ``cutoff``, best first.
 
         Returns them and the number of convex problems solved for it.
@@ -37,7 +54,7 @@ class Relaxation(Protocol):
 
 
 @dataclass
-class SignSearch:
+class SignSearch(Generic[S]):
     """Outcome of a branch and bound.
 
     ``solution`` is the best one found, None if nothing was better than the value that the search
@@ -47,29 +64,29 @@ class SignSearch:
     problems solved.
     """
 
-    solution: object
+    solution: S | None
     value: float
     lower_bound: float
     status: Status
     n_nodes: int
-    history: list[dict] = field(default_factory=list)
+    history: list[HistoryEntry] = field(default_factory=list)
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """How far the value may be from the global minimum; 0 when that is proven."""
         return max(0.0, self.value - self.lower_bound)
 
 
 def branch_and_bound(
-    relaxation: Relaxation,
-    value=np.inf,
+    relaxation: Relaxation[N, S],
+    value: float = np.inf,
     *,
-    rtol=1e-9,
-    max_nodes=np.inf,
-    max_waiting=np.inf,
-    max_time=np.inf,
-    callback=None,
-):
+    rtol: float = 1e-9,
+    max_nodes: float = np.inf,
+    max_waiting: float = np.inf,
+    max_time: float = np.inf,
+    callback: Callback | None = None,
+) -> SignSearch[S]:
     """Search for solutions that are better than ``value`` by a share ``rtol`` of it: the best.
 
     Limits are on convex problems (overrun by one split's problems at most), on nodes kept to be
@@ -79,7 +96,7 @@ def branch_and_bound(
     search = run.search
     try:
         run.waiting.append(relaxation.root())
-        search.n_nodes, run.underway = 1, np.inf
+        search.n_nodes, run.current_bound = 1, np.inf
         while run.waiting and search.status is Status.CONVERGED:
             if search.n_nodes >= max_nodes or len(run.waiting) > max_waiting:
                 search.status = Status.MAX_ITER
@@ -95,47 +112,49 @@ def branch_and_bound(
     return search
 
 
-class _Run:
-    def __init__(self, relaxation, value, rtol, callback):
+class _Run(Generic[N, S]):
+    def __init__(
+        self, relaxation: Relaxation[N, S], value: float, rtol: float, callback: Callback | None
+    ) -> None:
         self.relaxation, self.rtol, self.callback = relaxation, rtol, callback
-        self.search = SignSearch(None, float(value), -np.inf, Status.CONVERGED, 0)
+        self.search: SignSearch[S] = SignSearch(None, float(value), -np.inf, Status.CONVERGED, 0)
         self.started = time.perf_counter()
-        self.waiting = []
-        self.underway = -np.inf  # bound of the node that is being looked at
-        self.unsolved = np.inf  # smallest bound of leaves that are solved as well as possible
+        self.waiting: list[N] = []
+        self.current_bound = -np.inf  # bound of the node that is being looked at
+        self.leaf_bound = np.inf  # smallest bound of leaves that are solved as well as possible
         self.next_entry = _FIRST_ENTRY
 
-    def seconds(self):
+    def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def cutoff(self):
+    def cutoff(self) -> float:
         value = self.search.value
         return value - self.rtol * abs(value) if np.isfinite(value) else value
 
-    def step(self):
+    def step(self) -> None:
         """Look at the newest node: close it, or put its children in its place."""
         node = self.waiting.pop()
-        self.underway = node.bound
+        self.current_bound = node.bound
         if node.bound < self.cutoff():
             found = self.relaxation.complete(node, self.cutoff())
             if found is not None:
                 self.search.value, self.search.solution = found
         if node.bound < self.cutoff():
             if self.relaxation.is_leaf(node):
-                self.unsolved = min(self.unsolved, node.bound)
+                self.leaf_bound = min(self.leaf_bound, node.bound)
             else:
                 children, n_solved = self.relaxation.split(node, self.cutoff())
                 self.search.n_nodes += n_solved
                 self.waiting += [c for c in reversed(children) if c.bound < self.cutoff()]
-        self.underway = np.inf
+        self.current_bound = np.inf
 
-    def record(self):
+    def record(self) -> bool:
         """Add an entry to the history. Returns whether the callback asks to stop."""
         search = self.search
         self.next_entry = 2 * search.n_nodes
         bounds = [node.bound for node in self.waiting]
-        search.lower_bound = min(search.value, self.underway, self.unsolved, *bounds)
+        search.lower_bound = min(search.value, self.current_bound, self.leaf_bound, *bounds)
         entry = {"nodes": search.n_nodes, "lower_bound": search.lower_bound}
         entry |= {"objective": search.value, "seconds": self.seconds()}
         search.history.append(entry)
-        return self.callback is not None and self.callback(entry)
+        return self.callback is not None and bool(self.callback(entry))

@@ -13,15 +13,29 @@ a *predictor* with target 0 shows how far mu can fall, which sets ``sigma``; the
 ``target = sigma mu - da dw`` of the predictor, so that the second-order error is removed as well.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .penalised import PenalisedProblem, check_convex, iterate
+from ..._typing import FloatArray
+from ...problem import DualProblem
+from ..run import Callback
+from .penalised import Iterate, PenalisedProblem, PenalisedResult, check_convex, iterate
 
 _TO_THE_WALL = 0.995  # share of the way to the boundary that a step may go
 
 
-def solve_interior_point(problem, *, rho=200.0, epsilon=1e-10, max_iter=100, callback=None):
+def solve_interior_point(
+    problem: DualProblem,
+    *,
+    rho: float = 200.0,
+    epsilon: float = 1e-10,
+    max_iter: int = 100,
+    callback: Callback | None = None,
+) -> PenalisedResult:
     """Solve SVDD with squared slack on (13); the paper (section 3.3, Table 7) takes a MATLAB code.
 
     Stops when ``a'w`` and ``max |Q a - v - w|`` are at most ``epsilon`` times the largest
@@ -32,12 +46,16 @@ def solve_interior_point(problem, *, rho=200.0, epsilon=1e-10, max_iter=100, cal
     penalised = PenalisedProblem.of(problem, rho, "interior-point")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
-    return iterate(penalised, start, _central_path(penalised, start, epsilon), max_iter, callback)
+    return iterate(
+        penalised, start, _follow_central_path(penalised, start, epsilon), max_iter, callback
+    )
 
 
-def _central_path(penalised, a, epsilon):
+def _follow_central_path(
+    penalised: PenalisedProblem, a: FloatArray, epsilon: float
+) -> Iterator[Iterate]:
     Q, v, gamma, problem = penalised.Q, penalised.v, penalised.gamma(), penalised.problem
-    w = _multipliers_to_start(Q @ a - v)
+    w = _start_multipliers(Q @ a - v)
     size = float(np.abs(problem.penalty.slopes[-1]).max()) or 1.0
     while True:
         try:
@@ -57,12 +75,14 @@ def _central_path(penalised, a, epsilon):
         yield a, inner <= epsilon * size * problem.total and stationarity <= epsilon * size, entry
 
 
-def _multipliers_to_start(gradient):
+def _start_multipliers(gradient: FloatArray) -> FloatArray:
     """Positive multipliers of a common size, at least as large as the gradient asks."""
     return np.maximum(gradient, 0.0) + max(1e-3, float(np.abs(gradient).max()))
 
 
-def _step(Q, v, a, w):
+def _step(
+    Q: FloatArray, v: FloatArray, a: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """One predictor-corrector step from (a, w) > 0."""
     n = len(a)
     mu = (a @ w) / n
@@ -72,21 +92,23 @@ def _step(Q, v, a, w):
     # Newton step towards a_i w_i = target_i; w drops out of the first row.
     gradient = Q @ a - v
 
-    def newton(target):
+    def newton(target: float | FloatArray) -> tuple[FloatArray, FloatArray]:
         da = cho_solve(factor, target / a - gradient, check_finite=False)
         return da, (target - w * da) / a - w
 
     da, dw = newton(0.0)
-    reach_a, reach_w = _reach(a, da), _reach(w, dw)
+    reach_a, reach_w = _longest_step(a, da), _longest_step(w, dw)
     mu_predicted = ((a + reach_a * da) @ (w + reach_w * dw)) / n
     sigma = (mu_predicted / mu) ** 3
     da, dw = newton(sigma * mu - da * dw)
     # One length for both: in a quadratic programme they are coupled through Q.
-    length = min(1.0, _TO_THE_WALL * min(_reach(a, da, np.inf), _reach(w, dw, np.inf)))
+    length = min(
+        1.0, _TO_THE_WALL * min(_longest_step(a, da, np.inf), _longest_step(w, dw, np.inf))
+    )
     return a + length * da, w + length * dw
 
 
-def _reach(x, dx, longest=1.0):
+def _longest_step(x: FloatArray, dx: FloatArray, longest: float = 1.0) -> float:
     """Longest step that keeps ``x + step * dx >= 0``."""
     shrinking = dx < 0
     return float(min(longest, np.min(-x[shrinking] / dx[shrinking], initial=np.inf)))

@@ -17,13 +17,28 @@ ten digits and the tolerance asks for five. Of the two products in (16) only one
 ``w_{k+1} = Q a_{k+1} - v`` is the positive part that was just computed.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .penalised import NOT_CONVEX, PenalisedProblem, iterate
+from ..._typing import FloatArray
+from ...problem import DualProblem
+from ..run import Callback
+from .penalised import NOT_CONVEX, Iterate, PenalisedProblem, PenalisedResult, iterate
 
 
-def solve_lagrangian(problem, *, rho=200.0, epsilon=1e-5, max_iter=3000, rate=0.95, callback=None):
+def solve_lagrangian(
+    problem: DualProblem,
+    *,
+    rho: float = 200.0,
+    epsilon: float = 1e-5,
+    max_iter: int = 3000,
+    rate: float = 0.95,
+    callback: Callback | None = None,
+) -> PenalisedResult:
     """Solve SVDD with squared slack by Algorithm 1, with ``gamma = rate / max(C_i)``.
 
     Stops when ``||a_k - a_{k-1}|| <= epsilon``; parameters as in section 4.1 of the paper. O(n^3)
@@ -31,17 +46,19 @@ def solve_lagrangian(problem, *, rho=200.0, epsilon=1e-5, max_iter=3000, rate=0.
     the largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
     """
     penalised = PenalisedProblem.of(problem, rho, "lagrangian")
-    inverse = inverse_lower(penalised.Q)
-    start = _product(inverse, penalised.v)
-    steps = _fixed_point(inverse, penalised.v, penalised.gamma(rate), start, epsilon)
+    inverse = invert(penalised.Q)
+    start = _multiply_symmetric(inverse, penalised.v)
+    steps = _iterate_fixed_point(inverse, penalised.v, penalised.gamma(rate), start, epsilon)
     return iterate(penalised, start, steps, max_iter, callback)
 
 
-def _fixed_point(inverse, v, gamma, a, epsilon):
+def _iterate_fixed_point(
+    inverse: FloatArray, v: FloatArray, gamma: float, a: FloatArray, epsilon: float
+) -> Iterator[Iterate]:
     w = np.zeros(len(a))  # Q a - v
     while True:
         w_next = np.maximum(w - gamma * a, 0.0)
-        a_next = _product(inverse, v + w_next)
+        a_next = _multiply_symmetric(inverse, v + w_next)
         change = float(np.linalg.norm(a_next - a))
         violation = float(np.abs(w_next - w).max())
         a, w = a_next, w_next
@@ -57,7 +74,7 @@ def _fixed_point(inverse, v, gamma, a, epsilon):
         )
 
 
-def inverse_lower(Q):
+def invert(Q: FloatArray) -> FloatArray:
     """Lower triangle of Q^-1, in Fortran order; what lies above it is not defined."""
     factor, info = lapack.dpotrf(Q.T, lower=1, overwrite_a=0, clean=0)
     if info == 0:
@@ -67,5 +84,5 @@ def inverse_lower(Q):
     return inverse
 
 
-def _product(lower, x):
+def _multiply_symmetric(lower: FloatArray, x: FloatArray) -> FloatArray:
     return blas.dsymv(1.0, lower, x, lower=1)

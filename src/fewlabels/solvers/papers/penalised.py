@@ -22,14 +22,22 @@ Source of every number in brackets: Zheng 2018, "A fast iterative algorithm for 
 description", sections 2 and 3.
 """
 
+from __future__ import annotations
+
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 
+from ..._typing import FloatArray
 from ...problem import DualProblem
-from ..run import Result, Status, certify
+from ..run import Callback, HistoryEntry, Result, Status, certify
+
+# The next vector, whether the tolerance is reached, and the entry of the history.
+Iterate: TypeAlias = tuple[FloatArray, bool, HistoryEntry]
 
 NOT_CONVEX = (
     "the kernel matrix is not positive semi-definite, which this solver needs; use another "
@@ -59,12 +67,12 @@ class PenalisedProblem:
 
     problem: DualProblem
     rho: float
-    Q: np.ndarray
-    v: np.ndarray
+    Q: FloatArray
+    v: FloatArray
     started: float
 
     @classmethod
-    def of(cls, problem, rho, solver):
+    def of(cls, problem: DualProblem, rho: float, solver: str) -> PenalisedProblem:
         """Form Q and v of ``problem``; refuse what the paper does not cover."""
         started = time.perf_counter()
         penalty = problem.penalty
@@ -84,7 +92,7 @@ class PenalisedProblem:
         Q += 2.0 * rho
         return cls(problem, rho, Q, 2.0 * rho * problem.total - penalty.slopes[-1], started)
 
-    def gamma(self, rate=0.95):
+    def gamma(self, rate: float = 0.95) -> float:
         """``rate / max(C_i)``, the gamma of Algorithm 1.
 
         The proof of Proposition 2 needs ``0 < gamma < 2 lambda_min(Q)``, and Q is at
@@ -93,14 +101,16 @@ class PenalisedProblem:
         """
         return 2.0 * rate * float(self.problem.ridge.min())
 
-    def result(self, a, status, history):
+    def result(
+        self, a: FloatArray, status: Status, history: list[HistoryEntry]
+    ) -> PenalisedResult:
         """Certify the solver's final vector."""
         problem, rho = self.problem, self.rho
         w = self.Q @ a - self.v
         # (P) has neither the penalty's matrix nor its linear term.
         shift = 2.0 * rho * float(a.sum() - problem.total)
         gradient = w - problem.penalty.slopes[-1] - shift
-        feasible = self._feasible(a, w, status, history)
+        feasible = self._make_feasible(a, w, status, history)
         return PenalisedResult(
             a=a,
             gradient=gradient,
@@ -115,7 +125,9 @@ class PenalisedProblem:
             penalised_objective=0.5 * float(a @ (w - self.v)) + rho * problem.total**2,
         )
 
-    def _feasible(self, a, w, status, history):
+    def _make_feasible(
+        self, a: FloatArray, w: FloatArray, status: Status, history: list[HistoryEntry]
+    ) -> Result:
         problem = self.problem
         support = (a > 0) & (w <= self.gamma() * a)
         if not support.any():  # stopped before anything was learnt
@@ -127,7 +139,7 @@ class PenalisedProblem:
         return certify(problem, at, gradient, status, len(history), history)
 
 
-def check_convex(Q):
+def check_convex(Q: FloatArray) -> None:
     """Refuse a matrix that is not positive definite."""
     try:
         np.linalg.cholesky(Q)
@@ -135,13 +147,20 @@ def check_convex(Q):
         raise ValueError(NOT_CONVEX) from None
 
 
-def iterate(penalised, start, steps, max_iter, callback):
+def iterate(
+    penalised: PenalisedProblem,
+    start: FloatArray,
+    steps: Iterator[Iterate],
+    max_iter: int,
+    callback: Callback | None,
+) -> PenalisedResult:
     """Run a solver that is a generator, with history, limit, callback and Ctrl-C.
 
     ``steps`` yields the next vector, whether the tolerance is reached, and what to record; if it
     ends by itself it found no further progress. The vector given to ``callback`` is a view.
     """
-    a, history, status = start, [], None
+    a, status = start, None
+    history: list[HistoryEntry] = []
     try:
         for a, done, entry in islice(steps, max_iter):
             entry = {"round": len(history) + 1, **entry}

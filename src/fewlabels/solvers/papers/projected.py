@@ -11,14 +11,27 @@ long before the solution is. That is a property of the method, kept as it is; pa
 smaller ``epsilon`` to get further. ``fit_status_`` comes from the gap that it reached.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 import numpy as np
 
-from .penalised import PenalisedProblem, check_convex, iterate
+from ..._typing import FloatArray
+from ...problem import DualProblem
+from ..run import Callback
+from .penalised import Iterate, PenalisedProblem, PenalisedResult, check_convex, iterate
 
 
 def solve_projected(
-    problem, *, rho=200.0, epsilon=1e-5, max_iter=50_000, step=0.95, callback=None
-):
+    problem: DualProblem,
+    *,
+    rho: float = 200.0,
+    epsilon: float = 1e-5,
+    max_iter: int = 50_000,
+    step: float = 0.95,
+    callback: Callback | None = None,
+) -> PenalisedResult:
     """Solve SVDD with squared slack approximately, by the iteration (25) from ``a_i = total / n``.
 
     Stops when ``||a_k - a_{k-1}|| <= epsilon``. The step is the share ``step`` of
@@ -30,11 +43,13 @@ def solve_projected(
     penalised = PenalisedProblem.of(problem, rho, "projected")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
-    steps = _projected_steps(penalised.Q, penalised.v, start, epsilon, step)
+    steps = _iterate_projected(penalised.Q, penalised.v, start, epsilon, step)
     return iterate(penalised, start, steps, max_iter, callback)
 
 
-def _projected_steps(Q, v, a, epsilon, share):
+def _iterate_projected(
+    Q: FloatArray, v: FloatArray, a: FloatArray, epsilon: float, share: float
+) -> Iterator[Iterate]:
     step = 2.0 * share / np.linalg.norm(Q, np.inf)
     while True:
         w = Q @ a - v

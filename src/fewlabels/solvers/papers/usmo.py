@@ -34,13 +34,19 @@ It ends with a scan of the second kind that finds no violating pair. Not the pap
 dozen at a time and kept within a bound on memory. Neither changes a decision.
 """
 
+from __future__ import annotations
+
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..._core import usmo as core
+from ..._typing import FloatArray, IntArray, VectorLike
+from ...kernels.operators import GramOperator
 from ...kernels.operators.column_cache import ColumnCache
-from ..run import Result, Status, certify
+from ...problem import DualProblem
+from ..run import Callback, HistoryEntry, Result, Status, certify
 
 # Samples whose rows are evaluated at a time.
 _ROWS_AT_A_TIME = 64
@@ -51,8 +57,15 @@ _ROUNDING = 1e-9
 
 
 def solve_usmo(
-    problem, start=None, *, tol=1e-3, max_iter=-1, max_time=np.inf, cache_size=200e6, callback=None
-):
+    problem: DualProblem,
+    start: VectorLike | Result | None = None,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    max_time: float = np.inf,
+    cache_size: float = 200e6,
+    callback: Callback | None = None,
+) -> Result:
     """Solve the positive-unlabelled problem with the double hinge loss by USMO.
 
     ``problem`` is a ``DoubleHinge``'s, or any of its shape; ``start`` a feasible point or
@@ -78,7 +91,7 @@ def solve_usmo(
     return run.result()
 
 
-def _check_shape(problem):
+def _check_shape(problem: DualProblem) -> None:
     p = problem.penalty
     (low, *kinks, high), height = p.ends, np.abs(p.slopes[0]) + np.abs(p.slopes[-1])
     fits = (
@@ -99,7 +112,16 @@ def _check_shape(problem):
 
 
 class _Run:
-    def __init__(self, problem, start, tol, max_iter, max_time, cache_size, callback):
+    def __init__(
+        self,
+        problem: DualProblem,
+        start: VectorLike | Result | None,
+        tol: float,
+        max_iter: int,
+        max_time: float,
+        cache_size: float,
+        callback: Callback | None,
+    ) -> None:
         self.started = time.perf_counter()
         self.tol, self.max_iter, self.max_time = tol, max_iter, max_time
         self.callback = callback
@@ -122,11 +144,13 @@ class _Run:
             self.members,
             self.place,
         )
-        self.n_iter, self.history, self.status = 0, [], None
-        self.gradient = None
+        self.n_iter = 0
+        self.history: list[HistoryEntry] = []
+        self.status: Status | None = None
+        self.gradient: FloatArray | None = None
         self.evaluated_at = -1
 
-    def _start(self, start):
+    def _start(self, start: VectorLike | Result | None) -> FloatArray:
         if start is None:
             return self.problem.feasible_start()
         sigma = np.array(start.a if isinstance(start, Result) else start, dtype=float)
@@ -139,24 +163,24 @@ class _Run:
         # Steps keep the sum: what it lacks would make a sample non-bound in the end.
         return self.problem.snapped(sigma)
 
-    def begin(self):
+    def begin(self) -> None:
         """Fill the function cache of the start."""
         for u in np.flatnonzero(self.problem.penalty.between(self.sigma)):
             self.count = core.set_membership(u, True, self.members, self.place, self.count)
         self._evaluate_members()
 
-    def _evaluate_members(self):
+    def _evaluate_members(self) -> None:
         for samples in self.rows.parts(self.members[: self.count].copy()):
             self.rows.load(samples)
             core.evaluate(samples, self.samples, self.rows.values, self.rows.slot)
 
     # -- the two scans -----------------------------------------------------------------
 
-    def scan_non_bound(self):
+    def scan_non_bound(self) -> None:
         """Steps within the non-bound set until it is tau-optimal."""
         before, tally, need = self.n_iter, np.array([0.0, -np.inf]), np.zeros(2, np.int64)
         code = core.STEP_LIMIT
-        while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._out_of_time():
+        while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._is_out_of_time():
             code, steps, self.count = core.scan_non_bound(
                 self.samples,
                 self.count,
@@ -168,11 +192,11 @@ class _Run:
                 need,
             )
             self.n_iter += steps
-            if self._after(code, need):
+            if self._handle_code(code, need):
                 break
         self._record("non-bound", before, tally)
 
-    def scan_whole(self):
+    def scan_whole(self) -> None:
         """Examine every sample once; converged if none is part of a violating pair."""
         n, before, tally, need = (
             self.problem.n,
@@ -185,7 +209,7 @@ class _Run:
         for samples in self.rows.parts(np.arange(n)):
             self.rows.load(samples[self.place[samples] < 0])
             position, last = samples[0], samples[-1] + 1
-            while position < last and not self._out_of_time():
+            while position < last and not self._is_out_of_time():
                 code, steps, self.count, position = core.scan_whole(
                     position,
                     last,
@@ -201,7 +225,7 @@ class _Run:
                     need,
                 )
                 self.n_iter += steps
-                if self._after(code, need):
+                if self._handle_code(code, need):
                     break
             if self.status is not None:
                 break
@@ -209,7 +233,7 @@ class _Run:
             self._check_optimality()
         self._record("whole", before, tally)
 
-    def _check_optimality(self):
+    def _check_optimality(self) -> None:
         """After a scan without a step F is complete: converged, unless the cache drifted."""
         self._evaluate_members()
         gradient = -(self.F + self.linear)
@@ -219,11 +243,11 @@ class _Run:
             self.status = Status.STALLED
         self.evaluated_at = self.n_iter
 
-    def _steps(self, width):
+    def _steps(self, width: int) -> int:
         most = max(1, int(_WORK_PER_CALL / max(100, width)))
         return most if self.max_iter < 0 else min(most, max(0, self.max_iter - self.n_iter))
 
-    def _after(self, code, need):
+    def _handle_code(self, code: int, need: IntArray) -> bool:
         """Fetch what a compiled call requested; whether the limit on steps ends the run."""
         if code == core.NEED_ROWS:
             self.rows.load(np.unique(need))
@@ -231,12 +255,12 @@ class _Run:
             self.status = Status.MAX_ITER
         return self.status is not None
 
-    def _out_of_time(self):
+    def _is_out_of_time(self) -> bool:
         if time.perf_counter() - self.started >= self.max_time:
             self.status = Status.MAX_TIME
         return self.status is not None
 
-    def _record(self, scan, before, tally):
+    def _record(self, scan: str, before: int, tally: FloatArray) -> None:
         entry = {
             "round": len(self.history) + 1,
             "scan": scan,
@@ -251,34 +275,35 @@ class _Run:
         if self.callback is not None and self.callback(entry) and self.status is None:
             self.status = Status.STOPPED
 
-    def result(self):
+    def result(self) -> Result:
         """The state reached, certified."""
         sigma, gradient = self.problem.snapped(self.sigma), self.gradient
         if gradient is None:
             gradient = self.problem.gradient(sigma)
+        assert self.status is not None
         return certify(self.problem, sigma, gradient, self.status, self.n_iter, self.history)
 
 
 class _Rows:
     """Kernel rows in float64, the least recently loaded dropped first."""
 
-    def __init__(self, gram, max_bytes):
+    def __init__(self, gram: GramOperator, max_bytes: float) -> None:
         n = gram.n
         self.gram, self.before = gram, gram.n_values
         self.capacity = min(n, max(4, int(max_bytes / (8 * max(1, n)))))
         self.cache = ColumnCache(n, 8 * n * self.capacity)
         self.values, self.slot = self.cache.storage, self.cache.slots(slice(None))
 
-    def n_values(self):
+    def n_values(self) -> int:
         """Kernel values evaluated so far."""
         return self.gram.n_values - self.before
 
-    def parts(self, samples):
+    def parts(self, samples: IntArray) -> Iterator[IntArray]:
         """``samples`` in parts that fit, with room for two more rows."""
         step = max(1, min(_ROWS_AT_A_TIME, self.capacity - 2))
         return (samples[k : k + step] for k in range(0, len(samples), step))
 
-    def load(self, samples):
+    def load(self, samples: IntArray) -> None:
         """Hold the rows of all ``samples`` at once; no more than ``capacity``."""
         self.cache.begin()
         self.cache.find(samples, self.gram.columns)

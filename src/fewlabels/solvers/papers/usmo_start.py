@@ -31,7 +31,11 @@ samples until it is back. What still lacks is lifted, the best rows to c2 first,
 the worst rows to 0 first.
 """
 
+from __future__ import annotations
+
 import numpy as np
+
+from ..._typing import FloatArray, IntArray, VectorLike
 
 # Where the value of the non-bound groups should be, in their intervals, if (18) leaves a choice.
 _CENTRAL = 0.25
@@ -39,7 +43,9 @@ _CENTRAL = 0.25
 _ROUNDING = 1e-13
 
 
-def usmo_start(scores, prior, c1_mass, c2):
+def usmo_start(
+    scores: VectorLike, prior: float, c1_mass: float, c2: FloatArray | float
+) -> FloatArray:
     """A feasible start of the double hinge problem: the paper's sigma, from one-class scores.
 
     ``scores`` of the unlabelled rows rank them, the greater the more positive; ``prior`` is pi,
@@ -53,21 +59,21 @@ def usmo_start(scores, prior, c1_mass, c2):
     n = len(scores)
     upper = np.broadcast_to(np.asarray(c2, dtype=float), n)
     order = np.argsort(scores, kind="stable")
-    ranked = _by_rank(upper[order], prior, c1_mass)
+    ranked = _start_by_rank(upper[order], prior, c1_mass)
     sigma = np.empty(n)
     sigma[order] = ranked
     return sigma
 
 
-def _by_rank(upper, prior, total):
+def _start_by_rank(upper: FloatArray, prior: float, total: float) -> FloatArray:
     """Sigma along the ranking, the least positive first."""
     sums = np.concatenate([[0.0], np.cumsum(upper)])
-    sizes, t = _balanced(group_sizes(len(upper), prior), sums, total)
+    sizes, t = _balance_sizes(group_sizes(len(upper), prior), sums, total)
     share = np.repeat([0.0, 0.5 * t, 0.5, 0.5 + 0.5 * t, 1.0], sizes)
-    return _settled(_repaired(share * upper, upper, total), upper, total)
+    return _assign_rounding(_repair_sum(share * upper, upper, total), upper, total)
 
 
-def group_sizes(n, prior):
+def group_sizes(n: int, prior: float) -> IntArray:
     """Sizes of the five groups (17) in whole numbers; all n in the first if (18) has no point."""
     solution = solve_sizes(n, prior)
     if solution is None:
@@ -80,7 +86,7 @@ def group_sizes(n, prior):
     return np.diff(np.concatenate([[0], edges]))
 
 
-def solve_sizes(n, prior):
+def solve_sizes(n: int, prior: float) -> tuple[float, float, float] | None:
     """(18) in closed form: ``b n``, ``c n``, whole, and ``(1 - a) n``; None without a point."""
     most_free = n - max(1.0 / prior, 1.0 / (1.0 - prior))
     largest = np.floor(np.log(max(n, 1)))
@@ -98,7 +104,7 @@ def solve_sizes(n, prior):
     return (small, large, free) if prior > 0.5 else (large, small, free)
 
 
-def _balanced(sizes, sums, total):
+def _balance_sizes(sizes: IntArray, sums: FloatArray, total: float) -> tuple[IntArray, float]:
     """Sizes and t for which the sum is right, as far as the middle group can give."""
     sizes, rising = sizes.copy(), None
     while True:
@@ -116,18 +122,18 @@ def _balanced(sizes, sums, total):
         sizes[4 if rising else 0] += 1
 
 
-def _repaired(sigma, upper, total):
+def _repair_sum(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
     """Lift the best rows to their bound, or take the worst ones to 0, until the sum is right."""
     missing = total - sigma.sum()
     if abs(missing) <= _ROUNDING * total:
         return sigma
     if missing < 0.0:
-        return _filled(sigma, total)
-    lift = _filled(upper - sigma, missing)
+        return _fill_from_last(sigma, total)
+    lift = _fill_from_last(upper - sigma, missing)
     return np.where(lift == upper - sigma, upper, sigma + lift)
 
 
-def _settled(sigma, upper, total):
+def _assign_rounding(sigma: FloatArray, upper: FloatArray, total: float) -> FloatArray:
     """Rounding of the sum goes to the sample farthest from its breakpoints."""
     free = np.minimum(np.minimum(sigma, upper - sigma), np.abs(sigma - 0.5 * upper))
     i = int(np.argmax(free))
@@ -137,7 +143,7 @@ def _settled(sigma, upper, total):
     return sigma
 
 
-def _filled(amounts, total):
+def _fill_from_last(amounts: FloatArray, total: float) -> FloatArray:
     """The last of ``amounts`` that sum to ``total``; of one a part, before it zeros."""
     from_last = amounts[::-1]
     before = np.concatenate([[0.0], np.cumsum(from_last)[:-1]])

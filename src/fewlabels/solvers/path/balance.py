@@ -6,9 +6,15 @@ exactly the same with ``a_0 u' / u`` for the virtual row and ``-+ a_0 / u`` adde
 of every row that joins or leaves; these move on from there.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from ..._core import path as st
+from ..._typing import IntArray
+from .clock import Clock
+from .placement import Placement
+from .state import RowStates
 
 #: The virtual row, as an array of rows.
 ROW = np.array([0])
@@ -17,71 +23,74 @@ ROW = np.array([0])
 class VirtualRow:
     """Row 0 of a path with a balancing constraint; for ``balance`` see ``PathFollower``."""
 
-    def __init__(self, state, clock, placement, balance):
+    def __init__(
+        self, state: RowStates, clock: Clock, placement: Placement, balance: str | None
+    ) -> None:
         self.state, self.clock, self.placement = state, clock, placement
         self.balance = balance
 
     @property
-    def n_mean(self):
+    def n_mean(self) -> int:
         """Rows in the mean."""
         state = self.state
-        return state.gram.n_mean if state.bordered and state.gram is not None else 0
+        return state.bordered_gram.n_mean if state.bordered and not state.is_empty else 0
 
     @property
-    def active(self):
-        """Whether the virtual row is part of the problem."""
+    def is_active(self) -> bool:
+        """Return whether the virtual row is part of the problem."""
         return self.state.bordered and self.state.S[st.STATUS, 0] != st.ABSENT
 
-    def aim(self, target):
+    def set_target(self, target: float) -> None:
         """Set the target, which then moves on the clock."""
         if not self.state.bordered:
             raise ValueError("this path has no balancing constraint; create it with balance.")
         self.clock.target = float(target)
-        if self.balance == "keep" and self._may_enter():
+        if self.balance == "keep" and self._can_enter():
             self.prepare()
             self.free()
 
-    def _may_enter(self):
-        return self.clock.target is not None and self.n_mean and not self.active
+    def _can_enter(self) -> bool:
+        return self.clock.target is not None and self.n_mean > 0 and not self.is_active
 
-    def prepare(self, a=0.0):
+    def prepare(self, a: float = 0.0) -> None:
         """Make row 0 a variable without bounds, of value ``a``, that is not in the problem yet."""
-        F, gram = self.state.F, self.state.gram
+        F, gram = self.state.F, self.state.bordered_gram
         support = np.flatnonzero(F[st.A, : self.state.n])
         F[st.H, 0] = gram.border[support] @ F[st.A, support] + self.state.shift
         F[st.A, 0], F[st.LO : st.UP, 0], F[st.UP, 0] = a, -np.inf, np.inf
         self._follow_diagonal()
 
-    def free(self):
+    def free(self) -> None:
         """Let the row become free where it is: its target moves from there to the true one."""
         F = self.state.F
         F[st.SL : st.SR + 1, 0] = -F[st.H, 0]
         self.placement.free(0)
 
-    def put_in(self):
+    def insert_virtual_row(self) -> None:
         """Let the row, without weight, move until the mean is on target."""
-        if self._may_enter():
+        if self._can_enter():
             self.prepare()
+            assert self.clock.target is not None
             self.state.F[st.SL : st.SR + 1, 0] = -self.clock.target
             self.placement.place(ROW)
 
-    def is_last_of_mean(self, rows):
+    def is_last_of_mean(self, rows: IntArray) -> bool:
         """Whether the mean would be of no rows without these, with row 0 still in the problem."""
         leaving = np.count_nonzero(self.state.S[st.SIGN, rows])
-        return self.active and 0 < leaving == self.n_mean
+        return self.is_active and 0 < leaving == self.n_mean
 
-    def change_mean(self, rows, sign):
+    def change_mean(self, rows: IntArray, sign: int) -> None:
         """Let rows join the mean (sign 1) or leave it (sign -1)."""
         state = self.state
         if not (state.bordered and len(rows)):
             return
-        F, u, active = state.F, self.n_mean, self.active
-        if active:
+        F, u, is_active = state.F, self.n_mean, self.is_active
+        if is_active:
             was_free = state.virtual_is_free
-            self.placement.withdraw(ROW)
-        state.gram.change_mean(rows, sign)
-        if not active:
-            if sign > 0 and self.balance == "keep" and self._may_enter():
+            self.placement.unplace(ROW)
+        state.bordered_gram.change_mean(rows, sign)
+        if not is_active:
+            if sign > 0 and self.balance == "keep" and self._can_enter():
                 self.prepare()
                 self.free()
             return
@@ -96,5 +105,5 @@ class VirtualRow:
         else:
             self.placement.place(ROW)
 
-    def _follow_diagonal(self):
-        self.state.F[st.ROOT, 0] = np.sqrt(max(0.0, self.state.gram.border[0]))
+    def _follow_diagonal(self) -> None:
+        self.state.F[st.ROOT, 0] = np.sqrt(max(0.0, self.state.bordered_gram.border[0]))

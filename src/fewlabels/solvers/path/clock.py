@@ -1,8 +1,12 @@
 """What moves by itself along a path: the total, the balance target, and penalties."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ..._core import path as st
+from ..._typing import FloatArray
+from .state import RowStates
 
 
 class Clock:
@@ -14,35 +18,36 @@ class Clock:
     ``drift`` over the whole clock (None when no breakpoint moves), and the sum by ``drift_sum``.
     """
 
-    def __init__(self, state, total):
+    def __init__(self, state: RowStates, total: float) -> None:
         self.state = state
         self.left = 0.0
         self.total = self.total_target = float(total)
-        self.target = None
+        self.target: float | None = None
         self.penalties_move = False
-        self.drift, self.drift_sum = None, 0.0
+        self.h_rate: FloatArray | None = None
+        self.sum_rate = 0.0
 
-    def begin_targets(self):
+    def begin_targets(self) -> None:
         """Let the targets of all penalties be where they are, unless they move already."""
         if not self.penalties_move:
             F, n = self.state.F, self.state.n
             F[st.TARGET : st.TARGET + st.N_PENALTY, :n] = F[st.LO : st.SR + 1, :n]
 
-    def start(self, total=None, penalties=False):
+    def start(self, total: float | None = None, penalties: bool = False) -> None:
         """Start towards the targets of the total, of the balance, and of penalties that move."""
         if total is not None:
             self.total_target = float(total)
         if penalties or self.penalties_move:
             self._set_rates()
             self.left = 1.0
-        elif self.total != self.total_target or self.virtual_lack() != 0.0:
+        elif self.total != self.total_target or self.target_error() != 0.0:
             self.left = 1.0
 
-    def virtual_lack(self):
+    def target_error(self) -> float:
         """What h of the virtual row lacks to its target; 0 where that row is not free."""
         return self.target + self.state.F[st.SR, 0] if self.state.virtual_is_free else 0.0
 
-    def _set_rates(self):
+    def _set_rates(self) -> None:
         state = self.state
         F, n = state.F, state.n
         first = int(state.bordered)  # the virtual row's slope has a target of its own
@@ -52,25 +57,25 @@ class Clock:
         np.subtract(then, now, out=rates, where=then != now)
         self.penalties_move = True
         state.lines.hold_all(n)
-        self.drift, self.drift_sum = None, 0.0
+        self.h_rate, self.sum_rate = None, 0.0
         if rates[: st.N_ENDS].any():
             along = (state.S[st.STATUS, :n] == st.AT_BREAKPOINT) & (F[st.D, :n] != 0.0)
             rows = np.flatnonzero(along)
-            self.drift, self.drift_sum = np.zeros(n), float(F[st.D, rows].sum())
-            state.add_product(rows, self.drift)
+            self.h_rate, self.sum_rate = np.zeros(n), float(F[st.D, rows].sum())
+            state.add_product(rows, self.h_rate)
 
-    def follow(self, i, sign=1.0):
+    def follow(self, i: int, sign: float = 1.0) -> None:
         """Row i begins to go with its breakpoint, or stops (sign -1)."""
-        if self.drift is None:
+        if self.h_rate is None:
             return
         rate = sign * self.state.F[st.D, i]
         if rate != 0.0:
             row = np.array([i])
-            self.state.gram.apply(row, np.array([rate]), self.drift)
-            self.drift[i] += rate * self.state.F[st.RIDGE, i]
-            self.drift_sum += rate
+            self.state.gram.apply(row, np.array([rate]), self.h_rate)
+            self.h_rate[i] += rate * self.state.F[st.RIDGE, i]
+            self.sum_rate += rate
 
-    def move_on(self, eta):
+    def move_on(self, eta: float) -> None:
         """Let the share ``eta`` of what is left pass."""
         state = self.state
         over = eta >= 1.0 or eta * self.left >= self.left  # an event may come just then
@@ -81,15 +86,16 @@ class Clock:
         else:
             self.total += eta * (self.total_target - self.total)
         if state.virtual_is_free:
-            slope = state.F[st.SR, 0] - eta * self.virtual_lack()
+            assert self.target is not None
+            slope = state.F[st.SR, 0] - eta * self.target_error()
             state.F[st.SL : st.SR + 1, 0] = -self.target if over else slope
         if self.penalties_move:
             state.lines.move_penalties(state.n, self.left, passed)
             if over:
                 self._stop()
 
-    def _stop(self):
+    def _stop(self) -> None:
         state = self.state
         state.F[st.RATE : st.RATE + st.N_PENALTY, : state.n] = 0.0
-        self.penalties_move, self.drift, self.drift_sum = False, None, 0.0
+        self.penalties_move, self.h_rate, self.sum_rate = False, None, 0.0
         state.lines.hold_all(state.n)

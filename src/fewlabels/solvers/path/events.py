@@ -7,13 +7,17 @@ it moves, flips: its interval and slope change side and it moves on (Gu et al. 2
 one variable per row).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from ..._core import path as st
-from .placement import RESIDUE
-from .state import EPS
+from ..._typing import IntArray
+from .clock import Clock
+from .placement import RESIDUE, Factor, Placement
+from .state import EPS, RowStates
 
 # A row at a breakpoint has slipped past its range by this much, relative to the unit of h.
 _SLIPPED = 1e-9
@@ -23,37 +27,47 @@ _ROUNDING, _NO_SUM = 1e-13, 1e-12
 _LEFT_OVER = 1e-9
 # A longer step lets rows that were ignored at this place count again.
 _PROGRESS = 1e-9
-# Steps of no length, at all and for every row that moves, before ranges are widened at random;
-# by how much, relative to the unit of h; and how often that is tried in one run.
-_IDLE_STEPS, _IDLE_PER_ROW, _WIDENED, _PERTURBATIONS = 200, 2, 1e-7, 20
+# Steps of no length before ranges are widened at random,
+_IDLE_STEPS = 200
+# and more of them for every row that moves.
+_IDLE_PER_ROW = 2
+# How far ranges are widened, relative to the unit of h.
+_WIDENING = 1e-7
+# How often that is tried in one run.
+_MAX_PERTURBATIONS = 20
 
 
 class Events:
     """One event after another."""
 
-    def __init__(self, state, factor, clock, placement):
+    def __init__(
+        self, state: RowStates, factor: Factor, clock: Clock, placement: Placement
+    ) -> None:
         self.state, self.factor, self.clock, self.placement = state, factor, clock, placement
         self._idle = 0  # steps of no length in a row
         self.begin()
 
-    def begin(self):
+    def begin(self) -> None:
         """Begin another run."""
         self._perturbations = 0
-        self._waiting = None  # moving rows that wait until a cycle is broken
+        # Moving rows that wait until a cycle is broken.
+        self._paused_rows: IntArray | None = None
 
     # -- the direction -----------------------------------------------------------------------
 
-    def _direction(self, free, moving, used):
+    def _direction(self, free: IntArray, moving: IntArray, used: IntArray) -> tuple[float, float]:
         """Fill D and GAMMA; the direction of shift, and the share of the clock that passes.
 
         Without free rows the directions of the moving ones are made to balance; where they all
         point the same way, ``shift`` moves until a row joins.
         """
         state, clock = self.state, self.clock
-        F, lines, left = state.F, state.lines, self._time()
-        total = -lines.set_directions(used, len(free), left, clock.total) + self._withheld(moving)
+        F, lines, left = state.F, state.lines, self._time_for_step()
+        total = -lines.set_directions(used, len(free), left, clock.total) + self._paused_sum(
+            moving
+        )
         if left:
-            total += clock.total_target - clock.total - left * clock.drift_sum
+            total += clock.total_target - clock.total - left * clock.sum_rate
         gamma = F[st.GAMMA, : state.n]
         if not len(free):
             if not self._balance(moving, total, left):
@@ -69,18 +83,18 @@ class Events:
                 if clock.penalties_move:
                     lines.subtract_slope_rates(free, left, D)
                 if state.virtual_is_free:
-                    D[state.S[st.POSITION, 0]] += clock.virtual_lack()
-                if clock.drift is not None:
-                    D -= left * clock.drift[free]
+                    D[state.S[st.POSITION, 0]] += clock.target_error()
+                if clock.h_rate is not None:
+                    D -= left * clock.h_rate[free]
             shift = self.factor.solve(D, total)
             F[st.D, free] = D
         gamma[:] = shift
         state.add_product(used, gamma)
-        if left and clock.drift is not None:
-            gamma += left * clock.drift
+        if left and clock.h_rate is not None:
+            gamma += left * clock.h_rate
         return shift, left
 
-    def _time(self):
+    def _time_for_step(self) -> float:
         """Share of the clock that the next step may take.
 
         Penalties wait for moving rows: one that has just changed sign must be free to move away
@@ -89,11 +103,11 @@ class Events:
         clock = self.clock
         return 0.0 if clock.penalties_move and self.placement.n_moving else clock.left
 
-    def _withheld(self, moving):
+    def _paused_sum(self, moving: IntArray) -> float:
         """Stop the rows that wait; returns what their directions summed to."""
-        if self._waiting is None:
+        if self._paused_rows is None:
             return 0.0
-        waiting = moving[np.isin(moving, self._waiting)]
+        waiting = moving[np.isin(moving, self._paused_rows)]
         if len(waiting) == len(moving):
             return 0.0
         D = self.state.F[st.D]
@@ -101,7 +115,7 @@ class Events:
         D[waiting] = 0.0
         return total
 
-    def _balance(self, moving, lack, left):
+    def _balance(self, moving: IntArray, lack: float, left: float) -> bool:
         """Slow down the moving rows of one side so that the directions, which lack ``lack``, sum.
 
         Returns whether that was possible.
@@ -109,7 +123,7 @@ class Events:
         state, clock = self.state, self.clock
         d = state.F[st.D, moving]
         size = np.abs(d).sum() + abs(clock.total_target - clock.total)
-        least = _NO_SUM * (size + abs(left * clock.drift_sum))
+        least = _NO_SUM * (size + abs(left * clock.sum_rate))
         if abs(lack) <= max(least, RESIDUE * state.largest_a, EPS * state.largest_bound):
             return True
         side = d < 0.0 if lack > 0.0 else d > 0.0
@@ -120,7 +134,7 @@ class Events:
         state.F[st.D, moving] = d
         return True
 
-    def _finish_residue(self, moving):
+    def _finish_remainder(self, moving: IntArray) -> None:
         """Let moving rows that lack a rounding of balance go straight to their breakpoints."""
         state = self.state
         F = state.F
@@ -133,7 +147,7 @@ class Events:
 
     # -- steps -------------------------------------------------------------------------------
 
-    def step(self):
+    def step(self) -> None:
         """Go to the next event, and let it happen."""
         state, clock, factor, placement = self.state, self.clock, self.factor, self.placement
         lines, n = state.lines, state.n
@@ -147,11 +161,11 @@ class Events:
         least, noise = _ROUNDING * (abs(shift) + largest * size), _ROUNDING * size
         limit, paced = 1.0 if left else st.FAR, left if clock.penalties_move else 0.0
         eta, code, which = lines.next_event(n, used, len(free), paced, limit, least, noise)
-        if code == st.NONE and self._waiting is not None:
-            self._waiting = None  # rows that wait would have balanced the others
+        if code == st.NONE and self._paused_rows is not None:
+            self._paused_rows = None  # rows that wait would have balanced the others
             return
         if code == st.NONE:
-            self._finish_residue(moving)
+            self._finish_remainder(moving)
             shift = 0.0
             eta, code, which = lines.next_event(n, used, len(free), 0.0, limit, 0.0, noise)
         if code == st.NONE:
@@ -163,16 +177,16 @@ class Events:
         state.shift += eta * shift
         self._idle += 1
         if progress:
-            self._idle, self._waiting = 0, None
+            self._idle, self._paused_rows = 0, None
         if left:
             clock.move_on(eta)
-        self._happen(code, which, progress)
-        placement.arrive()
+        self._handle_event(code, which, progress)
+        placement.reach_breakpoints()
         n_rows = len(factor) + placement.n_moving
         if self._idle > (_IDLE_STEPS + _IDLE_PER_ROW * n_rows) * (1 + self._perturbations):
             self._perturb()
 
-    def _happen(self, code, which, progress):
+    def _handle_event(self, code: int, which: int, progress: bool) -> None:
         S, placement = self.state.S, self.placement
         if code in (st.FREE_LOW, st.FREE_HIGH):
             i = self.factor.rows[which]
@@ -186,7 +200,7 @@ class Events:
         elif code == st.FLIP:
             self._flip(placement.stop(which))
 
-    def _leave_breakpoint(self, i, direction, progress):
+    def _leave_breakpoint(self, i: int, direction: int, progress: bool) -> None:
         """The h of a row at a breakpoint has reached the end of its range."""
         state = self.state
         F, S = state.F, state.S
@@ -201,12 +215,12 @@ class Events:
         else:
             self.placement.free(i, direction, state.lines.beside(i, direction))
 
-    def _flip(self, i):
+    def _flip(self, i: int) -> None:
         self.state.lines.flip(i)
         self.state.n_flips += 1
         self.placement.place(np.array([i]))
 
-    def let_some_wait(self):
+    def pause_random_rows(self) -> None:
         """Let some moving rows wait, at random, until the others have made progress.
 
         Any speeds >= 0 lead to the end, but some lead to rows that join and leave again for ever
@@ -214,9 +228,9 @@ class Events:
         """
         moving = self.placement.moving
         rng = np.random.default_rng(self.state.n_steps)
-        self._waiting = moving[rng.random(len(moving)) < 0.5]
+        self._paused_rows = moving[rng.random(len(moving)) < 0.5]
 
-    def _perturb(self):
+    def _perturb(self) -> None:
         """Break a cycle of steps of no length, at random.
 
         The ranges of rows at breakpoints are widened; they come back on the clock, by then at
@@ -225,12 +239,12 @@ class Events:
         """
         self._idle = 0
         self._perturbations += 1
-        if self._perturbations > _PERTURBATIONS:
+        if self._perturbations > _MAX_PERTURBATIONS:
             raise ArithmeticError("the path is cycling")
         state = self.state
         self.clock.begin_targets()
-        self.let_some_wait()
+        self.pause_random_rows()
         rng = np.random.default_rng([state.n_steps, 1])
-        width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENED)
+        width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENING)
         state.lines.widen_ranges(state.n, width)
         self.clock.start(penalties=True)

@@ -10,18 +10,28 @@ breakpoints wait. All is linear between events (``events``). Penalties, the tota
 target may move too, on a clock (``clock``).
 """
 
+from __future__ import annotations
+
 import copy
 from collections import deque
+from collections.abc import Sequence
 from operator import attrgetter
+from typing import TypeAlias
 
 import numpy as np
 
 from ..._core import path as st
-from ..._util.deadline import ENDLESS
+from ..._typing import FloatArray, IntArray, RowMatrix, VectorLike
+from ..._util.deadline import ENDLESS, Deadline
 from ..._util.threads import one_blas_thread
-from ...problem import Penalty
-from .engine import PathEngine
+from ...kernels import Kernel
+from ...problem import Penalty, RowPenalties
+from ..run import HistoryEntry
+from .engine import Operation, PathEngine
 from .one_less import OneLess
+
+# Rows by the numbers that users know them by.
+RowIndices: TypeAlias = IntArray | Sequence[int] | int | slice
 
 _OPERATIONS_KEPT = 1000
 # Relative: sums and variables outside their intervals by less are a matter of rounding.
@@ -93,16 +103,16 @@ class PathFollower:
 
     def __init__(
         self,
-        kernel,
+        kernel: Kernel,
         *,
-        scale=1.0,
-        total=0.0,
-        balance=None,
-        cache_size=200e6,
-        n_jobs=1,
-        refresh_at=1e-9,
-        deadline=ENDLESS,
-    ):
+        scale: float = 1.0,
+        total: float = 0.0,
+        balance: str | None = None,
+        cache_size: float = 200e6,
+        n_jobs: int = 1,
+        refresh_at: float = 1e-9,
+        deadline: Deadline = ENDLESS,
+    ) -> None:
         if balance not in (None, "keep", "paper"):
             raise ValueError(f"balance={balance!r} is not known; pass None, 'keep' or 'paper'.")
         if not scale > 0:
@@ -114,95 +124,106 @@ class PathFollower:
         self.deadline = deadline
         self._state = self.engine.state
         self.broken = False
-        self._history = deque(maxlen=_OPERATIONS_KEPT)
+        self._history: deque[HistoryEntry] = deque(maxlen=_OPERATIONS_KEPT)
 
     # -- what others read -------------------------------------------------------------------
 
     n_steps = property(attrgetter("_state.n_steps"), doc="Steps so far.")
     n_flips = property(attrgetter("_state.n_flips"), doc="Sign changes of rows so far.")
     n_exchanges = property(attrgetter("_state.n_exchanges"), doc="Exchanges of rows so far.")
-    finished = property(attrgetter("engine.idle"), doc="Whether the last operation is complete.")
+    finished = property(
+        attrgetter("engine.is_idle"), doc="Whether the last operation is complete."
+    )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._state.present)
 
     @property
-    def deadline(self):
+    def deadline(self) -> Deadline:
         return self.engine.deadline
 
     @deadline.setter
-    def deadline(self, deadline):
+    def deadline(self, deadline: Deadline) -> None:
         self.engine.deadline = deadline
 
-    def _values(self, line):
+    def _values(self, line: int) -> FloatArray:
         return self._state.F[line, self._state.present]
 
     @property
-    def a(self):
+    def a(self) -> FloatArray:
         return self._values(st.A)
 
     @property
-    def h(self):
+    def h(self) -> FloatArray:
         return self.scale * self._values(st.H)
 
     @property
-    def multiplier(self):
+    def multiplier(self) -> float:
         return -self.scale * self._state.shift
 
     @property
-    def signs(self):
+    def signs(self) -> IntArray:
         return self._state.S[st.SIGN, self._state.present]
 
     @property
-    def virtual(self):
+    def virtual(self) -> float:
         return float(self._state.F[st.A, 0]) if self._state.bordered else 0.0
 
     @property
-    def balance(self):
+    def balance(self) -> str | None:
         """How the balancing constraint is kept; "keep" and "paper" may be exchanged."""
         return self.engine.virtual.balance
 
     @balance.setter
-    def balance(self, balance):
+    def balance(self, balance: str | None) -> None:
         self.engine.virtual.balance = balance
 
     @property
-    def n_margin(self):
+    def n_margin(self) -> int:
         return len(self.engine.factor)
 
     @property
-    def n_values(self):
-        return 0 if self._state.gram is None else self._state.gram.n_values
+    def n_values(self) -> int:
+        return 0 if self._state.is_empty else self._state.gram.n_values
 
     @property
-    def history(self):
+    def history(self) -> list[HistoryEntry]:
         return list(self._history)
 
-    def _penalty_line(self):
+    def _penalty_line(self) -> int:
         return st.TARGET if self.engine.clock.penalties_move else st.LO
 
     @property
-    def penalty(self):
+    def penalty(self) -> Penalty:
         return Penalty.of(self._state.penalty_lines(self._penalty_line()))
 
     @property
-    def resolution(self):
+    def resolution(self) -> float:
         return self.scale * self._state.tol(0.0)
 
     @property
-    def size_of_terms(self):
+    def size_of_terms(self) -> float:
         """A bound on the terms that h is summed from."""
         return self.scale * self._state.size_of_terms
 
-    def violation(self):
+    def violation(self) -> float:
         """Largest violation of an optimality condition, from the h that is carried along."""
         state = self._state
-        rows = np.append(0, state.present) if self.engine.virtual.active else state.present
+        rows = np.append(0, state.present) if self.engine.virtual.is_active else state.present
         return self.scale * state.lines.violation(rows, self._penalty_line())
 
     # -- operations ---------------------------------------------------------------------------
 
-    def add(self, X, rows, *, block=True, total=None, target=None, max_steps=None):
+    def add(
+        self,
+        X: RowMatrix,
+        rows: RowPenalties,
+        *,
+        block: bool | list[int] = True,
+        total: float | None = None,
+        target: float | None = None,
+        max_steps: int | None = None,
+    ) -> bool:
         """Add rows: all at once, one after the other if not ``block``, or in blocks of some sizes.
 
         The total and the target go a share of their way with every block, the total as far as the
@@ -232,11 +253,20 @@ class PathFollower:
                 (append, X[part], rows.take(part), totals[part[-1]], targets[part[-1]])
                 for part in parts
             ]
-        return self._operate("add", n, operations, max_steps)
+        return self._run_operation("add", n, operations, max_steps)
 
     def load(
-        self, X, rows, a, multiplier, *, signs=None, virtual=0.0, target=None, max_steps=None
-    ):
+        self,
+        X: RowMatrix,
+        rows: RowPenalties,
+        a: VectorLike,
+        multiplier: float,
+        *,
+        signs: VectorLike | None = None,
+        virtual: float = 0.0,
+        target: float | None = None,
+        max_steps: int | None = None,
+    ) -> bool:
         """Start from a solution that another solver found, exact or nearly so.
 
         The rest of the way is a path too, from the problem that the given point solves
@@ -265,9 +295,17 @@ class PathFollower:
             raise ValueError("the variables to load do not lie in their intervals.")
         a = np.clip(a, low, up)
         load = self.engine.load, X, rows, a, multiplier, negative, virtual, target
-        return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
+        return self._run_operation("load", len(rows), [load], max_steps, virtual_stays=True)
 
-    def remove(self, indices, *, block=True, total=None, target=None, max_steps=None):
+    def remove(
+        self,
+        indices: RowIndices,
+        *,
+        block: bool = True,
+        total: float | None = None,
+        target: float | None = None,
+        max_steps: int | None = None,
+    ) -> bool:
         """Remove rows; at the end the others are renumbered as by ``numpy.delete``.
 
         Not as a ``block`` they leave one after the other, in the order of ``indices``, which is
@@ -278,12 +316,24 @@ class PathFollower:
         parts, targets = self._parts(rows, block, total, target)
         operations = [
             (operation, part, *ends)
-            for part, aim in zip(parts, targets, strict=True)
-            for operation, ends in ((self.engine.dismiss, (total, aim)), (self.engine.drop, ()))
+            for part, part_target in zip(parts, targets, strict=True)
+            for operation, ends in (
+                (self.engine.dismiss, (total, part_target)),
+                (self.engine.drop, ()),
+            )
         ]
-        return self._operate("remove", len(rows), operations, max_steps)
+        return self._run_operation("remove", len(rows), operations, max_steps)
 
-    def change(self, indices, rows, *, block=True, total=None, target=None, max_steps=None):
+    def change(
+        self,
+        indices: RowIndices,
+        rows: RowPenalties,
+        *,
+        block: bool = True,
+        total: float | None = None,
+        target: float | None = None,
+        max_steps: int | None = None,
+    ) -> bool:
         """Give rows other penalties at once, as a label that is given or taken back.
 
         Rows whose condition no longer holds move; compare ``move``. ``block`` as in ``remove``.
@@ -293,12 +343,20 @@ class PathFollower:
         switch = self.engine.switch
         parts, targets = self._parts(np.arange(len(numbers)), block, total, target)
         operations = [
-            (switch, numbers[part], rows.take(part), total, aim)
-            for part, aim in zip(parts, targets, strict=True)
+            (switch, numbers[part], rows.take(part), total, part_target)
+            for part, part_target in zip(parts, targets, strict=True)
         ]
-        return self._operate("change", len(numbers), operations, max_steps)
+        return self._run_operation("change", len(numbers), operations, max_steps)
 
-    def move(self, indices=None, rows=None, *, total=None, target=None, max_steps=None):
+    def move(
+        self,
+        indices: RowIndices | None = None,
+        rows: RowPenalties | None = None,
+        *,
+        total: float | None = None,
+        target: float | None = None,
+        max_steps: int | None = None,
+    ) -> bool:
         """Move penalties, the total or the balance target steadily to new values.
 
         The path of optima for everything in between is followed: a regularisation path.
@@ -317,23 +375,34 @@ class PathFollower:
                 raise ValueError("move cannot change ridges; use change.")
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
         move = self.engine.move, numbers, rows, total, target
-        return self._operate("move", len(numbers), [move], max_steps)
+        return self._run_operation("move", len(numbers), [move], max_steps)
 
-    def copy(self):
+    def copy(self) -> PathFollower:
         """The same path with the same kernel matrix, whose columns are dear.
 
         Penalties, totals and targets of the two may go different ways, but as soon as rows are
         added to the one or removed from it, the other is of no use.
         """
-        return copy.deepcopy(self, {id(self._state.gram): self._state.gram})
+        state = self._state
+        return copy.deepcopy(self, {} if state.is_empty else {id(state.gram): state.gram})
 
-    def refresh(self):
+    def refresh(self) -> bool:
         """Compute h afresh and correct the solution for the rounding that was in it."""
-        return self._operate("refresh", len(self), [(self.engine.start_over,)], virtual_stays=True)
+        return self._run_operation(
+            "refresh", len(self), [(self.engine.recompute,)], virtual_stays=True
+        )
 
     # -- without one row ----------------------------------------------------------------------
 
-    def one_less(self, a, h, penalty, unit, rows=None, ridge=None):
+    def one_less(
+        self,
+        a: FloatArray,
+        h: FloatArray,
+        penalty: Penalty,
+        unit: float,
+        rows: IntArray | None = None,
+        ridge: FloatArray | None = None,
+    ) -> OneLess:
         """``OneLess`` of the present rows, from their solution; see there.
 
         For penalties without kinks, which have no sign of their own to flip. With ``rows``
@@ -342,28 +411,29 @@ class PathFollower:
         """
         present, gram = self._state.present, self._state.gram
         if rows is None:
-            rows, ridge = slice(None), self.scale * self._values(st.RIDGE)
-        numbers = present[rows]
+            ridge = self.scale * self._values(st.RIDGE)
+        numbers = present if rows is None else present[rows]
 
-        def columns(indices):
+        def columns(indices: IntArray) -> FloatArray:
             return self.scale * np.ascontiguousarray(gram.block(numbers, numbers[indices]).T)
 
+        assert ridge is not None
         gradient = h + penalty.slopes[-1]
         return OneLess(columns, ridge, a, gradient, penalty.lower, penalty.upper, unit)
 
-    def inner(self, indices, a):
+    def inner(self, indices: IntArray, a: FloatArray) -> FloatArray:
         """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""
         used, rows = np.flatnonzero(a), self._state.present
         return self.scale * self._state.gram.product_at(rows[indices], rows[used], a[used])
 
     # -- how operations run ---------------------------------------------------------------------
 
-    def run(self, max_steps=None):
+    def run(self, max_steps: int | None = None) -> bool:
         """Continue with the operations under way; whether their end is reached.
 
         After ``max_steps`` the state is valid, and another ``run`` continues from it.
         """
-        self._check_whole()
+        self._check_not_broken()
         try:
             with one_blas_thread():
                 return self.engine.run(max_steps)
@@ -371,18 +441,29 @@ class PathFollower:
             self.broken = True  # perhaps in the middle of a step
             raise
 
-    def _check_whole(self):
+    def _check_not_broken(self) -> None:
         if self.broken:
             raise ArithmeticError(
                 "an operation of this path raised an exception; start another path from its "
                 "variables (see load)."
             )
 
-    def _operate(self, name, n_rows, operations, max_steps=None, virtual_stays=False):
-        self._check_whole()
+    def _run_operation(
+        self,
+        name: str,
+        n_rows: int,
+        operations: list[Operation],
+        max_steps: int | None = None,
+        virtual_stays: bool = False,
+    ) -> bool:
+        self._check_not_broken()
         steps, flips = self.n_steps, self.n_flips
         if self.balance == "paper" and not virtual_stays:
-            operations = [(self.engine.take_out,), *operations, (self.engine.put_in,)]
+            operations = [
+                (self.engine.remove_virtual_row,),
+                *operations,
+                (self.engine.insert_virtual_row,),
+            ]
         self.engine.queue(operations)
         done = False
         try:
@@ -393,14 +474,16 @@ class PathFollower:
             self._history.append({**entry, "margin": self.n_margin, "finished": done})
         return done
 
-    def _numbers(self, indices):
+    def _numbers(self, indices: RowIndices) -> IntArray:
         """Rows of the state from the user's indices."""
         numbers = np.atleast_1d(self._state.present[indices])
         if len(np.unique(numbers)) < len(numbers):
             raise ValueError("the same row is named twice; name every row once.")
         return numbers
 
-    def _parts(self, rows, block, total, target):
+    def _parts(
+        self, rows: IntArray, block: bool, total: float | None, target: float | None
+    ) -> tuple[list[IntArray], list[float | None]]:
         """Rows that change at a time, and the balance target after each part."""
         if block or len(rows) <= 1:
             return [rows], [target]
@@ -411,26 +494,28 @@ class PathFollower:
             )
         return [rows[[i]] for i in range(len(rows))], self._targets(target, len(rows))
 
-    def _targets(self, target, n):
+    def _targets(self, target: float | None, n: int) -> list[float | None]:
         """The balance target after each of ``n`` rows that change one after the other."""
         now = self.engine.clock.target
-        return _shares(target if now is None else now, target, n)
+        return _interpolate(target if now is None else now, target, n)
 
-    def _totals(self, total, rows):
+    def _totals(self, total: float | None, rows: RowPenalties) -> list[float | None]:
         """The total after each of some rows that are added one after the other."""
-        totals = _shares(self.engine.clock.total_target, total, len(rows))
-        if total is not None and not self._takes_any_sum(rows):
+        totals = _interpolate(self.engine.clock.total_target, total, len(rows))
+        if total is not None and not self._accepts_any_sum(rows):
             low, up = (np.cumsum(ends)[-len(rows) :] for ends in self._intervals(rows))
-            totals[:-1] = np.clip(totals, low, up)[:-1].tolist()
+            totals[:-1] = np.clip(np.array(totals, dtype=float), low, up)[:-1].tolist()
         return totals
 
-    def _takes_any_sum(self, added=None):
+    def _accepts_any_sum(self, added: RowPenalties | None = None) -> bool:
         """Whether the virtual row takes up any sum of the others, once rows have been added."""
         return self._state.bordered and (
-            self.engine.virtual.n_mean or (added is not None and added.symmetric.any())
+            self.engine.virtual.n_mean > 0 or (added is not None and bool(added.symmetric.any()))
         )
 
-    def _intervals(self, added=None, gone=None):
+    def _intervals(
+        self, added: RowPenalties | None = None, gone: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Where the variables may be once rows have been added, or are gone."""
         state, first = self._state, self._penalty_line()
         kept = state.present if gone is None else state.without(gone)
@@ -440,9 +525,11 @@ class PathFollower:
             up = np.append(up, added.penalty.upper)
         return low, up
 
-    def _check_reachable(self, total, added=None, gone=None):
+    def _check_reachable(
+        self, total: float | None, added: RowPenalties | None = None, gone: IntArray | None = None
+    ) -> None:
         """Refuse what has no solution, before anything changes."""
-        if self._takes_any_sum(added):
+        if self._accepts_any_sum(added):
             return
         if total is None and gone is None and added is not None:
             if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
@@ -451,7 +538,7 @@ class PathFollower:
         _refuse_unreachable(*self._intervals(added, gone), total)
 
 
-def _refuse_unreachable(low, up, total):
+def _refuse_unreachable(low: FloatArray, up: FloatArray, total: float) -> None:
     """Refuse a sum that variables between ``low`` and ``up`` cannot have."""
     finite = np.abs(low[np.isfinite(low)]).sum(), np.abs(up[np.isfinite(up)]).sum()
     size = max(abs(total), *finite)
@@ -462,8 +549,9 @@ def _refuse_unreachable(low, up, total):
         )
 
 
-def _shares(now, then, n):
+def _interpolate(now: float | None, then: float | None, n: int) -> list[float | None]:
     """The way from one number to another in n steps; all None where there is no other."""
     if then is None:
         return [None] * n
-    return [now + (then - now) * k / n for k in range(1, n)] + [then]
+    assert now is not None
+    return [*(now + (then - now) * k / n for k in range(1, n)), then]

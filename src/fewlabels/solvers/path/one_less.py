@@ -13,12 +13,20 @@ of as many rows as differ from F: a primal-dual active set method (Hintermueller
 2002). Every answer is judged by the optimality conditions of all rows, from kernel values.
 """
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
+from ..._typing import BoolArray, FloatArray, IntArray
 from ..._util.threads import one_blas_thread
+
+# Rows, their variables and gradients, what multipliers have grown by, and ``(Q a)_i``.
+SolvedRows: TypeAlias = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 # Turns in which fewer rows are wrong than ever before have to come this often, else a row is
 # given up: without a ridge and with a wide kernel the turns may go round in circles.
@@ -42,7 +50,16 @@ class OneLess:
     the size of the terms that the gradient is summed from.
     """
 
-    def __init__(self, columns, ridge, a, gradient, lower, upper, unit):
+    def __init__(
+        self,
+        columns: Callable[[IntArray], FloatArray],
+        ridge: FloatArray,
+        a: FloatArray,
+        gradient: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        unit: float,
+    ) -> None:
         self._columns, self.ridge, self.unit = columns, ridge, unit
         self.a, self.gradient, self.lower, self.upper = a, gradient, lower, upper
         self.n = len(a)
@@ -54,19 +71,19 @@ class OneLess:
         self._fetch(np.flatnonzero(a != 0.0))
         self.possible = len(self.free) > 0 and self._invert()
 
-    def _fetch(self, rows):
+    def _fetch(self, rows: IntArray) -> None:
         """Columns of rows whose variables are not zero."""
         missing = rows[self._place[rows] < 0]
         if len(missing):
             self._place[missing] = len(self.Q) + np.arange(len(missing))
             self.Q = np.concatenate([self.Q, self._columns(missing)])
 
-    def _block(self, rows, columns):
+    def _block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Q, both of whose sides have columns here."""
         block = self.Q[np.ix_(self._place[rows], columns)]
         return block + np.where(rows[:, None] == columns, self.ridge[columns], 0.0)
 
-    def _invert(self):
+    def _invert(self) -> bool:
         Q = self._block(self.free, self.free)
         norm = np.abs(Q).sum(axis=0).max()
         try:
@@ -85,7 +102,7 @@ class OneLess:
 
     # -- solving ---------------------------------------------------------------------------------
 
-    def solve(self, rows):
+    def solve(self, rows: IntArray) -> Iterator[SolvedRows]:
         """The solutions without each of ``rows``, whose variables are not zero.
 
         Yields, for b rows at a time that were solved: the rows, variables and gradients of shape
@@ -99,11 +116,10 @@ class OneLess:
             for first in range(0, len(rows), step):
                 yield from self._solve(rows[first : first + step])
 
-    def _solve(self, rows):
+    def _solve(self, rows: IntArray) -> Iterator[SolvedRows]:
         side = np.tile(self.side, (len(rows), 1))
-        own = np.arange(len(rows))
-        side[own, rows] = -2  # held at zero
-        open_ = own
+        open_ = np.arange(len(rows))
+        side[open_, rows] = -2  # held at zero
         fewest, age = np.full(len(rows), self.n), np.zeros(len(rows), int)
         for turn in itertools.count():
             step, shift, fine = self._steps(rows[open_], side[open_], turn)
@@ -115,13 +131,13 @@ class OneLess:
             self._fetch(moved)
             change = step[:, moved] @ self.Q[self._place[moved]]
             gradient = self.gradient + change + self.ridge * step - shift[:, None]
-            then = self._judged(side[open_], a, gradient)
+            then = self._find_sides(side[open_], a, gradient)
             n_wrong = np.sum(then != side[open_], axis=1)
             wrong = n_wrong > 0
             exact = np.abs(np.where(then == 0, gradient, 0.0)).max(axis=1) <= _ERROR * self.unit
             done = ~wrong & exact
             if done.any():
-                yield self._answer(rows[open_[done]], a[done], gradient[done], shift[done])
+                yield self._make_answer(rows[open_[done]], a[done], gradient[done], shift[done])
             side[open_] = then
             better = n_wrong < fewest[open_]
             age[open_] = np.where(better, 0, age[open_] + 1)
@@ -130,13 +146,15 @@ class OneLess:
             if not len(open_):
                 return
 
-    def _answer(self, rows, a, gradient, shift):
+    def _make_answer(
+        self, rows: IntArray, a: FloatArray, gradient: FloatArray, shift: FloatArray
+    ) -> SolvedRows:
         a = np.clip(a, self.lower, self.upper)
         a[np.arange(len(rows)), rows] = 0.0
         inner = np.einsum("ij,ij->i", a, self.Q[self._place[rows]])
         return rows, a, gradient, shift, inner
 
-    def _judged(self, side, a, gradient):
+    def _find_sides(self, side: IntArray, a: FloatArray, gradient: FloatArray) -> IntArray:
         """The side that every row belongs on, as far as its condition tells."""
         size, slack = _ON * np.abs(self.a).max(), 10 * _ON * self.unit
         then = side.copy()
@@ -146,7 +164,9 @@ class OneLess:
         then[(side == 1) & (gradient > slack)] = 0
         return then
 
-    def _steps(self, rows, side, turn):
+    def _steps(
+        self, rows: IntArray, side: IntArray, turn: int
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Changes of a and of the multiplier for given sides; and which could be found."""
         step, shift = np.zeros(side.shape), np.zeros(len(rows))
         fine = np.ones(len(rows), bool)
@@ -168,7 +188,7 @@ class OneLess:
             fine[k] = self._step(rows[k], side[k], step[k], shift[k : k + 1])
         return step, shift, fine
 
-    def _step(self, i, side, step, shift):
+    def _step(self, i: int, side: IntArray, step: FloatArray, shift: FloatArray) -> bool:
         """The same for one row, where rows differ from those that were free."""
         free, B, w, c = self.free, self.B, self.w, self.c
         leaving = np.flatnonzero(side[free] != 0)

@@ -1,10 +1,15 @@
 """Where rows stand on their staircases: free, held at a breakpoint, or moving."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ..._core import path as st
 from ..._core.path import Triangle
+from ..._typing import FloatArray, IntArray
 from ...kernels.operators.growing.stores import grown
+from .clock import Clock
+from .state import RowStates
 
 # Relative to the unit of h: when a row is at its breakpoint, and when on its segment.
 _ON, _ON_SEGMENT = 1e-11, 1e-12
@@ -21,26 +26,26 @@ class Factor:
     definite where Q alone is so only for directions that sum to zero.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._rows = np.zeros(64, np.int64)
         self._triangle = Triangle(np.zeros((64, 64)))
         self.corner = 1.0
         self._n = 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._n
 
     @property
-    def L(self):
+    def L(self) -> FloatArray:
         """Lower triangular in the first ``len(self)`` rows, with room for more."""
         return self._triangle.L
 
     @property
-    def rows(self):
+    def rows(self) -> IntArray:
         """The free rows, in the order of the factor; a view."""
         return self._rows[: self._n]
 
-    def append(self, row, column, entry):
+    def append(self, row: int, column: FloatArray, entry: float) -> bool:
         """Add a free row by its column of Q_MM and its diagonal entry.
 
         Returns False, and adds nothing, if it depends on the others.
@@ -57,23 +62,23 @@ class Factor:
         self._n = m + 1
         return True
 
-    def delete(self, p):
+    def delete(self, p: int) -> None:
         """Remove the p-th free row."""
         m = self._n
         self._triangle.delete(m, p)
         self._rows[p : m - 1] = self._rows[p + 1 : m]
         self._n = m - 1
 
-    def restart(self, corner):
+    def restart(self, corner: float) -> IntArray:
         """Remove all rows and choose another constant; returns the rows."""
         rows, self._n, self.corner = self.rows.copy(), 0, corner
         return rows
 
-    def renumber(self, number):
+    def renumber(self, number: IntArray) -> None:
         """Give rows new numbers."""
         self._rows[: self._n] = number[self.rows]
 
-    def solve(self, d, total):
+    def solve(self, d: FloatArray, total: float) -> float:
         """Directions in place of their right-hand side ``d``; see ``fl_factor_directions``."""
         return self._triangle.solve_directions(self._n, self.corner, d, total)
 
@@ -81,17 +86,17 @@ class Factor:
 class Placement:
     """Rows become free, are held at breakpoints, or move."""
 
-    def __init__(self, state, factor, clock):
+    def __init__(self, state: RowStates, factor: Factor, clock: Clock) -> None:
         self.state, self.factor, self.clock = state, factor, clock
         self._moving = np.zeros(64, np.int64)
         self.n_moving = 0
 
     @property
-    def moving(self):
+    def moving(self) -> IntArray:
         """The moving rows; a view."""
         return self._moving[: self.n_moving]
 
-    def place(self, rows):
+    def place(self, rows: IntArray) -> None:
         """Give rows that are neither free nor moving the status that their a and h ask for."""
         state = self.state
         found = state.lines.place(rows, state.tol(_ON), state.tol(_ON_SEGMENT))
@@ -105,7 +110,7 @@ class Placement:
             else:
                 self.free(i)
 
-    def withdraw(self, rows):
+    def unplace(self, rows: IntArray) -> None:
         """Take rows from where they are, to be placed again."""
         status = self.state.S[st.STATUS]
         for i in rows.tolist():
@@ -117,26 +122,26 @@ class Placement:
                 self.stop(int(np.flatnonzero(self.moving == i)[0]))
             status[i] = st.ABSENT
 
-    def hold(self, i):
+    def hold(self, i: int) -> None:
         """Hold row i at the breakpoint where it is."""
         self.state.lines.hold(i)
         self.clock.follow(i)
 
-    def hold_free(self, p, line):
+    def hold_free(self, p: int, line: int) -> None:
         """Hold the p-th free row at the breakpoint in a line of F."""
         F, i = self.state.F, self.factor.rows[p]
         F[st.A, i] = F[line, i]
         self._leave(p)
         self.hold(i)
 
-    def stop(self, k):
+    def stop(self, k: int) -> int:
         """The k-th moving row moves no more; returns it."""
         i = self._moving[k]
         self.n_moving -= 1
         self._moving[k : self.n_moving] = self._moving[k + 1 : self.n_moving + 1]
         return i
 
-    def arrive(self):
+    def reach_breakpoints(self) -> None:
         """Moving rows at their next breakpoint are held there or continue beyond it."""
         if not self.n_moving:
             return
@@ -145,16 +150,16 @@ class Placement:
         self.n_moving, arrived, missing = state.lines.arrive(
             self.moving, _REACHED, RESIDUE * state.largest_a, state.tol(_ON)
         )
-        if state.is_seen(missing):  # h goes with the variables
+        if state.is_significant(missing):  # h goes with the variables
             rates = F[st.D].take(moving)  # at moving breakpoints, of rows held there
             F[st.D, moving] = F[st.A].take(moving) - before
             state.add_product(moving, F[st.H, : state.n])
             F[st.D, moving] = rates
-        if self.clock.drift is not None:
+        if self.clock.h_rate is not None:
             for i in arrived.tolist():
                 self.clock.follow(i)
 
-    def free(self, i, direction=1, region=None):
+    def free(self, i: int, direction: int = 1, region: int | None = None) -> None:
         """Row i, on a segment, becomes free; the segment on which it is when not given.
 
         Where it depends on the free rows, it moves in ``direction`` in exchange for them, and is
@@ -173,12 +178,12 @@ class Placement:
             if not self._exchange(i, column, direction):
                 return
 
-    def _leave(self, p):
+    def _leave(self, p: int) -> None:
         """The p-th free row is free no longer; the caller gives it another status."""
         self.factor.delete(p)
         self.state.S[st.POSITION, self.factor.rows[p:]] -= 1
 
-    def _exchange(self, k, column, direction):
+    def _exchange(self, k: int, column: FloatArray, direction: int) -> bool:
         """Move a_k and the free rows along the direction that leaves every h alone.
 
         Row k on a segment depends on the free rows, with which its kernel values are ``column``.
@@ -208,12 +213,12 @@ class Placement:
         self.hold(k)
         return False
 
-    def refactor(self, corner):
+    def refactor(self, corner: float) -> None:
         """Make the factor afresh, with another constant."""
         for i in self.factor.restart(corner).tolist():
             self.free(i, region=self.state.S[st.REGION, i])
 
-    def renumber(self, number):
+    def renumber(self, number: IntArray) -> None:
         """Give rows new numbers."""
         self.factor.renumber(number)
         self._moving[: self.n_moving] = number[self.moving]

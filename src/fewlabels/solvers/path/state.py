@@ -1,10 +1,17 @@
 """What is known of the rows of a path: kernel matrix, penalties, variables, and counts."""
 
+from __future__ import annotations
+
+from typing import Protocol
+
 import numpy as np
 
 from ..._core import path as st
+from ..._typing import FloatArray, IntArray, RowMatrix
+from ...kernels import Kernel
 from ...kernels.operators.growing.matrices import BorderedGrowing, make_growing
 from ...kernels.operators.growing.stores import grown
+from ...problem import Penalty, RowPenalties
 
 # Rounding of h is relative to this.
 EPS = 1.1e-16
@@ -14,26 +21,53 @@ _WORN = 1.0
 _FEW = 64
 
 
+class GrowingGram(Protocol):
+    """A kernel matrix of rows that come and go, see ``kernels.operators.growing.matrices``."""
+
+    @property
+    def n_values(self) -> int:
+        """Kernel values evaluated so far."""
+
+    def append(self, X: RowMatrix) -> FloatArray:
+        """Add rows, which get the next numbers; their K(x, x)."""
+
+    def keep(self, indices: IntArray) -> None:
+        """Drop all rows but these, in ascending order."""
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """``K[rows][:, columns]``."""
+
+    def apply(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
+    ) -> None:
+        """``out += K[:, indices] @ coef``; ``hold`` if the columns are worth keeping."""
+
+    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
+        """``K[rows][:, indices] @ coef`` without touching other rows."""
+
+
 class RowStates:
     """Rows and their numbers. Slopes, h and shift are the problem's, divided by ``scale``.
 
     ``F`` and ``S`` hold floats and integers of every row, see ``_core.path``: ``n`` rows, absent
     ones and, as row 0 if ``bordered``, the virtual row of the balancing constraint included.
     ``lines`` is both for the core.
-    ``present`` are those that the user has added and not removed, in their order. ``gram`` is None
-    until the first rows arrive, ``shift`` minus the multiplier, ``rounding`` the estimated
+    ``present`` are those that the user has added and not removed, in their order. ``gram`` exists
+    once rows have arrived, ``shift`` is minus the multiplier, ``rounding`` the estimated
     variance of h by rounding, in squares of ``EPS``.
     """
 
-    def __init__(self, kernel, scale, bordered, cache_size, n_jobs):
+    def __init__(
+        self, kernel: Kernel, scale: float, bordered: bool, cache_size: float, n_jobs: int
+    ) -> None:
         self.kernel, self.scale, self.bordered = kernel, scale, bordered
         self.cache_size, self.n_jobs = cache_size, n_jobs
-        self.gram = None
+        self._gram: GrowingGram | None = None
         self.F = np.zeros((st.N_FLOATS, 256))
         self.S = np.zeros((st.N_INTS, 256), np.int64)
         self.lines = st.Lines(self.F, self.S)
         self.n = int(bordered)
-        self.present = np.zeros(0, np.int64)
+        self.present: IntArray = np.zeros(0, np.int64)
         self.shift = 0.0
         self.n_steps = self.n_flips = self.n_exchanges = 0
         self.rounding = 0.0
@@ -44,16 +78,30 @@ class RowStates:
         if bordered:
             self.lines.release(0, st.ABSENT)
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no rows have arrived yet."""
+        return self._gram is None
+
+    @property
+    def gram(self) -> GrowingGram:
+        """The kernel matrix of the rows."""
+        assert self._gram is not None
+        return self._gram
+
+    @property
+    def bordered_gram(self) -> BorderedGrowing:
+        """The kernel matrix of the rows and the virtual row."""
+        assert isinstance(self._gram, BorderedGrowing)
+        return self._gram
+
     # -- rows --------------------------------------------------------------------------------
 
-    def append(self, X, rows):
+    def append(self, X: RowMatrix, rows: RowPenalties) -> IntArray:
         """Add rows, absent so far; their numbers."""
-        if self.gram is None:
-            self.gram = make_growing(
-                self.kernel, X, cache_size=self.cache_size, n_jobs=self.n_jobs
-            )
-            if self.bordered:
-                self.gram = BorderedGrowing(self.gram)
+        if self._gram is None:
+            gram = make_growing(self.kernel, X, cache_size=self.cache_size, n_jobs=self.n_jobs)
+            self._gram = BorderedGrowing(gram) if self.bordered else gram
         diagonal = self.gram.append(X)
         first, self.n = self.n, self.n + len(rows)
         new = np.arange(first, self.n)
@@ -67,7 +115,7 @@ class RowStates:
         self.present = np.append(self.present, new)
         return new
 
-    def keep(self, kept):
+    def keep(self, kept: IntArray) -> IntArray:
         """Forget all rows but ``kept``; the new number of every row."""
         number = np.full(self.n, -1)
         number[kept] = np.arange(len(kept))
@@ -78,22 +126,22 @@ class RowStates:
         self.F, self.S, self.lines, self.present = F, S, st.Lines(F, S), present
         return number
 
-    def drop(self, rows):
+    def drop(self, rows: IntArray) -> None:
         """Let rows be absent."""
         for i in rows.tolist():
             self.lines.release(i, st.ABSENT)
         self.F[st.A, rows] = 0.0
         self.present = self.without(rows)
 
-    def without(self, rows):
+    def without(self, rows: IntArray) -> IntArray:
         """The present rows but ``rows``."""
         stays = np.ones(self.n, dtype=bool)
         stays[rows] = False
         return self.present[stays[self.present]]
 
-    def set_penalties(self, rows, penalties):
+    def set_penalties(self, rows: IntArray, penalties: RowPenalties) -> None:
         """Give rows other penalties, with the sign +1 for those with the symmetric hinge."""
-        arrays = self._noted(penalties.penalty)
+        arrays = self._scale_penalty(penalties.penalty)
         for first in (st.LO, st.TARGET):
             self.F[first : first + st.N_PENALTY, rows] = arrays
         self.F[st.RATE : st.RATE + st.N_PENALTY, rows] = 0.0
@@ -105,19 +153,19 @@ class RowStates:
             self.F[st.H, rows] += more * self.F[st.A, rows]
             self.F[st.ROOT, rows] = np.sqrt(np.maximum(0.0, self.F[st.ROOT, rows] ** 2 + more))
 
-    def set_targets(self, rows, penalties):
+    def set_targets(self, rows: IntArray, penalties: RowPenalties) -> None:
         """Set the penalties that rows will have when the clock has run out."""
-        self.F[st.TARGET : st.TARGET + st.N_PENALTY, rows] = self._noted(penalties.penalty)
+        self.F[st.TARGET : st.TARGET + st.N_PENALTY, rows] = self._scale_penalty(penalties.penalty)
         for i in rows[self.S[st.SIGN, rows] < 0].tolist():
             self.lines.mirror(i, st.TARGET)
 
-    def close_intervals(self, rows):
+    def close_intervals(self, rows: IntArray) -> None:
         """Leave rows no value but zero."""
         for first in (st.LO, st.RATE, st.TARGET):
             self.F[first : first + st.N_ENDS, rows] = 0.0
         self.S[st.SIGN, rows] = 0
 
-    def _noted(self, penalty):
+    def _scale_penalty(self, penalty: Penalty) -> FloatArray:
         arrays = np.array(penalty.padded(st.N_KINKS).arrays())
         arrays[st.N_ENDS :] /= self.scale
         bounds = np.abs(arrays[: st.N_ENDS])
@@ -127,28 +175,28 @@ class RowStates:
 
     # -- values ------------------------------------------------------------------------------
 
-    def penalty_lines(self, first):
+    def penalty_lines(self, first: int) -> FloatArray:
         """Penalties of the present rows in the lines from ``first`` on, in the user's units."""
         arrays = self.F[first : first + st.N_PENALTY, self.present]
         arrays[st.N_ENDS :] *= self.scale
         return arrays
 
     @property
-    def virtual_is_free(self):
-        """Whether the virtual row is among the free ones."""
+    def virtual_is_free(self) -> bool:
+        """Return whether the virtual row is among the free ones."""
         return self.bordered and self.S[st.STATUS, 0] == st.FREE
 
-    def product(self, rows):
+    def product(self, rows: IntArray) -> FloatArray:
         """h at some rows, from all variables."""
         support = np.flatnonzero(self.F[st.A, : self.n])
         return self.gram.product_at(rows, support, self.F[st.A, support]) + self.shift
 
-    def refresh_h(self, border=True):
+    def refresh_h(self, border: bool = True) -> None:
         """h from a; ``border``: and the kernel values of the virtual row."""
         F, n = self.F, self.n
         if self.bordered and border:
-            self.gram.refresh()
-            F[st.ROOT, 0] = np.sqrt(max(0.0, self.gram.border[0]))
+            self.bordered_gram.refresh()
+            F[st.ROOT, 0] = np.sqrt(max(0.0, self.bordered_gram.border[0]))
         support = np.flatnonzero(F[st.A, :n])
         a, h = F[st.A, support], F[st.H, :n]
         h[:] = self.shift
@@ -156,14 +204,14 @@ class RowStates:
         h[support] += F[st.RIDGE, support] * a
         self.rounding = 0.0
 
-    def add_product(self, rows, out):
+    def add_product(self, rows: IntArray, out: FloatArray) -> None:
         """``out += Q[:, rows] D[rows]``."""
         d = self.F[st.D].take(rows)
         self.gram.apply(rows, d, out)
         if self._ridged:
             out[rows] += self.F[st.RIDGE].take(rows) * d
 
-    def measure(self, total):
+    def measure(self, total: float) -> None:
         """Find the sizes that tolerances are relative to, for variables that sum to ``total``."""
         largest_a, root, weighted = self.lines.sizes(self.n)
         self.largest_a = max(largest_a, self.largest_a)
@@ -172,7 +220,7 @@ class RowStates:
         if not self.unit:
             self._floor = max(self._floor, EPS * root**2 * abs(total))
 
-    def measure_slopes(self):
+    def measure_slopes(self) -> None:
         """Find the largest slope of the rows that are there, at the end of an operation.
 
         Rows that have left may have had larger ones, for which other tolerances held.
@@ -181,22 +229,22 @@ class RowStates:
         slopes = self.F[st.LO + st.N_ENDS : st.LO + st.N_PENALTY, rows]
         self.unit = float(np.abs(slopes).max(initial=0.0))
 
-    def is_seen(self, change):
+    def is_significant(self, change: float) -> bool:
         """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
         return change > EPS * self._weighted
 
-    def is_hidden(self, share):
-        """Whether rounding in h is this share of the largest slope, or more."""
+    def is_hidden_by_rounding(self, share: float) -> bool:
+        """Return whether rounding in h is this share of the largest slope, or more."""
         return self.unit > 0.0 and self.tol(0.0) >= share * self.unit
 
-    def is_worn(self, relative):
-        """Whether the rounding carried in h is worth computing h afresh."""
+    def must_refresh(self, relative: float) -> bool:
+        """Return whether the rounding carried in h is worth computing h afresh."""
         return EPS * np.sqrt(self.rounding) > max(relative * self._size, _WORN * self._floor)
 
     @property
-    def _size(self):
+    def _size(self) -> float:
         return self.unit or self._floor / EPS or 1.0
 
-    def tol(self, relative):
+    def tol(self, relative: float) -> float:
         """A tolerance of h, never below the rounding in it."""
         return max(relative * self._size, 10.0 * self._floor)
