@@ -5,8 +5,15 @@ names ending in ``_out`` are for arrays that are written to.
 """
 
 import ctypes
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
+
+from .._typing import AnyArray
+
+#: Where an array begins, as ctypes takes it.
+Address: TypeAlias = ctypes.Array[ctypes.c_char] | int
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT32, _INT64, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
@@ -14,11 +21,11 @@ _INT32, _INT64, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool
 # The start of a buffer. Taking it is several times faster than ``array.ctypes.data``, and refuses
 # arrays that are not C-contiguous or not writable.
 _Start = ctypes.c_char * 0
-_start = _Start.from_buffer
+_start: Callable[..., Address] = _Start.from_buffer
 
 
-def _out(dtype):
-    def address(array, size):
+def _out(dtype: np.dtype[Any]) -> Callable[[AnyArray, int], Address]:
+    def address(array: AnyArray, size: int) -> Address:
         if array.size != size or (array.dtype is not dtype and array.dtype != dtype):
             raise TypeError(_mismatch(array, dtype, size))
         return _start(array)
@@ -26,8 +33,8 @@ def _out(dtype):
     return address
 
 
-def _in(dtype):
-    def address(array, size):
+def _in(dtype: np.dtype[Any]) -> Callable[[AnyArray, int], Address]:
+    def address(array: AnyArray, size: int) -> Address:
         if array.size != size or (array.dtype is not dtype and array.dtype != dtype):
             raise TypeError(_mismatch(array, dtype, size))
         try:
@@ -40,11 +47,11 @@ def _in(dtype):
     return address
 
 
-def _mismatch(array, dtype, size):
+def _mismatch(array: AnyArray, dtype: np.dtype[Any], size: int) -> str:
     return f"the core needs {size} elements of {dtype}, got {array.size} of {array.dtype}."
 
 
-def address_of(argument):
+def address_of(argument: Address) -> int:
     """The address in an argument that one of the functions below has made, as a number."""
     return argument if isinstance(argument, int) else ctypes.addressof(argument)
 

@@ -13,8 +13,10 @@ from enum import Enum
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .arrays import f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
+from .penalty import HasPieces, Pieces
 
 #: Violation relative to the multiplier that counts as none.
 EXACT = CONSTANTS["EXACT"]
@@ -35,7 +37,9 @@ class Outcome(Enum):
     SINGULAR = CONSTANTS["SINGULAR"]
 
 
-def solve_block(Q, g, a, penalty, tol, max_steps):
+def solve_block(
+    Q: FloatArray, g: FloatArray, a: FloatArray, penalty: HasPieces, tol: float, max_steps: int
+) -> tuple[int, Outcome]:
     """Pair steps until the KKT violation within the block is at most ``tol``.
 
     Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
@@ -45,7 +49,15 @@ def solve_block(Q, g, a, penalty, tol, max_steps):
     return steps, outcome
 
 
-def finish_block(Q, g, a, penalty, goal, largest, budget):
+def finish_block(
+    Q: FloatArray,
+    g: FloatArray,
+    a: FloatArray,
+    penalty: HasPieces,
+    goal: float,
+    largest: int,
+    budget: float,
+) -> tuple[int, float, Outcome]:
     """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
 
     Each goes as far as the first breakpoint, where a variable stays. After one that went the whole
@@ -58,7 +70,17 @@ def finish_block(Q, g, a, penalty, goal, largest, budget):
     return _solved(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
 
 
-def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
+def _solved(
+    Q: FloatArray,
+    g: FloatArray,
+    a: FloatArray,
+    penalty: HasPieces,
+    tol: float,
+    max_steps: int,
+    goal: float,
+    largest: int,
+    budget: float,
+) -> tuple[int, float, Outcome]:
     """Either, by the function that solves whole problems: all of Q is there, and no row wanted."""
     n = len(a)
     order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.int64)
@@ -70,15 +92,29 @@ def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
     return steps, budget, Outcome(ended)
 
 
-def workspace(n, largest):
+def workspace(n: int, largest: int) -> tuple[FloatArray, IntArray]:
     """Scratch space for calls of ``take_steps``, to be made once for several of them."""
     return np.empty(lib.fl_block_work(n, largest)), np.empty(5 * n, np.int64)
 
 
 def take_steps(
-    Q, here, place, part, joined, diagonal, g, a, penalty,
-    wanted, tol, max_steps, goal, largest, budget, work,
-):  # fmt: skip
+    Q: FloatArray,
+    here: IntArray,
+    place: IntArray,
+    part: FloatArray,
+    joined: int,
+    diagonal: FloatArray,
+    g: FloatArray,
+    a: FloatArray,
+    penalty: Pieces,
+    wanted: IntArray,
+    tol: float,
+    max_steps: int,
+    goal: float,
+    largest: int,
+    budget: float,
+    work: tuple[FloatArray, IntArray],
+) -> tuple[int, float, int]:
     """One call of ``fl_solve_block``: the steps, what is left of the budget, and how they ended.
 
     Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and
@@ -88,18 +124,18 @@ def take_steps(
     if Q.ndim != 2 or Q.shape[1] != n or len(Q) < present or len(part) < min(present, part.size):
         raise TypeError(f"the core needs {present} rows of {n} columns, got {Q.shape}.")
     reals, integers = work
-    budget, steps = ctypes.c_double(budget), ctypes.c_int64()
+    left, steps = ctypes.c_double(budget), ctypes.c_int64()
     ended = lib.fl_solve_block(
         n, f64(Q, Q.size), present, i64(here, present), i64(place, n),
         f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
         f64_out(a, n), penalty.of(n), i64_out(wanted, wanted.size), wanted.size, tol,
-        max_steps, goal, largest, byref(budget),
+        max_steps, goal, largest, byref(left),
         f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 5 * n), byref(steps),
     )  # fmt: skip
-    return steps.value, budget.value, ended
+    return steps.value, left.value, ended
 
 
-def add_products(rows, change, g):
+def add_products(rows: FloatArray, change: FloatArray, g: FloatArray) -> FloatArray:
     """``g + change @ rows`` in place, from the entries of ``change`` that are not zero."""
     n, used = g.size, change.nonzero()[0]
     if rows.ndim != 2 or rows.shape[1] != n:
@@ -111,7 +147,7 @@ def add_products(rows, change, g):
     return g
 
 
-def nearest(far, wanted):
+def nearest(far: FloatArray, wanted: IntArray) -> None:
     """Let ``wanted`` be the rows that are least ``far`` from the worst violation, best first."""
     n = far.size
     lib.fl_nearest(n, f64(far, n), i64_out(wanted, wanted.size), wanted.size)

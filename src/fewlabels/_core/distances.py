@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import FloatArray, IntArray
 from .arrays import f64, f64_out, i64
 from .library import lib
 
 
-def squared_norms(rows: Any) -> NDArray[np.float64]:
+def squared_norms(rows: Any) -> FloatArray:
     """Return <x, x> of rows, summed as kernel values are.
 
     Minus half of it as a row's term makes its kernel value with an equal row exact.
@@ -24,9 +24,7 @@ def squared_norms(rows: Any) -> NDArray[np.float64]:
     return out
 
 
-def squared_distances(
-    rows: Any, columns: Any, out: NDArray[np.float64], start: int, stop: int
-) -> None:
+def squared_distances(rows: Any, columns: Any, out: FloatArray, start: int, stop: int) -> None:
     """Set ``out[j, i]`` to the squared distance of row i, from start to stop, and column j."""
     (n, d), m = rows.shape, columns.shape[0]
     if columns.shape[1] != d:
@@ -46,5 +44,5 @@ def squared_distances(
     lib.fl_squared_distances_sparse(n, *own, m, *theirs, target, start, stop)
 
 
-def _whole(numbers: Any) -> NDArray[np.int64]:
+def _whole(numbers: IntArray) -> IntArray:
     return numbers.astype(np.int64, copy=False)

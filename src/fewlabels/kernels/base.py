@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from .._core.library import CONSTANTS
+from .._typing import AnyArray, FloatArray, RowMatrix
 from .rows import is_sparse, row_products, squared_distances, squared_norms
 from .sparse import canonical
 
@@ -28,6 +31,27 @@ class Map(IntEnum):
     IDENTITY = CONSTANTS["IDENTITY"]
 
 
+class GraphWriter(Protocol):
+    """What writes the nodes of an ONNX graph: a ``fewlabels.onnx.graph.Graph``."""
+
+    def add(self, op: str, *inputs: str | npt.ArrayLike, **attributes: int) -> str:
+        """Add a node, and return the name of its output."""
+
+    def row_sums(self, name: str) -> str:
+        """Add sums over each row, shape (n, 1)."""
+
+    def refuse_beyond(self, name: str, largest: float, allow_nan: bool = False) -> None:
+        """Refuse the rows with numbers beyond ``largest`` in size."""
+
+
+class HasKernels(Protocol):
+    """A function, or several, in the span of kernels."""
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """The kernels."""
+
+
 class Kernel(ABC):
     """A function of two rows, as an immutable value (a frozen dataclass).
 
@@ -40,7 +64,7 @@ class Kernel(ABC):
     name: ClassVar[str | None] = None
     takes: ClassVar[tuple[str, ...]] = ()
     is_similarity: ClassVar[bool] = False
-    is_inner_product: Any = False
+    is_inner_product: bool = False
 
     # What a kernel can do. Others ask for this, and not for its class.
 
@@ -53,7 +77,7 @@ class Kernel(ABC):
     #: Whether it is an inner product of ``features`` (see ``FeatureKernel``).
     has_features: ClassVar[bool] = False
     #: Weights of the kernel ``base`` and of an inner product of ``features`` that add up to it.
-    weights_of_sum: Any = None
+    weights_of_sum: tuple[float, float] | None = None
     #: Whether features are the rows themselves, so that moving all rows only moves the constant.
     is_linear: ClassVar[bool] = False
     #: Whether features are one cell of each of several partitions of space.
@@ -72,7 +96,9 @@ class Kernel(ABC):
         """The kernel that functions are written in."""
         return self
 
-    def expanded(self, X, coef, on_points=None):
+    def expanded(
+        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
+    ) -> tuple[RowMatrix, FloatArray]:
         """Rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
         return X, coef
 
@@ -82,19 +108,19 @@ class Kernel(ABC):
         return cls(**{name: parameters[name] for name in cls.takes})
 
     @abstractmethod
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         """K(x, x) of every row of X, float64, shape (len(X),)."""
 
-    def check_powers(self, X):
+    def check_powers(self, X: RowMatrix) -> None:
         """Refuse rows whose powers are too large for double precision."""
         return None
 
-    def graph_check(self, graph, x):
+    def graph_check(self, graph: GraphWriter, x: str) -> None:
         """Refuse the rows of an ONNX graph that ``check_powers`` refuses."""
         return None
 
 
-def distinct_kernels(function):
+def distinct_kernels(function: HasKernels) -> list[Kernel]:
     """The kernels that a function is written in, each once: all check the rows they score."""
     return list(dict.fromkeys(kernel.plain for kernel in function.kernels))
 
@@ -111,16 +137,16 @@ class MappedKernel(Kernel):
     is_mapped: ClassVar[bool] = True
     map: ClassVar[Map]
     of_distance: ClassVar[bool] = False
-    degree: Any = 0
-    coef0: Any = 0.0
+    degree: int = 0
+    coef0: float = 0.0
 
     @property
     @abstractmethod
-    def factor(self):
+    def factor(self) -> float:
         """What rows are multiplied by when they are prepared."""
 
     @classmethod
-    def compiled_map(cls):
+    def compiled_map(cls) -> int:
         """The number of the map in compiled code."""
         if cls.map not in set(Map):
             raise ValueError(
@@ -129,11 +155,15 @@ class MappedKernel(Kernel):
             )
         return int(cls.map)
 
+    def graph_mapped(self, graph: GraphWriter, z: str) -> str:
+        """Return the map of z as nodes of an ONNX graph."""
+        raise NotImplementedError
+
     @abstractmethod
-    def mapped(self, xp, z):
+    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
         """What compiled code does to z, for an array of NumPy or of another library ``xp``."""
 
-    def values(self, X, Z):
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (canonical(rows).astype(np.float64, copy=False) for rows in (X, Z))
         if self.of_distance:
@@ -144,12 +174,17 @@ class MappedKernel(Kernel):
         return self.mapped(np, z)
 
     @abstractmethod
-    def rounding(self, largest_norm, row_length):
+    def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
         """Error of a kernel value in units of the last place, and whether float32 will do.
 
         From the largest squared norm of a row (around the centre, for a kernel of distances) and
         the most entries of a row.
         """
+
+
+def is_mapped(kernel: Kernel) -> TypeGuard[MappedKernel]:
+    """Return whether a kernel's values are computed on tiles of prepared rows."""
+    return kernel.is_mapped
 
 
 class FeatureKernel(Kernel):
@@ -160,28 +195,32 @@ class FeatureKernel(Kernel):
     returns g as nodes of a graph, from rows ``x`` in float64.
     """
 
-    is_inner_product: Any = True
+    is_inner_product = True
     has_features: ClassVar[bool] = True
 
     @abstractmethod
-    def features(self, X, n_jobs=1):
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> RowMatrix:
         """g of every row, an array or CSR array of shape (len(X), n_features)."""
 
-    def values(self, X, Z):
+    def graph_features(self, graph: GraphWriter, x: str) -> str:
+        """Return g of rows x as nodes of an ONNX graph."""
+        raise NotImplementedError
+
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         found = self.features(X) @ self.features(Z).T
         return found.toarray() if is_sparse(found) else np.asarray(found)
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         return squared_norms(self.features(X))
 
-    def weights(self, X, coef):
+    def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
         """The functions ``sum_j coef_j K(x_j, .)``, shape (..., n_features)."""
         rows, coef = self.features(X).astype(np.float64, copy=False), np.asarray(coef, float)
         found = np.asarray(rows.T @ coef.T)
         return found.ravel() if coef.ndim == 1 else np.ascontiguousarray(found.T)
 
-    def sums(self, X, weights, n_jobs=1):
+    def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
         """Values of such functions at rows, shape (len(X), ...)."""
         return row_products(self.features(X, n_jobs), weights)
 
@@ -190,10 +229,10 @@ class FormedKernel(Kernel):
     """A kernel whose values are formed block by block, by a function of two arrays of rows."""
 
     @abstractmethod
-    def values(self, X, Z):
+    def values(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
         """The matrix of values, shape (len(X), len(Z)), dense or sparse."""
 
-    def log_values(self, X, Z):
+    def log_values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """log K(x, z), shape (len(X), len(Z)), of a similarity.
 
         A kernel that knows them however far apart rows are says so, and scores do not end.
@@ -201,7 +240,7 @@ class FormedKernel(Kernel):
         values = self.values(X, Z)
         return np.log(values.toarray() if is_sparse(values) else values)
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
         values = (self.values(rows, rows) for rows in blocks)
         parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]

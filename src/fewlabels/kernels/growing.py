@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._core.forest import draw_rows, grow_trees
+from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.threads import run_ranges
 from .forest import Forest, add_sums, single
 
@@ -24,12 +25,20 @@ class GrownForest(NamedTuple):
     """
 
     forest: Forest
-    times: Callable[[], np.ndarray]
+    times: Callable[[], IntArray]
 
 
 def grow_forest(
-    X, place, n_trees, *, splits="random", min_samples_leaf=1, drawn=0, seed=0, n_jobs=1
-):
+    X: RowMatrix,
+    place: VectorLike,
+    n_trees: int,
+    *,
+    splits: str = "random",
+    min_samples_leaf: int = 1,
+    drawn: int = 0,
+    seed: int = 0,
+    n_jobs: int = 1,
+) -> GrownForest:
     """Grow trees that tell classes apart, of equal weight.
 
     Every node takes the best of thresholds of sqrt(d) columns, by Gini impurity. It is what
@@ -93,13 +102,22 @@ def grow_forest(
     return GrownForest(forest, partial(_drawn_again, n, n_trees, drawn, int(seed)))
 
 
-def _drawn_again(n, n_trees, drawn, seed):
+def _drawn_again(n: int, n_trees: int, drawn: int, seed: int) -> IntArray:
     times = np.empty((n_trees, n), dtype=np.int32)
     draw_rows(drawn, seed, times, 0, n_trees)
     return times
 
 
-def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs):
+def _by_scikit_learn(
+    X: RowMatrix,
+    place: VectorLike,
+    n_trees: int,
+    splits: str,
+    min_samples_leaf: int,
+    drawn: int,
+    seed: int,
+    n_jobs: int,
+) -> GrownForest:
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
 
     kind = RandomForestClassifier if splits == "best" else ExtraTreesClassifier
@@ -113,7 +131,7 @@ def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n
         n_jobs=n_jobs,
     ).fit(X, np.asarray(place))
 
-    def times():
+    def times() -> IntArray:
         rows_of = grown.estimators_samples_ if drawn else [np.arange(X.shape[0])] * n_trees
         return np.stack([np.bincount(rows, minlength=X.shape[0]) for rows in rows_of])
 
@@ -138,7 +156,9 @@ class VotingForest:
         Of :func:`grow_forest`.
     """
 
-    def __init__(self, X, place, n_trees, *, n_jobs=1, **options):
+    def __init__(
+        self, X: RowMatrix, place: IntArray, n_trees: int, *, n_jobs: int = 1, **options: Any
+    ) -> None:
         self._forest, times = grow_forest(X, place, n_trees, n_jobs=n_jobs, **options)
         self._times = times()
         self._leaves = self._forest.leaves(X, n_jobs)
@@ -154,14 +174,14 @@ class VotingForest:
         # Nodes that aren't leaves have no rows.
         self._shares = sums / np.maximum(sums.sum(axis=0), np.finfo(float).tiny)
 
-    def shares(self, X):
+    def shares(self, X: RowMatrix) -> FloatArray:
         """Mean shares of the classes at rows, of shape (n_rows, n_classes)."""
         found = np.zeros((X.shape[0], len(self._shares)))
         leaves = self._forest.leaves(X, self._n_jobs)
         add_sums(leaves, self._shares, found, self._n_jobs)
         return found / leaves.shape[1]
 
-    def out_of_bag(self):
+    def out_of_bag(self) -> FloatArray:
         """Such shares of the forest's own rows by trees that haven't seen them.
 
         NaN for rows that every tree has seen.

@@ -1,5 +1,7 @@
 """A kernel that knows how rows lie: deformed by the graph of all rows, labelled or not."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,6 +16,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from .._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.messages import Message, ref
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
@@ -53,8 +56,8 @@ class Deformed(FormedKernel):
     """
 
     base: MappedKernel
-    points: Any
-    factor: np.ndarray
+    points: RowMatrix
+    factor: FloatArray
     scale: float
     is_low_rank: bool
 
@@ -64,30 +67,30 @@ class Deformed(FormedKernel):
     onnx_form: ClassVar = "graph"
 
     @property
-    def weights_of_sum(self):
+    def weights_of_sum(self) -> tuple[float, float] | None:  # type: ignore[override]  # computed, where the base has a constant
         """Weights of the base kernel and of the features; None for features alone."""
         return None if self.is_low_rank else (self.scale, -1.0)
 
     @property
-    def has_features(self):
+    def has_features(self) -> bool:  # type: ignore[override]  # computed, where the base has a constant
         return self.is_low_rank
 
     @property
-    def plain(self):
+    def plain(self) -> MappedKernel:
         """The base kernel, under which functions have more rows, or others."""
         return self.base
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, object]) -> Deformed:
         return self
 
-    def is_equal(self, other):
+    def is_equal(self, other: object) -> bool:
         """Whether another kernel has the same numbers."""
         if not isinstance(other, Deformed) or self.points.shape != other.points.shape:
             return False
         apart = abs(self.points - other.points).max() > 0.0
         return not apart and np.array_equal(self.factor, other.factor)
 
-    def features(self, X, n_jobs=1):
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> FloatArray:
         """``sqrt(scale) g(x)`` of rows, shape (len(X), rank)."""
         step = max(1, _VALUES_AT_A_TIME // len(self.factor))
         out = np.empty((X.shape[0], self.factor.shape[1]))
@@ -97,21 +100,23 @@ class Deformed(FormedKernel):
         out *= np.sqrt(self.scale)
         return out
 
-    def values(self, X, Z):
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         inner = self.features(X) @ self.features(Z).T
         return inner if self.is_low_rank else self.scale * self.base.values(X, Z) - inner
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         features = self.features(X)
         inner = np.einsum("ij,ij->i", features, features)
         return inner if self.is_low_rank else self.scale * self.base.diagonal(X) - inner
 
-    def on_points(self, X, coef):
+    def on_points(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
         """What functions ``sum_j coef_j k(x_j, .)`` have at the points, as coefficients of K."""
         inner = np.sqrt(self.scale) * ((coef @ self.features(X)) @ self.factor.T)
         return inner if self.is_low_rank else -inner
 
-    def expanded(self, X, coef, on_points=None):
+    def expanded(
+        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
+    ) -> tuple[RowMatrix, FloatArray]:
         """Rows and coefficients (in the last axis) of these functions under the base kernel."""
         coef = np.asarray(coef, dtype=float)
         own = self.on_points(X, coef) if on_points is None else on_points
@@ -191,24 +196,31 @@ class Manifold(BaseEstimator):
     learns: ClassVar = "rows"
 
     @property
-    def takes(self):
+    def takes(self) -> tuple[str, ...]:
         """Coefficients of the model that the base kernel has."""
         self._check()
         return _BASES[self.base].takes
 
     @property
-    def is_similarity(self):
+    def is_similarity(self) -> bool:
         """Whether the base kernel is one, whose width is chosen from distances."""
         self._check()
         return _BASES[self.base].is_similarity
 
-    def _check(self):
+    def _check(self) -> None:
         validate_parameter_constraints(
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
 
     def over(
-        self, X, sample_weight=None, *, gamma=1.0, degree=3, coef0=1.0, random_state=0
+        self,
+        X: MatrixLike,
+        sample_weight: VectorLike | None = None,
+        *,
+        gamma: float = 1.0,
+        degree: int = 3,
+        coef0: float = 1.0,
+        random_state: int = 0,
     ) -> Kernel:
         """The kernel deformed by the graph of the rows of ``X``: what a model's ``fit`` makes.
 
@@ -260,7 +272,9 @@ class Manifold(BaseEstimator):
             return base  # all its values are 0
         return Deformed(base, points, factor, scale, n_points < n)
 
-    def _exact(self, base, X, laplacian):
+    def _exact(
+        self, base: MappedKernel, X: RowMatrix, laplacian: sp.csr_array
+    ) -> tuple[FloatArray, float]:
         """``factor`` and ``scale``, where all rows are points.
 
         With L = S S', ``(I + r L K)^-1 r L = r S (I + r S' K S)^-1 S'``, whose inner matrix has
@@ -283,7 +297,9 @@ class Manifold(BaseEstimator):
         scale = of_deformed + (1.0 - self.share) / plain
         return np.ascontiguousarray(factor.T) * np.sqrt(of_deformed / scale), scale
 
-    def _low_rank(self, base, X, points, laplacian):
+    def _low_rank(
+        self, base: MappedKernel, X: RowMatrix, points: RowMatrix, laplacian: sp.csr_array
+    ) -> tuple[FloatArray, float]:
         """The same with K the approximation from points, as features: ``F (I + r F'LF)^-1 F'``."""
         eigenvalues, vectors = eigh(base.values(points, points))
         used = eigenvalues > _NO_RANK * eigenvalues[-1]
@@ -306,7 +322,7 @@ class Manifold(BaseEstimator):
         return root @ (turn * np.sqrt(kept)), 1.0 / deformed
 
 
-def graph_laplacian(X, n_neighbors, scaling="mean"):
+def graph_laplacian(X: RowMatrix, n_neighbors: int, scaling: str = "mean") -> sp.csr_array:
     """Laplacian of the symmetric nearest-neighbour graph of distinct rows, sparse."""
     n = X.shape[0]
     distance, neighbor = nearest(X, n_neighbors)
@@ -329,7 +345,7 @@ def graph_laplacian(X, n_neighbors, scaling="mean"):
     return sp.csr_array(sp.diags_array(connected.astype(float)) - inverse @ graph @ inverse)
 
 
-def nearest(X, n_neighbors):
+def nearest(X: RowMatrix, n_neighbors: int) -> tuple[FloatArray, IntArray]:
     """Distances to the nearest other rows, up to a factor, and which they are: (n, neighbours)."""
     X = centered(X, center_of(X))  # distances without cancellation
     largest = abs(X).max()
@@ -339,7 +355,7 @@ def nearest(X, n_neighbors):
     return NearestNeighbors(n_neighbors=k).fit(X / largest if largest > 0.0 else X).kneighbors()
 
 
-def graph_clustering(X, n_neighbors):
+def graph_clustering(X: RowMatrix, n_neighbors: int) -> float:
     """How often two neighbours of a row are neighbours themselves, from 0 to 1.
 
     Large where rows lie on threads or sheets of few dimensions, near 0 where they fill many.
@@ -353,7 +369,7 @@ def graph_clustering(X, n_neighbors):
     return (graph @ graph).multiply(graph).sum() / pairs if pairs > 0.0 else 0.0
 
 
-def over_root(inner, columns):
+def over_root(inner: FloatArray, columns: FloatArray) -> FloatArray:
     """A with ``A' A = columns' inner^-1 columns``, where ``inner`` has no eigenvalue below 1."""
     try:
         return solve_triangular(cholesky(inner, lower=True), columns, lower=True)
@@ -362,7 +378,7 @@ def over_root(inner, columns):
         return (vectors / np.sqrt(np.maximum(eigenvalues, 1.0))).T @ columns
 
 
-def _root(laplacian, power):
+def _root(laplacian: sp.csr_array, power: int) -> RowMatrix:
     """A symmetric S with ``S S = laplacian^power``."""
     if power % 2 == 0:
         root = laplacian
@@ -373,7 +389,7 @@ def _root(laplacian, power):
     return (vectors * np.maximum(eigenvalues, 0.0) ** (0.5 * power)) @ vectors.T
 
 
-def distinct_rows(X):
+def distinct_rows(X: RowMatrix) -> RowMatrix:
     """The first of each group of equal rows, in an order that only values decide."""
     weight = np.random.default_rng(0).normal(size=X.shape[1])
     keys = X @ weight if sp.issparse(X) else np.einsum("ij,j->i", X, weight)

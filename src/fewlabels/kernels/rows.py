@@ -6,17 +6,22 @@ move in columns whose median is far from zero, compared with the distances betwe
 half of such a column's entries are stored, so moved rows have at most twice as many entries.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._core import distances
+from .._typing import FloatArray, RowMatrix
 from .._util.threads import run_ranges
 from .sparse import canonical
+
+if TYPE_CHECKING:
+    from .base import Kernel
 
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
 # Up to here rounding costs two of sixteen digits.
@@ -33,7 +38,7 @@ _OUT_OF_REACH = 1100.0
 _WORTH_A_THREAD, _ROWS_AT_A_TIME = 1_000_000, 256
 
 
-def is_sparse(X):
+def is_sparse(X: object) -> TypeGuard[sp.csr_array]:
     """Whether X is a sparse array or matrix of SciPy.
 
     SciPy's own test takes longer to say no to an array, and a fit asks a dozen times.
@@ -41,7 +46,7 @@ def is_sparse(X):
     return type(X) is not np.ndarray and sp.issparse(X)
 
 
-def row_products(X, weights):
+def row_products(X: RowMatrix, weights: FloatArray) -> FloatArray:
     """``X @ weights``, where the value of a row does not depend on the other rows.
 
     BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
@@ -52,7 +57,7 @@ def row_products(X, weights):
     return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)
 
 
-def squared_norms(X):
+def squared_norms(X: RowMatrix) -> FloatArray:
     """Squared norm of every row, summed in float64."""
     if is_sparse(X):
         X = canonical(X)
@@ -102,7 +107,7 @@ def lossless(n_columns: int) -> float:
     return _LAST_PLACE * (2.0 + 4.0 * far_from(n_columns) * growth(min(n_columns, _MOST_TERMS)))
 
 
-def direct_distances(X: Any, Z: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
     """Return squared distances from differences, in which nothing cancels.
 
     Parameters
@@ -133,7 +138,7 @@ def direct_distances(X: Any, Z: Any, n_jobs: int = 1) -> NDArray[np.float64]:
     return out
 
 
-def squared_distances(X: Any, Z: Any, factor: float) -> NDArray[np.float64]:
+def squared_distances(X: RowMatrix, Z: RowMatrix, factor: float) -> FloatArray:
     """Return squared distances with the digits that a kernel of distances needs.
 
     Parameters
@@ -162,7 +167,7 @@ def squared_distances(X: Any, Z: Any, factor: float) -> NDArray[np.float64]:
     return found
 
 
-def center_of(X):
+def center_of(X: RowMatrix) -> FloatArray | None:
     """Offset to subtract from all rows: their mean, or the medians of far columns of sparse rows.
 
     Parameters
@@ -180,7 +185,7 @@ def center_of(X):
     return np.add.reduce(X, axis=0, dtype=np.float64) / len(X)
 
 
-def centered(X, center):
+def centered(X: RowMatrix, center: FloatArray | None) -> RowMatrix:
     """Rows less a centre; sparse rows stay sparse.
 
     Parameters
@@ -207,12 +212,12 @@ def centered(X, center):
     return sp.csr_array(X) + less
 
 
-def shift_of(kernel, X):
+def shift_of(kernel: Kernel, X: RowMatrix) -> FloatArray | None:
     """What is taken from rows under the linear kernel, which changes nothing but rounding."""
     return center_of(X) if kernel.is_linear else None
 
 
-def _far_medians(X):
+def _far_medians(X: sp.csr_array) -> FloatArray | None:
     X = _some_rows(X)
     n, d = X.shape
     if not (2 * np.bincount(X.indices, minlength=d) > n).any():
@@ -227,7 +232,8 @@ def _far_medians(X):
     if not largest > 0.0:
         return None
     with np.errstate(over="ignore"):
-        squares, rows = np.square(center / largest), centered(sp.csr_array(columns), center)
+        squares = np.square(center / largest)
+        rows: sp.csr_array = centered(sp.csr_array(columns), center)
         rows.data = np.square(rows.data / largest)
     limit = _FAR**2 * float(np.median(rows @ np.ones(d)))
     if not squares.sum() > limit:
@@ -236,14 +242,14 @@ def _far_medians(X):
     return np.where(squares * np.count_nonzero(center) > limit, center, 0.0)
 
 
-def _some_rows(X):
+def _some_rows(X: sp.csr_array) -> sp.csr_array:
     n = X.shape[0]
     if n > _SAMPLE:
         X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))]
     return sp.csr_array(canonical(X))
 
 
-def _median(entries, n_zeros):
+def _median(entries: FloatArray, n_zeros: int) -> float:
     """The lower median of some numbers and so many zeros."""
     place = (len(entries) + n_zeros - 1) // 2
     return np.partition(np.append(entries, np.zeros(n_zeros)), place)[place]

@@ -4,9 +4,13 @@ Every row has a number for every sample, and the rows with the lowest numbers ar
 order of the rows doesn't matter, and adding or removing a row changes few samples.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .sparse import canonical
 
 # Odd numbers that spread marks over all 64 bits (splitmix64).
@@ -22,7 +26,7 @@ class WeightedCopies:
     values alone. ``is_matrix``: X holds kernel values, so the row's index is its mark.
     """
 
-    def __init__(self, X, weight, is_matrix=False):
+    def __init__(self, X: RowMatrix, weight: FloatArray, is_matrix: bool = False) -> None:
         keys = np.arange(X.shape[0], dtype=np.uint64) if is_matrix else _keys(X)
         there = np.flatnonzero(weight > 0)
         self.rows = repeated(there, weight[there], keys)
@@ -32,13 +36,13 @@ class WeightedCopies:
         number = np.arange(len(self.rows)) - np.maximum.accumulate(first)
         self.marks = _mixed(_mixed(keys[self.rows]) + number.astype(np.uint64))
 
-    def at(self, places):
+    def at(self, places: IntArray) -> WeightedCopies:
         """Some of these copies."""
         some = object.__new__(type(self))
         some.rows, some.marks = self.rows[places], self.marks[places]
         return some
 
-    def lowest(self, stream, size, seed):
+    def lowest(self, stream: int, size: int, seed: int) -> IntArray:
         """The copies whose numbers of a stream are lowest, in the order of these."""
         salt = _mixed(np.array([seed, stream], dtype=np.uint64))
         numbers = _mixed(self.marks ^ _mixed(salt[:1] + np.uint64(stream)) ^ salt[1])
@@ -48,9 +52,10 @@ class WeightedCopies:
         return np.argsort(numbers)
 
 
-def _keys(X):
+def _keys(X: RowMatrix) -> NDArray[np.uint64]:
     """A number for every row that its values decide to the last bit, in an array or in CSR."""
-    columns = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
+    size = (X.shape[1],)
+    columns: AnyArray = np.random.default_rng(0).integers(2**63, size=size, dtype=np.uint64)
     if sp.issparse(X):
         X = canonical(X)
         parts = _scrambled(X.data) * (2 * columns + 1)[X.indices]
@@ -61,23 +66,23 @@ def _keys(X):
     return keys
 
 
-def _scrambled(values):
+def _scrambled(values: AnyArray) -> NDArray[np.uint64]:
     """The bits of numbers, mixed; 0 stays 0."""
     return _shuffled((values.astype(float) + 0.0).view(np.uint64))
 
 
-def _mixed(numbers):
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Numbers of 64 bits, thoroughly mixed, one to one."""
     return _shuffled(numbers + np.uint64(_GOLDEN))
 
 
-def _shuffled(numbers):
+def _shuffled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for shift, factor in ((30, _FIRST), (27, _SECOND)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def repeated(rows, weight, key):
+def repeated(rows: IntArray, weight: AnyArray, key: AnyArray) -> IntArray:
     """Rows in the order of their keys, each as often as its weight says; equal rows count as one.
 
     What all whole-numbered weights have in common is left out; others are rounded, the sum kept.

@@ -1,10 +1,22 @@
 """The coefficient gamma of a kernel from the rows."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._typing import AnyArray, FloatArray, RowMatrix
 from .rows import center_of, centered, is_sparse
 from .sparse import canonical
+
+if TYPE_CHECKING:
+    from . import KernelChoice
+
+#: A number, or the name of a rule.
+GammaLike: TypeAlias = str | float
 
 # Rows whose distances tell how many dimensions there are in effect.
 _SAMPLE = 500
@@ -17,12 +29,12 @@ _MOST_DIMENSIONS = 2.0
 _EQUAL = 1e-28
 
 
-def rule_for(kernel, gamma):
+def rule_for(kernel: KernelChoice, gamma: GammaLike) -> GammaLike:
     """What ``gamma`` stands for under a kernel: "distance" is a rule for similarities alone."""
     return "scale" if gamma == "distance" and not kernel.is_similarity else gamma
 
 
-def resolve_gamma(gamma, X, weight):
+def resolve_gamma(gamma: GammaLike, X: RowMatrix, weight: FloatArray | None) -> float:
     """scikit-learn's "scale" and "auto" as a number, and our "distance".
 
     The variance of "scale" counts a row as often as its weight says, so that weights
@@ -39,7 +51,7 @@ def resolve_gamma(gamma, X, weight):
     return _scale(X.shape[1], _variance_of_entries(X, weight))
 
 
-def _variance_of_entries(X, weight):
+def _variance_of_entries(X: RowMatrix, weight: FloatArray | None) -> float:
     """Variance of all entries together, including entries that a sparse row doesn't store."""
     n, d = X.shape
     share = np.full(n, 1.0 / (n * d)) if weight is None else weight / weight.sum() / d
@@ -52,7 +64,14 @@ def _variance_of_entries(X, weight):
     return float(apart + (share @ (d - length)) * mean**2)
 
 
-def gamma_of_moments(gamma, n_columns, variance, total, mean, sample):
+def gamma_of_moments(
+    gamma: str,
+    n_columns: int,
+    variance: float,
+    total: float,
+    mean: FloatArray,
+    sample: RowMatrix | None,
+) -> float:
     """The same of rows that lie elsewhere.
 
     From the variance of all entries, the sum of the columns' variances, their means, and, for
@@ -65,11 +84,11 @@ def gamma_of_moments(gamma, n_columns, variance, total, mean, sample):
     return _distance(total if total > _EQUAL * float(mean @ mean) else 0.0, sample)
 
 
-def _scale(n_columns, variance):
+def _scale(n_columns: int, variance: float) -> float:
     return 1.0 / (n_columns * variance) if variance > 0 else 1.0
 
 
-def distance_gamma(X, weight=None):
+def distance_gamma(X: RowMatrix, weight: FloatArray | None = None) -> float:
     """``min(1.4, 100 / d_eff) / D``, with D the mean squared distance between rows.
 
     ``d_eff = 2 D**2 / var(squared distance)`` is the number of dimensions of a Gaussian cloud
@@ -85,7 +104,7 @@ def distance_gamma(X, weight=None):
     return _distance(total_variance(X, weight), X)
 
 
-def _distance(total, X):
+def _distance(total: float, X: RowMatrix) -> float:
     mean_distance = 2.0 * total
     if not mean_distance > 0:
         return 1.0
@@ -95,7 +114,7 @@ def _distance(total, X):
     return wide / mean_distance if mean_distance > wide / np.finfo(float).max else 1.0
 
 
-def total_variance(X, weight=None):
+def total_variance(X: RowMatrix, weight: FloatArray | None = None) -> float:
     """Sum of the columns' variances; zero when it is rounding."""
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
@@ -108,12 +127,12 @@ def total_variance(X, weight=None):
     return total if total > _EQUAL * float(mean @ mean) else 0.0
 
 
-def _sparse_moments(X, share):
+def _sparse_moments(X: sp.csr_array, share: FloatArray) -> tuple[FloatArray, float]:
     """Means of the columns, and the sum of their variances without cancellation."""
     X = canonical(X)
     n, d = X.shape
     row_share = np.repeat(share, np.diff(X.indptr))
-    mean = np.bincount(X.indices, row_share * X.data, minlength=d)
+    mean: AnyArray = np.bincount(X.indices, row_share * X.data, minlength=d)
     stored = np.bincount(X.indices, row_share, minlength=d)
     is_full = np.bincount(X.indices, minlength=d) == n
     apart = X.data - mean[X.indices]
@@ -121,7 +140,7 @@ def _sparse_moments(X, share):
     return mean, float(row_share @ apart**2 + zeros @ mean**2)
 
 
-def _effective_dimension(X):
+def _effective_dimension(X: RowMatrix) -> float:
     if X.shape[0] > _SAMPLE:
         X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _SAMPLE, replace=False))]
     X = centered(X, center_of(X))

@@ -17,14 +17,14 @@ from ..base.locking import snapshot_of
 from ..kernels.base import LARGEST
 from ..tables.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
-from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix
+from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix, Rows
 from .machines import answers, label_values, shape_of
 from .transformers import text_columns, transform, used_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx import ModelProto
+    from onnx import ModelProto, ValueInfoProto
 
 
 def to_onnx(
@@ -147,7 +147,7 @@ def make_graph(
     return proto
 
 
-def _check_texts(model):
+def _check_texts(model: BaseEstimator | Pipeline) -> None:
     """Refuse models that read words, which no operator takes apart in exactly the same way."""
     first = model[0] if isinstance(model, Pipeline) else model
     if not isinstance(first, ColumnTransformer):
@@ -161,7 +161,7 @@ def _check_texts(model):
         )
 
 
-def _inputs(graph, model):
+def _inputs(graph: Graph, model: BaseEstimator | Pipeline) -> tuple[list[ValueInfoProto], Rows]:
     """Declarations of the inputs, and the rows that they hold, as float64 or text."""
     helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
     kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE
@@ -184,7 +184,9 @@ def _inputs(graph, model):
     return declared, InputColumns(tuple(names), tuple(is_text.tolist()))
 
 
-def _output(graph, name, value, machine, labels):
+def _output(
+    graph: Graph, name: str, value: str, machine: BaseEstimator, labels: Sequence[str] | None
+) -> ValueInfoProto:
     """Declaration of an output, in the type that users see."""
     helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
     kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE

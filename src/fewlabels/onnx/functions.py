@@ -1,16 +1,30 @@
 """The function that a model has learned, as nodes: kernel values block by block."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
+from .._typing import AnyArray, FloatArray, RowMatrix
 from ..base.class_functions import ClassFunctions
-from ..kernels import KERNELS, RBF, Map, Trees
+from ..base.function import Function
+from ..kernels import (
+    KERNELS,
+    RBF,
+    Cells,
+    FeatureKernel,
+    Kernel,
+    Map,
+    MappedKernel,
+    SharedLeaves,
+    Trees,
+)
+from ..kernels.forest import Forest
 from ..kernels.isolation import EQUALLY_NEAR
 from ..kernels.operators.row_map import RowMap
-from ..kernels.rows import squared_norms
-from ..one_class.fitted_bags import FLOOR, BaggedFunction
+from ..kernels.rows import is_sparse, squared_norms
+from ..one_class.fitted_bags import FLOOR, Bag, BaggedFunction
+from .graph import Graph
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.
@@ -24,7 +38,7 @@ _ROOM, _ROUNDING = 8.0, 1e-12
 MOST_BYTES = 2_000_000_000
 
 
-def check_kernel(name, function):
+def check_kernel(name: str, function: Function | ClassFunctions | BaggedFunction) -> None:
     """Refuse a function with a kernel that no graph can hold; ``name`` of the model with it."""
     kernel = function.kernels[0]
     if not _is_written(kernel, isinstance(function, ClassFunctions)):
@@ -36,23 +50,29 @@ def check_kernel(name, function):
         )
 
 
-def _is_written(kernel, of_classes):
+def _is_written(kernel: Kernel, of_classes: bool) -> bool:
     """Whether there are nodes for functions in a kernel: for one, or for one of every class."""
-    plain = kernel.base if kernel.has_leaves else kernel.plain
+    plain = kernel.base if isinstance(kernel, SharedLeaves) else kernel.plain
     if kernel.onnx_form not in _WRITERS or plain.onnx_form not in _WRITERS:
         return False
     if plain.onnx_form in _MAPS:
-        return plain.is_mapped and plain.map in _MAPS[plain.onnx_form]
+        return (
+            isinstance(plain, MappedKernel)
+            and plain.is_mapped
+            and plain.map in _MAPS[plain.onnx_form]
+        )
     return plain.has_features or not of_classes
 
 
-def _names():
+def _names() -> list[str]:
     """Names of kernels that graphs can hold."""
     known = [name for name, kind in KERNELS.items() if kind.learns or kind.onnx_form in _WRITERS]
     return [*known, Trees.name]
 
 
-def values(graph, function, x, exact=False):
+def values(
+    graph: Graph, function: Function | BaggedFunction, x: str, exact: bool = False
+) -> tuple[str, float]:
     """Values of a ``Function`` at rows x, float64 of shape (n,), and what rounding leaves in them.
 
     Where rounding alone would decide on the side of the boundary, values are on it to the last
@@ -70,7 +90,7 @@ def values(graph, function, x, exact=False):
     return on_boundary(graph, value, function.boundary, function.rounding), noise
 
 
-def _of_bags(graph, function, x):
+def _of_bags(graph: Graph, function: BaggedFunction, x: str) -> str:
     """The mean of what all bags say, or the smallest of the standardised parts."""
     scores = []
     for part in function.parts:
@@ -89,7 +109,7 @@ def _of_bags(graph, function, x):
     return scores[0] if len(scores) == 1 else graph.add("Min", *scores)
 
 
-def _mean_of_bags(graph, bags, x):
+def _mean_of_bags(graph: Graph, bags: Sequence[Bag], x: str) -> str:
     """The mean of what bags say, each in deviations from its median."""
     parts = []
     for bag in bags:
@@ -105,32 +125,40 @@ def _mean_of_bags(graph, bags, x):
     return graph.add("Mul", graph.add("Sum", *parts), np.float64(1.0 / len(bags)))
 
 
-def class_values(graph, functions, x):
+def class_values(graph: Graph, functions: ClassFunctions, x: str) -> str:
     """Values of ``ClassFunctions``, float64 of shape (n, n_classes), and what rounding leaves."""
     if functions.shift is not None:
         x = graph.add("Sub", x, functions.shift)
-    kernel, coef, noise = functions.kernel, functions.coef, 0.0
+    coef: FloatArray = functions.coef
+    kernel, noise = functions.kernel, 0.0
     vectors, weights = functions.vectors, functions.weights
     has_graph = kernel.has_graph
     if has_graph:
         vectors, coef = kernel.expanded(vectors, coef, functions.on_points)
         kernel = kernel.plain
-        weights = kernel.weights(vectors, coef) if kernel.has_features else None
+        if kernel.has_features:
+            assert isinstance(kernel, FeatureKernel)
+            weights = kernel.weights(vectors, coef)
     leaves = None
-    if kernel.has_leaves:
+    if isinstance(kernel, SharedLeaves):
         leaves = _sums_over_leaves(graph, kernel.forest, kernel.weights(vectors, coef), x)
-        kernel, coef = kernel.base, (1.0 - kernel.share) * coef
+        coef = (1.0 - kernel.share) * coef
+        kernel = kernel.base
     if kernel.has_features:
+        assert isinstance(kernel, FeatureKernel) and weights is not None
         total = _by_features(graph, kernel, weights, x)
     elif not vectors.shape[0]:
         total = _zeros(graph, x)
     else:
         if kernel.onnx_form == "gaussian":
-            blocks, rough = _exponents(graph, _dense(vectors), kernel.gamma, x, has_graph)
+            gamma = _gamma_of(kernel)
+            blocks, rough = _exponents(graph, _dense(vectors), gamma, x, has_graph)
+            mapped: Iterator[tuple[slice, str]]
             mapped = ((block, graph.add("Exp", exponent)) for block, exponent in blocks)
             if rough is not None:
                 noise = _ROOM * rough * np.linalg.norm(coef, axis=1)
         else:
+            assert isinstance(kernel, MappedKernel)
             mapped = _mapped_values(graph, kernel, _dense(vectors), x)
         parts = [
             graph.add("MatMul", graph.cast(values, np.float64), coef[:, block].T.copy())
@@ -144,7 +172,7 @@ def class_values(graph, functions, x):
     return on_boundary(graph, value, 0.0, rounding)
 
 
-def on_boundary(graph, value, boundary, rounding):
+def on_boundary(graph: Graph, value: str, boundary: float, rounding: float | FloatArray) -> str:
     """Values, those within ``rounding`` of a boundary moved onto it."""
     boundary = np.float64(boundary)
     beside = graph.add("Abs", graph.add("Sub", value, boundary))
@@ -152,8 +180,9 @@ def on_boundary(graph, value, boundary, rounding):
     return graph.add("Where", is_rounding, boundary, value)
 
 
-def _linear(graph, function, x, exact):
+def _linear(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
     weights, own = function.weights, function.self_weight
+    assert weights is not None
     if not own:
         total = graph.add("MatMul", x, weights[:, None])
         return graph.add("Add", total, np.float64(function.bias)), 0.0
@@ -165,8 +194,9 @@ def _linear(graph, function, x, exact):
     return graph.add("Sub", at_center, graph.add("Mul", distance, np.float64(own))), 0.0
 
 
-def _mapped(graph, function, x, exact):
+def _mapped(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
     kernel, own, vectors = function.kernel, function.self_weight, _dense(function.vectors)
+    assert isinstance(kernel, MappedKernel)
     parts = []
     for block, values in _mapped_values(graph, kernel, vectors, x):
         weights = function.coef[0, block][:, None]
@@ -182,30 +212,34 @@ def _mapped(graph, function, x, exact):
     return graph.add("Add", total, np.float64(function.bias)), 0.0
 
 
-def _isolation(graph, function, x, exact):
-    total = _sums_over_cells(graph, function.kernel, function.weights[None], x)
+def _isolation(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
+    kernel, weights = function.kernel, function.weights
+    assert isinstance(kernel, Cells) and weights is not None
+    total = _sums_over_cells(graph, kernel, weights[None], x)
     constant = np.float64(function.bias - function.self_weight)  # K(x, x) is 1
     return graph.add("Add", total, constant), 0.0
 
 
-def _features(graph, function, x, exact):
-    own, features = function.self_weight, function.kernel.graph_features(graph, x)
-    total = graph.add("MatMul", features, function.weights[:, None])
+def _features(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
+    kernel, own, weights = function.kernel, function.self_weight, function.weights
+    assert isinstance(kernel, FeatureKernel) and weights is not None
+    features = kernel.graph_features(graph, x)
+    total = graph.add("MatMul", features, weights[:, None])
     if own:
         norm = graph.row_sums(graph.add("Mul", features, features))
         total = graph.add("Sub", total, graph.add("Mul", norm, np.float64(own)))
     return graph.add("Add", total, np.float64(function.bias)), 0.0
 
 
-def _by_features(graph, kernel, weights, x):
+def _by_features(graph: Graph, kernel: FeatureKernel, weights: FloatArray, x: str) -> str:
     """Sums of the features of rows by ``weights`` of shape (k, n_features), shape (n, k)."""
-    if kernel.has_cells:
+    if isinstance(kernel, Cells):
         return _sums_over_cells(graph, kernel, weights, x)
     features = x if kernel.is_linear else kernel.graph_features(graph, x)
     return graph.add("MatMul", features, np.ascontiguousarray(weights.T))
 
 
-def _sums_over_cells(graph, kernel, weights, x):
+def _sums_over_cells(graph: Graph, kernel: Cells, weights: FloatArray, x: str) -> str:
     """``kernel.sums``, float64 of shape (n, k), with weights of shape (k, n_cells).
 
     As in Python, the first of the centres counts that are equally near.
@@ -230,12 +264,14 @@ def _sums_over_cells(graph, kernel, weights, x):
     return graph.add("ReduceSum", found, np.array([1]), keepdims=0)
 
 
-def _with_leaves(graph, function, x, exact):
+def _with_leaves(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
     """Gaussian kernels, and trees: what the leaves of a row add."""
-    total, kernels, coef = None, [], []
+    total: str | None = None
+    kernels: list[Kernel] = []
+    coef = []
     for kernel, own in zip(function.kernels, function.coef, strict=True):
         share = 0.0
-        if kernel.has_leaves:
+        if isinstance(kernel, SharedLeaves):
             share, weights = kernel.share, kernel.weights(function.vectors, own)
             leaves = _sums_over_leaves(graph, kernel.forest, weights[None], x)
             total = leaves if total is None else graph.add("Add", total, leaves)
@@ -251,16 +287,22 @@ def _with_leaves(graph, function, x, exact):
         shares=None,
     )
     value, noise = _rbf(graph, plain, x, exact)
+    assert total is not None
     return graph.add("Add", value, total), noise
 
 
-def _sums_over_leaves(graph, forest, weights, x):
+def _sums_over_leaves(graph: Graph, forest: Forest, weights: FloatArray, x: str) -> str:
     """Sums over the trees of the ``weights`` of leaves, float64 of shape (n, k).
 
     Rows are compared in single precision, as in Python. ``weights`` are of shape (k, n_leaves).
     """
     x = graph.cast(graph.cast(x, np.float32), np.float64)
-    first, at = forest.roots, None
+    first = forest.roots
+    at: str | None = None
+    feature: str | AnyArray
+    threshold: str | AnyArray
+    left: str | AnyArray
+    right: str | AnyArray
     tables = [
         np.asarray(forest.feature, np.int64),
         np.asarray(forest.threshold, float),
@@ -276,11 +318,12 @@ def _sums_over_leaves(graph, forest, weights, x):
             value = graph.add("GatherElements", x, feature, axis=1)
         goes_left = graph.add("LessOrEqual", value, threshold)
         at = graph.add("Where", goes_left, left, right)
+    assert at is not None
     found = graph.add("Gather", np.ascontiguousarray(weights.T), at, axis=0)
     return graph.add("ReduceSum", found, np.array([1]), keepdims=0)
 
 
-def _deformed(graph, function, x, exact):
+def _deformed(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
     if function.self_weight:
         raise ValueError(
             "an SVDD with a manifold kernel can't be exported, because of its K(x, x); fit a "
@@ -290,7 +333,9 @@ def _deformed(graph, function, x, exact):
     return _WRITERS[plain.kernel.onnx_form](graph, plain, x, True)
 
 
-def _mapped_values(graph, kernel, vectors, x):
+def _mapped_values(
+    graph: Graph, kernel: MappedKernel, vectors: FloatArray, x: str
+) -> Iterator[tuple[slice, str]]:
     """Values of a ``MappedKernel`` block by block."""
     if kernel.of_distance:
         products = _products_around_mean(graph, vectors, kernel.factor, x, np.float64)
@@ -300,7 +345,9 @@ def _mapped_values(graph, kernel, vectors, x):
         yield block, kernel.graph_mapped(graph, z)
 
 
-def _inner_products(graph, vectors, scale, constant, x):
+def _inner_products(
+    graph: Graph, vectors: FloatArray, scale: float, constant: float, x: str
+) -> Iterator[tuple[slice, str]]:
     """``scale <x_j, x> + constant``, block by block."""
     scaled = graph.add("Mul", x, np.float64(scale))
     for block in _blocks(vectors):
@@ -308,8 +355,8 @@ def _inner_products(graph, vectors, scale, constant, x):
         yield block, graph.add("Gemm", scaled, vectors[block].T, constants)
 
 
-def _dense(vectors):
-    if sp.issparse(vectors):
+def _dense(vectors: RowMatrix) -> FloatArray:
+    if is_sparse(vectors):
         if 8 * np.prod(vectors.shape, dtype=float) > MOST_BYTES:
             raise ValueError(
                 f"the {vectors.shape[0]} support vectors of {vectors.shape[1]} columns are "
@@ -320,12 +367,12 @@ def _dense(vectors):
     return np.asarray(vectors, dtype=np.float64)
 
 
-def _zeros(graph, x):
+def _zeros(graph: Graph, x: str) -> str:
     """A zero for each row."""
     return graph.add("Mul", graph.row_sums(x), np.float64(0.0))
 
 
-def _rbf(graph, function, x, exact):
+def _rbf(graph: Graph, function: Function, x: str, exact: bool) -> tuple[str, float]:
     """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``, shape (n, 1), and noise.
 
     With a column for its own norm, a row's exponents come from one product of matrices: ``<x, z> -
@@ -333,7 +380,7 @@ def _rbf(graph, function, x, exact):
     the function's ``tail`` continue in log scale.
     """
     vectors, coef = _dense(function.vectors), function.coef
-    gammas = np.array([kernel.gamma for kernel in function.kernels])
+    gammas = np.array([_gamma_of(kernel) for kernel in function.kernels])
     constant = np.float64(function.bias - function.self_weight)  # K(x, x) is 1
     if not len(vectors):
         return graph.add("Add", _zeros(graph, x), constant), 0.0
@@ -364,7 +411,14 @@ def _rbf(graph, function, x, exact):
     return graph.add("Add", total, constant), noise
 
 
-def _exponents(graph, vectors, gamma, x, exact):
+def _gamma_of(kernel: Kernel) -> float:
+    assert isinstance(kernel, RBF)
+    return kernel.gamma
+
+
+def _exponents(
+    graph: Graph, vectors: FloatArray, gamma: float, x: str, exact: bool
+) -> tuple[Iterator[tuple[slice, str]], float | None]:
     """Exponents of an RBF kernel block by block, and the error of its values if float32."""
     row_map = RowMap(RBF(gamma), vectors)
     # float32 where its kernel values are good enough for the machines themselves.
@@ -375,7 +429,13 @@ def _exponents(graph, vectors, gamma, x, exact):
     return blocks, row_map.value_error if rough else None
 
 
-def _products_around_mean(graph, vectors, scale, x, dtype):
+def _products_around_mean(
+    graph: Graph,
+    vectors: FloatArray,
+    scale: float,
+    x: str,
+    dtype: type[np.float32] | type[np.float64],
+) -> Iterator[tuple[slice, str]]:
     """``-scale^2 ||x_j - x||^2 / 2``, block by block, computed in ``dtype``."""
     center = vectors.mean(axis=0)
     far = np.float64(_FARTHEST[dtype])
@@ -394,7 +454,7 @@ def _products_around_mean(graph, vectors, scale, x, dtype):
         yield block, graph.add("Gemm", rows, columns, column_term[block])
 
 
-def _continued(graph, total, logs, tail):
+def _continued(graph: Graph, total: str, logs: Sequence[str], tail: float) -> str:
     """``continued`` of ``kernels/operators/expansion.py``, from logarithms of a sum's parts."""
     largest = graph.add("Max", *logs)
     shares = [graph.add("Exp", graph.add("Sub", log, largest)) for log in logs]
@@ -404,13 +464,13 @@ def _continued(graph, total, logs, tail):
     return graph.add("Where", graph.add("Less", total, np.float64(tail)), beyond, total)
 
 
-def _blocks(vectors):
+def _blocks(vectors: AnyArray) -> list[slice]:
     size = max(BLOCK, -(-len(vectors) // MOST_BLOCKS))
     return [slice(first, first + size) for first in range(0, len(vectors), size)]
 
 
 # What writes the function, by ``Kernel.onnx_form``.
-_WRITERS = {
+_WRITERS: dict[str | None, Callable[[Graph, Function, str, bool], tuple[str, float]]] = {
     "gaussian": _rbf,
     "linear": _linear,
     "mapped": _mapped,

@@ -1,10 +1,18 @@
 """A graph that is being written, and what travels between its steps."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import IntArray
 from .._util.extras import require
+
+if TYPE_CHECKING:
+    from onnx import NodeProto, TensorProto
 
 # The largest finite number.
 FINITE = float(np.finfo(np.float64).max)
@@ -19,17 +27,19 @@ class Graph:
     can't raise an error: it keeps note of the rows that the library would refuse.
     """
 
-    def __init__(self, unique=None, float32=False):
+    def __init__(self, unique: Callable[[str], str] | None = None, float32: bool = False) -> None:
         require("writing an ONNX graph", "onnx")
         import onnx
 
         self.onnx = onnx
         self.float32 = float32
-        self.nodes, self.constants = [], []
-        self._refused, self._checked = [], set()
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+        self._refused: list[str] = []
+        self._checked: set[tuple[str, float, bool]] = set()
         self._unique = unique or (lambda name: f"{name}_{len(self.nodes) + len(self.constants)}")
 
-    def add(self, op, *inputs, **attributes):
+    def add(self, op: str, *inputs: str | npt.ArrayLike, **attributes: Any) -> str:
         """Name of the output of a new node; inputs are names, or values to become constants."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         output = self._unique(op.lower())
@@ -38,11 +48,11 @@ class Graph:
         )
         return output
 
-    def constant(self, value):
+    def constant(self, value: npt.ArrayLike) -> str:
         value = np.asarray(value)
         name = self._unique("constant")
         if value.dtype.kind in "OU":
-            texts = [str(text).encode() for text in value.ravel()]
+            texts: list[Any] = [str(text).encode() for text in value.ravel()]
             kind = self.onnx.TensorProto.STRING
             self.constants.append(self.onnx.helper.make_tensor(name, kind, value.shape, texts))
         else:
@@ -50,20 +60,20 @@ class Graph:
             self.constants.append(self.onnx.numpy_helper.from_array(value, name))
         return name
 
-    def cast(self, name, dtype):
+    def cast(self, name: str, dtype: npt.DTypeLike) -> str:
         """The same numbers in another type of NumPy."""
         kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", name, to=kind)
 
-    def row_sums(self, name):
+    def row_sums(self, name: str) -> str:
         """Sums over each row, shape (n, 1)."""
         return self.add("ReduceSum", name, np.array([1]), keepdims=1)
 
-    def refuse(self, cells):
+    def refuse(self, cells: str) -> None:
         """Refuse the rows that have a true one among such cells, bool of shape (n, k)."""
         self._refused.append(self.row_sums(self.cast(cells, np.float64)))
 
-    def refuse_beyond(self, name, largest, allow_nan=False):
+    def refuse_beyond(self, name: str, largest: float, allow_nan: bool = False) -> None:
         """Refuse the rows with numbers beyond ``largest`` in size, and with NaN unless allowed."""
         if (name, largest, allow_nan) in self._checked:
             return
@@ -74,11 +84,11 @@ class Graph:
         else:
             self.refuse(self.add("Not", self.add("LessOrEqual", size, np.float64(largest))))
 
-    def refused(self):
+    def refused(self) -> str:
         """Whether each row has been refused so far, bool of shape (n, 1)."""
         return self.add("Greater", self.add("Sum", *self._refused), np.float64(0.0))
 
-    def rename(self, name, wanted):
+    def rename(self, name: str, wanted: str) -> None:
         """Give a value the name that users see."""
         self.nodes.append(
             self.onnx.helper.make_node("Identity", [name], [wanted], name=f"name_{wanted}")
@@ -91,16 +101,16 @@ class Matrix(NamedTuple):
     name: str
     width: int
 
-    def take(self, graph, places):
+    def take(self, graph: Graph, places: Sequence[int] | IntArray) -> Matrix:
         if list(places) == list(range(self.width)):
             return self
         taken = graph.add("Gather", self.name, np.asarray(places, dtype=np.int64), axis=1)
         return Matrix(taken, len(places))
 
-    def numbers(self, graph):
+    def numbers(self, graph: Graph) -> Matrix:
         return self
 
-    def column(self, graph, place):
+    def column(self, graph: Graph, place: int) -> tuple[str, bool]:
         """One column and whether it is text."""
         return graph.add("Gather", self.name, np.array([place], dtype=np.int64), axis=1), False
 
@@ -112,14 +122,15 @@ class InputColumns(NamedTuple):
     is_text: tuple[bool, ...]
 
     @property
-    def numeric(self):
+    def numeric(self) -> list[str]:
         """Names of the columns that aren't text."""
         return [name for name, text in zip(self.names, self.is_text, strict=True) if not text]
 
-    def take(self, graph, places):
-        return InputColumns(*(tuple(values[k] for k in places) for values in self))
+    def take(self, graph: Graph, places: Sequence[int] | IntArray) -> InputColumns:
+        names = tuple(self.names[k] for k in places)
+        return InputColumns(names, tuple(self.is_text[k] for k in places))
 
-    def numbers(self, graph):
+    def numbers(self, graph: Graph) -> Matrix:
         if any(self.is_text):
             raise ValueError(
                 "a column of text reaches a step that needs numbers; put a OneHotEncoder or "
@@ -127,11 +138,15 @@ class InputColumns(NamedTuple):
             )
         return joined(graph, [Matrix(name, 1) for name in self.names])
 
-    def column(self, graph, place):
+    def column(self, graph: Graph, place: int) -> tuple[str, bool]:
         return self.names[place], self.is_text[place]
 
 
-def joined(graph, matrices):
+#: What steps of a pipeline pass on.
+Rows: TypeAlias = Matrix | InputColumns
+
+
+def joined(graph: Graph, matrices: Sequence[Matrix]) -> Matrix:
     """Matrices side by side."""
     if len(matrices) == 1:
         return matrices[0]

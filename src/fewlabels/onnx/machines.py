@@ -1,16 +1,23 @@
 """What the models answer, as nodes: places among sorted values give p-values and curves."""
 
-import numpy as np
-from sklearn.base import is_outlier_detector
+from collections.abc import Sequence
 
+import numpy as np
+from sklearn.base import BaseEstimator, is_outlier_detector
+
+from .._typing import AnyArray, FloatArray
 from ..base.class_functions import ClassFunctions
-from ..calibration.curve import AHEAD, TwoSidedCurve
+from ..calibration.conformal import Conformal
+from ..calibration.curve import AHEAD, Curve, TwoSidedCurve
 from ..kernels.base import LARGEST, distinct_kernels
 from .functions import check_kernel, class_values, on_boundary, values
+from .graph import Graph
 from .transformers import is_missing
 
 
-def answers(graph, model, x, labels=None):
+def answers(
+    graph: Graph, model: BaseEstimator, x: str, labels: Sequence[str] | None = None
+) -> dict[str, str]:
     """Nodes for what a fitted model says about rows x, float64 of shape (n, d), by name.
 
     ``labels`` represent the classes at or below the threshold, and above. Rows that the library
@@ -37,13 +44,13 @@ def answers(graph, model, x, labels=None):
     return found
 
 
-def _with_blank(values):
+def _with_blank(values: AnyArray) -> AnyArray:
     """Labels, and one more that says nothing: the numbers of a refused row are all NaN."""
     blanks = {"O": "", "i": np.iinfo(np.int64).min, "f": np.nan, "b": False}
     return np.append(values, np.array([blanks[values.dtype.kind]], values.dtype))
 
 
-def _answers_of_function(graph, model, x):
+def _answers_of_function(graph: Graph, model: BaseEstimator, x: str) -> dict[str, str]:
     """Answers of a model that has one function; the label is the place of the class."""
     function = model.function_
     one_class = is_outlier_detector(model)
@@ -67,7 +74,7 @@ def _answers_of_function(graph, model, x):
     return found
 
 
-def _answers_of_classes(graph, model, x):
+def _answers_of_classes(graph: Graph, model: BaseEstimator, x: str) -> dict[str, str]:
     """Answers of a model of several classes; the label is the place of the class."""
     decision = class_values(graph, model.function_, x)
     first = graph.add("ArgMax", decision, axis=1, keepdims=0)
@@ -83,7 +90,7 @@ def _answers_of_classes(graph, model, x):
     return found
 
 
-def _agreeing(graph, p, chosen, n_classes):
+def _agreeing(graph: Graph, p: str, chosen: str, n_classes: int) -> str:
     """Probabilities in which no class is ahead of the chosen one, as ``fitted.agreeing``."""
     chosen = graph.add("Unsqueeze", chosen, np.array([1]))
     is_own = graph.add("Equal", np.arange(n_classes), chosen)
@@ -97,7 +104,9 @@ def _agreeing(graph, p, chosen, n_classes):
     return graph.add("Div", graph.add("Add", p, moved), graph.add("Add", lack, np.float64(1.0)))
 
 
-def _with_steps(graph, steps, decision, p):
+def _with_steps(
+    graph: Graph, steps: Sequence[tuple[FloatArray, FloatArray]], decision: str, p: str
+) -> str:
     """The mean of probabilities and of those by an increasing function of each decision."""
     columns = []
     for place, (knots, heights) in enumerate(steps):
@@ -111,7 +120,7 @@ def _with_steps(graph, steps, decision, p):
     return graph.add("Mul", graph.add("Add", p, other), np.float64(0.5))
 
 
-def names_of_answers(model):
+def names_of_answers(model: BaseEstimator) -> list[str]:
     """Names of what :func:`answers` gives, in its order."""
     if is_outlier_detector(model):
         further = ["score_samples", *(["p_value"] if hasattr(model, "conformal_") else [])]
@@ -120,7 +129,7 @@ def names_of_answers(model):
     return ["label", "score", *further]
 
 
-def shape_of(name, model, n_rows):
+def shape_of(name: str, model: BaseEstimator, n_rows: int | None) -> list[int | None]:
     """Shape of an answer."""
     several = isinstance(model.function_, ClassFunctions)
     if name == "probabilities" or (name == "score" and several):
@@ -128,7 +137,7 @@ def shape_of(name, model, n_rows):
     return [n_rows]
 
 
-def label_values(model, labels=None):
+def label_values(model: BaseEstimator, labels: Sequence[str] | None = None) -> AnyArray:
     """What the label says below and above the threshold; texts in an array of objects."""
     if labels is not None:
         return np.array([str(label) for label in labels], dtype=object)
@@ -151,24 +160,24 @@ def label_values(model, labels=None):
     )
 
 
-def _p_values(graph, conformal, score):
+def _p_values(graph: Graph, conformal: Conformal, score: str) -> str:
     least = conformal.tie_bounds()[0]
     count = graph.cast(_at_most(graph, least, score), np.float64)
     count = graph.add("Add", count, np.float64(1.0))
     return graph.add("Mul", count, np.float64(1.0 / (len(least) + 1)))
 
 
-def _probabilities(graph, curve, decision):
+def _probabilities(graph: Graph, curve: Curve | TwoSidedCurve, decision: str) -> str:
     """Probabilities of the two classes, shape (n, 2)."""
-    of_curve = _two_slopes if isinstance(curve, TwoSidedCurve) else _one_sigmoid
-    columns = [
-        graph.add("Unsqueeze", column, np.array([1]))
-        for column in of_curve(graph, curve, decision)
-    ]
+    if isinstance(curve, TwoSidedCurve):
+        shares = _two_slopes(graph, curve, decision)
+    else:
+        shares = _one_sigmoid(graph, curve, decision)
+    columns = [graph.add("Unsqueeze", share, np.array([1])) for share in shares]
     return graph.add("Concat", *columns, axis=1)
 
 
-def _one_sigmoid(graph, curve, decision):
+def _one_sigmoid(graph: Graph, curve: Curve, decision: str) -> list[str]:
     """Sigmoids, or their mean with a function that is linear between knots."""
     several, x = np.ndim(curve.slope) > 0, decision
     if several:
@@ -180,6 +189,7 @@ def _one_sigmoid(graph, curve, decision):
         columns = [graph.add("ReduceMean", column, axis, keepdims=0) for column in columns]
     if curve.knots is None:
         return columns
+    assert curve.values is not None
     step = _interpolated(graph, np.asarray(curve.knots), curve.values, decision)
     steps = [graph.add("Sub", np.float64(1.0), step), step]
     return [
@@ -188,7 +198,7 @@ def _one_sigmoid(graph, curve, decision):
     ]
 
 
-def _two_slopes(graph, curve, decision):
+def _two_slopes(graph: Graph, curve: TwoSidedCurve, decision: str) -> list[str]:
     """A sigmoid whose argument is linear above zero and below."""
     scaled = graph.add("Mul", decision, np.float64(1.0 / curve.spread))
     sides = [graph.add("Max", scaled, np.float64(0.0)), graph.add("Min", scaled, np.float64(0.0))]
@@ -199,11 +209,11 @@ def _two_slopes(graph, curve, decision):
     return _sigmoids(graph, graph.add("Add", graph.add("Add", *parts), np.float64(curve.level)))
 
 
-def _sigmoids(graph, z):
+def _sigmoids(graph: Graph, z: str) -> list[str]:
     return [graph.add("Sigmoid", graph.add("Neg", z)), graph.add("Sigmoid", z)]
 
 
-def _interpolated(graph, knots, values, x):
+def _interpolated(graph: Graph, knots: FloatArray, values: FloatArray, x: str) -> str:
     """Linear between knots, constant outside them."""
     values = np.asarray(values, dtype=np.float64)
     slopes = np.append(np.diff(values) / np.diff(knots), 0.0)
@@ -214,17 +224,18 @@ def _interpolated(graph, knots, values, x):
     return graph.add("Add", graph.add("Gather", values, place), rise)
 
 
-def _at_most(graph, ascending, x):
+def _at_most(graph: Graph, ascending: FloatArray, x: str) -> str:
     """How many of the values are at most x, int64 of the shape of x."""
     n_steps = max(1, len(ascending).bit_length())
     padded = np.full(2**n_steps, np.nan)  # which nothing reaches
     padded[: len(ascending)] = ascending
-    count = None
+    count: str | None = None
     for step in (2**k for k in reversed(range(n_steps))):
-        bound = np.float64(padded[step - 1])
+        bound: str | np.float64 = np.float64(padded[step - 1])
         if count is not None:
             bound = graph.add("Gather", padded, graph.add("Add", count, np.int64(step - 1)))
         reached = graph.cast(graph.add("LessOrEqual", bound, x), np.int64)
         further = graph.add("Mul", reached, np.int64(step))
         count = further if count is None else graph.add("Add", count, further)
+    assert count is not None
     return count

@@ -1,11 +1,21 @@
 """The models as steps that skl2onnx converts, in pipelines with any of its transformers."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..base.locking import snapshot_of
 from ..tasks import machine_class, own_machines
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers, shape_of
+
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope, Variable
 
 
 def register_with_skl2onnx() -> None:
@@ -31,7 +41,12 @@ def register_with_skl2onnx() -> None:
         update_registered_converter(machine, alias, _shapes, _convert, parser=_parse)
 
 
-def _parse(scope, machine, inputs, custom_parsers=None):
+def _parse(
+    scope: Scope,
+    machine: BaseEstimator,
+    inputs: list[Variable],
+    custom_parsers: dict[type, Callable[..., object]] | None = None,
+) -> list[Variable]:
     from skl2onnx.common import data_types as types
 
     of_labels = {
@@ -50,14 +65,14 @@ def _parse(scope, machine, inputs, custom_parsers=None):
     return operator.outputs
 
 
-def _shapes(operator):
+def _shapes(operator: Operator) -> None:
     rows = operator.inputs[0].get_first_dimension()
     names = names_of_answers(operator.raw_operator)
     for name, output in zip(names, operator.outputs, strict=True):
         output.type.shape = shape_of(name, operator.raw_operator, rows)
 
 
-def _convert(scope, operator, container):
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
     from skl2onnx.common.data_types import FloatTensorType
 
     float32 = isinstance(operator.inputs[0].type, FloatTensorType)

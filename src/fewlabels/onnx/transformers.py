@@ -1,6 +1,10 @@
 """scikit-learn's transformers as nodes. A missing text is the empty text."""
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -17,13 +21,14 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..tables.encoding.blanks import BlankColumns
 from ..tables.encoding.rare import RareCategories, RareColumns
 from ..tables.encoding.truth import TruthColumns
-from .graph import FINITE, InputColumns, Matrix, joined
+from .graph import FINITE, Graph, InputColumns, Matrix, Rows, joined
 
 
-def transform(graph, transformer, rows):
+def transform(graph: Graph, transformer: BaseEstimator | str, rows: Rows) -> Rows:
     """Nodes for what a fitted transformer makes of rows, a Matrix or InputColumns.
 
     Rows in which it doesn't accept a number are refused, as the transformer itself would.
@@ -51,31 +56,31 @@ def transform(graph, transformer, rows):
     )
 
 
-def _require_finite(graph, rows, allow_nan=False):
+def _require_finite(graph: Graph, rows: Rows, allow_nan: bool = False) -> None:
     """Refuse rows with an infinite number, and with NaN unless that is allowed."""
     names = [rows.name] if isinstance(rows, Matrix) else rows.numeric
     for name in names:
         graph.refuse_beyond(name, FINITE, allow_nan)
 
 
-def _standard(graph, scaler, rows):
+def _standard(graph: Graph, scaler: StandardScaler | RobustScaler, rows: Rows) -> Matrix:
     robust = isinstance(scaler, RobustScaler)
     center = scaler.center_ if robust else scaler.mean_ if scaler.with_mean else None
     return _affine(graph, rows, center, scaler.scale_)
 
 
-def _max_abs(graph, scaler, rows):
+def _max_abs(graph: Graph, scaler: MaxAbsScaler, rows: Rows) -> Matrix:
     rows = _affine(graph, rows, None, scaler.scale_)
     return _clipped(graph, rows, -1.0, 1.0) if getattr(scaler, "clip", False) else rows
 
 
-def _rare(graph, step, rows):
+def _rare(graph: Graph, step: RareColumns, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows)
     return Matrix(graph.add("Mul", rows.name, step.weight_), rows.width)
 
 
-def _rare_categories(graph, step, rows):
+def _rare_categories(graph: Graph, step: RareCategories, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows)
     known = graph.add("MatMul", rows.name, step.mixing().toarray())
@@ -85,27 +90,27 @@ def _rare_categories(graph, step, rows):
     return Matrix(graph.add("Add", known, unseen), step.n_columns_out_)
 
 
-def _blanks(graph, step, rows):
+def _blanks(graph: Graph, step: BlankColumns, rows: Rows) -> Matrix:
     """The marks of columns with known blanks, and the distance that new blanks make."""
     gaps = [_blank(graph, rows, place, text) for place, text in enumerate(step.is_text_.tolist())]
-    gaps = graph.cast(joined(graph, [Matrix(gap, 1) for gap in gaps]).name, np.float64)
+    marked = graph.cast(joined(graph, [Matrix(gap, 1) for gap in gaps]).name, np.float64)
     n, known = len(step.is_text_), np.zeros((len(step.is_text_), len(step.known_)))
     known[step.known_, np.arange(len(step.known_))] = 1.0
     new = np.zeros((n, 1))
     new[step.new_, 0] = step.new_weight_
-    square = graph.add("MatMul", gaps, new)
+    square = graph.add("MatMul", marked, new)
     is_known = (known.sum(axis=1) > 0)[:, None].astype(np.float64)
-    excess = graph.add("Sub", graph.add("MatMul", gaps, is_known), np.float64(step.most_))
+    excess = graph.add("Sub", graph.add("MatMul", marked, is_known), np.float64(step.most_))
     excess = graph.add("Relu", excess)
     square = graph.add("Add", square, graph.add("Mul", excess, np.float64(step.excess_weight_)))
     parts = [Matrix(graph.add("Sqrt", square), 1)]
     if len(step.known_):
-        marks = graph.add("MatMul", gaps, known * step.weight_)
+        marks = graph.add("MatMul", marked, known * step.weight_)
         parts.insert(0, Matrix(marks, len(step.known_)))
     return joined(graph, parts)
 
 
-def _blank(graph, rows, place, text):
+def _blank(graph: Graph, rows: Rows, place: int, text: bool) -> str:
     """1 where a number is missing, or a truth value is none; else 0."""
     if not text:
         name, _ = rows.column(graph, place)
@@ -113,7 +118,7 @@ def _blank(graph, rows, place, text):
     return _truth_value(graph, rows, place)[1]
 
 
-def _min_max(graph, scaler, rows):
+def _min_max(graph: Graph, scaler: MinMaxScaler, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows, allow_nan=True)
     name = graph.add("Mul", rows.name, scaler.scale_.astype(np.float64))
@@ -121,14 +126,16 @@ def _min_max(graph, scaler, rows):
     return _clipped(graph, rows, *scaler.feature_range) if scaler.clip else rows
 
 
-def _clipped(graph, rows, low, high):
+def _clipped(graph: Graph, rows: Matrix, low: float, high: float) -> Matrix:
     """Rows between two numbers. NaN stays, on which runtimes don't agree."""
     clipped = graph.add("Clip", rows.name, np.float64(low), np.float64(high))
     is_missing = graph.add("IsNaN", rows.name)
     return Matrix(graph.add("Where", is_missing, rows.name, clipped), rows.width)
 
 
-def _affine(graph, rows, center, scale):
+def _affine(
+    graph: Graph, rows: Rows, center: FloatArray | None, scale: FloatArray | None
+) -> Matrix:
     """Rows less a centre, divided by a scale. NaN passes, as in all scalers."""
     rows = rows.numbers(graph)
     _require_finite(graph, rows, allow_nan=True)
@@ -139,7 +146,7 @@ def _affine(graph, rows, center, scale):
     return Matrix(name, width)
 
 
-def _function(graph, transformer, rows):
+def _function(graph: Graph, transformer: FunctionTransformer, rows: Rows) -> Rows:
     if transformer.func is not None:
         raise ValueError(
             "a FunctionTransformer contains a Python function, which ONNX can't express; apply "
@@ -150,7 +157,7 @@ def _function(graph, transformer, rows):
     return rows
 
 
-def _projection(graph, step, rows):
+def _projection(graph: Graph, step: PCA | TruncatedSVD, rows: Rows) -> Matrix:
     _require_finite(graph, rows)
     components = step.components_.astype(np.float64)
     if getattr(step, "whiten", False):
@@ -160,7 +167,7 @@ def _projection(graph, step, rows):
     return Matrix(graph.add("MatMul", rows.name, components.T), len(components))
 
 
-def _impute(graph, imputer, rows):
+def _impute(graph: Graph, imputer: SimpleImputer, rows: Rows) -> Rows:
     """Missing numbers are what ``missing_values`` says, missing texts empty ones."""
     _require_finite(graph, rows, allow_nan=is_missing(imputer.missing_values))
     parts, flags = [], []
@@ -179,7 +186,7 @@ def _impute(graph, imputer, rows):
     return columns if any(columns.is_text) else columns.numbers(graph)
 
 
-def _missing(graph, indicator, rows):
+def _missing(graph: Graph, indicator: MissingIndicator, rows: Rows) -> Matrix:
     """A column of zeros and ones for each column that had missing values, or for all."""
     if not is_missing(indicator.missing_values):
         raise ValueError(
@@ -194,7 +201,7 @@ def _missing(graph, indicator, rows):
     return joined(graph, [Matrix(graph.cast(gap, np.float64), 1) for gap in gaps])
 
 
-def _gap(graph, name, text, marker=np.nan):
+def _gap(graph: Graph, name: str, text: bool, marker: float | str | None = np.nan) -> str:
     """Which cells of a column are missing."""
     if text:
         marker = "" if is_missing(marker) else marker
@@ -204,13 +211,13 @@ def _gap(graph, name, text, marker=np.nan):
     return graph.add("Equal", name, np.float64(marker))
 
 
-def _pipeline(graph, pipeline, rows):
+def _pipeline(graph: Graph, pipeline: Pipeline, rows: Rows) -> Rows:
     for _, step in pipeline.steps:
         rows = rows if step is None else transform(graph, step, rows)
     return rows
 
 
-def _by_columns(graph, transformer, rows):
+def _by_columns(graph: Graph, transformer: ColumnTransformer, rows: Rows) -> Matrix:
     parts = []
     weights = transformer.transformer_weights or {}
     for name, step, places in _parts(transformer):
@@ -221,7 +228,7 @@ def _by_columns(graph, transformer, rows):
     return joined(graph, parts)
 
 
-def _parts(transformer):
+def _parts(transformer: ColumnTransformer) -> Iterator[tuple[str, BaseEstimator | str, IntArray]]:
     """Names, steps and input columns (their places) of a fitted ColumnTransformer, if any."""
     from pandas import Series  # whoever named the columns has pandas
 
@@ -239,14 +246,14 @@ def _parts(transformer):
             yield name, step, found
 
 
-def used_columns(transformer, width):
+def used_columns(transformer: BaseEstimator, width: int) -> Sequence[int]:
     """Places of the columns that a fitted transformer looks at."""
     if not isinstance(transformer, ColumnTransformer):
         return range(width)
     return sorted({int(place) for *_, places in _parts(transformer) for place in places})
 
 
-def text_columns(transformer, width):
+def text_columns(transformer: BaseEstimator | str, width: int) -> BoolArray:
     """Which columns a fitted transformer takes as text, bool of shape (width,)."""
     found = np.zeros(width, dtype=bool)
     if isinstance(transformer, Pipeline):
@@ -267,12 +274,12 @@ def text_columns(transformer, width):
     return found
 
 
-def is_missing(value):
+def is_missing(value: object) -> bool:
     """Whether a value is None, NaN or pandas.NA."""
     return value is None or value != value or type(value).__name__ == "NAType"
 
 
-def _is_text(categories):
+def _is_text(categories: AnyArray) -> bool:
     """Whether the categories of a column are texts; refuses what is neither text nor number."""
     categories = np.asarray(categories)
     if categories.dtype.kind in "iufb":
@@ -285,7 +292,7 @@ def _is_text(categories):
     )
 
 
-def _one_hot(graph, encoder, rows):
+def _one_hot(graph: Graph, encoder: OneHotEncoder, rows: Rows) -> Matrix:
     """A column of zeros and ones for each category.
 
     All are zero for one that was not seen, where that is no error.
@@ -303,7 +310,7 @@ def _one_hot(graph, encoder, rows):
     return joined(graph, parts)
 
 
-def _ordinal(graph, encoder, rows):
+def _ordinal(graph: Graph, encoder: OrdinalEncoder, rows: Rows) -> Matrix:
     """The number of the category; ``unknown_value`` for one that was not seen, or an error."""
     _require_finite(graph, rows, allow_nan=True)
     known = encoder.handle_unknown == "use_encoded_value"
@@ -324,13 +331,13 @@ def _ordinal(graph, encoder, rows):
     return joined(graph, parts)
 
 
-def _refuse_unseen(graph, rows, place, categories):
+def _refuse_unseen(graph: Graph, rows: Rows, place: int, categories: AnyArray) -> None:
     """Refuse rows with a category that isn't among these."""
     same = graph.cast(_matches(graph, rows, place, categories), np.float64)
     graph.refuse(graph.add("Equal", graph.row_sums(same), np.float64(0.0)))
 
 
-def _truth(graph, step, rows):
+def _truth(graph: Graph, step: TruthColumns, rows: Rows) -> Matrix:
     """1 for yes, 0 for no, the usual value for anything else, which may be marked."""
     values, gaps = [], []
     for place, usual in enumerate(step.usual_):
@@ -341,7 +348,7 @@ def _truth(graph, step, rows):
     return joined(graph, values + gaps)
 
 
-def _truth_value(graph, rows, place):
+def _truth_value(graph: Graph, rows: Rows, place: int) -> tuple[str, str]:
     """1 for yes and else 0, and 1 for what is neither yes nor no and else 0."""
     no, yes = (
         graph.row_sums(graph.cast(_matches(graph, rows, place, words), np.float64))
@@ -350,12 +357,12 @@ def _truth_value(graph, rows, place):
     return yes, graph.add("Sub", np.float64(1.0), graph.add("Add", no, yes))
 
 
-def _matches(graph, rows, place, categories):
+def _matches(graph: Graph, rows: Rows, place: int, categories: AnyArray | Sequence[str]) -> str:
     """Whether each row is of each category, shape (n, n_categories)."""
     name, text = rows.column(graph, place)
     if text:
-        values = ["" if is_missing(value) else value for value in np.asarray(categories).tolist()]
-        return graph.add("Equal", name, np.array([values], dtype=object))
+        texts = ["" if is_missing(value) else value for value in np.asarray(categories).tolist()]
+        return graph.add("Equal", name, np.array([texts], dtype=object))
     values = np.array([categories], dtype=np.float64)
     if graph.float32:  # as the column comes in
         values = values.astype(np.float32).astype(np.float64)
@@ -366,7 +373,7 @@ def _matches(graph, rows, place, categories):
     return same
 
 
-_WRITERS = {
+_WRITERS: dict[type, Callable[[Graph, Any, Rows], Rows]] = {
     BlankColumns: _blanks,
     ColumnTransformer: _by_columns,
     FunctionTransformer: _function,

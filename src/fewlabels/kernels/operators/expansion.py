@@ -1,11 +1,16 @@
 """f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted model evaluates."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..rows import row_products
+from ..._typing import FloatArray, IntArray, RowMatrix
+from .. import FeatureKernel, FormedKernel, Kernel, SharedLeaves
+from ..base import is_mapped
+from ..rows import is_sparse, row_products
 from .far_rows import FarColumns, far_places
 from .row_map import RowMap
 from .rows import packed
@@ -29,40 +34,41 @@ class Expansion:
 
     def __init__(
         self,
-        kernel,
-        vectors,
-        coef,
+        kernel: Kernel,
+        vectors: RowMatrix,
+        coef: FloatArray,
         *,
-        columns=None,
-        row_map=None,
-        n_jobs=1,
-        on_points=None,
-        on_leaves=None,
-    ):
+        columns: IntArray | None = None,
+        row_map: RowMap | None = None,
+        n_jobs: int = 1,
+        on_points: FloatArray | None = None,
+        on_leaves: FloatArray | None = None,
+    ) -> None:
         if kernel.plain is not kernel:
             vectors, coef = kernel.expanded(vectors, coef, on_points)
             kernel = kernel.plain
-            row_map = RowMap(kernel, vectors, np.float64) if kernel.is_mapped else None
+            row_map = RowMap(kernel, vectors, np.float64) if is_mapped(kernel) else None
         self.kernel = kernel
         self.vectors = vectors
         self.coef = np.asarray(coef, dtype=float)
         self.columns = columns
         self.n_jobs = n_jobs
         self.row_map = row_map
-        if row_map is None and kernel.is_mapped:
+        if row_map is None and is_mapped(kernel):
             self.row_map = RowMap(kernel, vectors)
         if kernel.has_features:
+            assert isinstance(kernel, FeatureKernel)
             self.weights = kernel.weights(vectors, self.coef)
-        elif kernel.has_leaves:
+        elif isinstance(kernel, SharedLeaves):
             self.weights = kernel.weights(vectors, self.coef) if on_leaves is None else on_leaves
             row_map = RowMap(kernel.base, vectors, np.float64)
             coef = (1.0 - kernel.share) * self.coef
             self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
-            self._far = far_places(kernel, self._prepared[1], vectors.shape[1])
+            self._far = far_places(self.row_map.kernel, self._prepared[1], vectors.shape[1])
 
-    def __call__(self, X):
+    def __call__(self, X: RowMatrix) -> FloatArray:
         """Values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
         out = np.zeros((X.shape[0], *self.coef.shape[:-1]))
         step = _ROWS_AT_A_TIME
@@ -75,7 +81,7 @@ class Expansion:
         self._correct_overflow(X, out)
         return out
 
-    def _correct_overflow(self, X, out):
+    def _correct_overflow(self, X: RowMatrix, out: FloatArray) -> None:
         """Evaluate in float64 what overflowed in float32: rows far outside the model's."""
         if self.row_map is None or self.row_map.dtype == np.float64:
             return
@@ -91,26 +97,29 @@ class Expansion:
             )
             out[lost] = exact(X[lost])
 
-    def _add(self, X, out):
+    def _add(self, X: RowMatrix, out: FloatArray) -> None:
         if self.kernel.is_matrix:
             out += row_products(X[:, self.columns], self.coef)
         elif self.kernel.has_features:
+            assert isinstance(self.kernel, FeatureKernel)
             out += self.kernel.sums(X, self.weights, self.n_jobs)
-        elif self.kernel.has_leaves:
+        elif isinstance(self.kernel, SharedLeaves):
             out += self._base(X)
             out += self.kernel.sums(X, self.weights)
         elif self.row_map is None:
+            assert isinstance(self.kernel, FormedKernel)
             values = self.kernel.values(X, self.vectors)
-            out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T
+            out += (values if is_sparse(values) else np.asarray(values)) @ self.coef.T
         else:
+            kernel = self.row_map.kernel
             rows, row_term = self.row_map.prepare(X)
             columns, term = self._prepared
-            if sp.issparse(columns) != sp.issparse(rows):
-                columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
-            far = FarColumns(self.kernel, _NONE, X[:0], self.n_jobs)
+            if is_sparse(columns) != is_sparse(rows):
+                columns = columns.toarray() if is_sparse(columns) else sp.csr_array(columns)
+            far = FarColumns(kernel, _NONE, X[:0], self.n_jobs)
             if len(self._far):
-                places = far_places(self.kernel, row_term, X.shape[1])
-                far = FarColumns(self.kernel, places, X[places], self.n_jobs)
+                places = far_places(kernel, row_term, X.shape[1])
+                far = FarColumns(kernel, places, X[places], self.n_jobs)
             rows = packed(rows, row_term)
             if self.coef.ndim == 1:
                 apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
@@ -122,15 +131,15 @@ class Expansion:
                     far.set_values(values, self._far, self._far_vectors(X))
                 out += np.einsum("ji,kj->ik", values, self.coef)
 
-    def _far_vectors(self, X):
+    def _far_vectors(self, X: RowMatrix) -> RowMatrix:
         """Far vectors, stored as rows X are."""
         vectors = self.vectors[self._far]
-        if sp.issparse(vectors) == sp.issparse(X):
+        if is_sparse(vectors) == is_sparse(X):
             return vectors
-        return vectors.toarray() if sp.issparse(vectors) else sp.csr_array(vectors)
+        return vectors.toarray() if is_sparse(vectors) else sp.csr_array(vectors)
 
 
-def continued(sums, tail, logs=None):
+def continued(sums: FloatArray, tail: float, logs: FloatArray | None = None) -> FloatArray:
     """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
 
     Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.

@@ -5,12 +5,18 @@ RBF kernel the rows are scaled by sqrt(2 gamma log2 e) and the terms are minus h
 squared norms, so that the sum is -gamma ||x - z||^2 log2 e and the map is 2^z.
 """
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._core.distances import squared_norms as summed_norms
+from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
 from .. import MappedKernel, center_of, centered
 from ..rows import far_from, is_sparse, lossless, squared_norms
 from ..sparse import canonical
@@ -32,7 +38,9 @@ class RowMap:
     distances have to come from differences (``far_rows``).
     """
 
-    def __init__(self, kernel: MappedKernel, X, dtype=None):
+    def __init__(
+        self, kernel: MappedKernel, X: RowMatrix, dtype: npt.DTypeLike | None = None
+    ) -> None:
         self.kernel, self.n_columns = kernel, X.shape[1]
         self.kind, self.degree = kernel.compiled_map(), kernel.degree
         # Distances do not change when all rows move; small norms cancel less.
@@ -43,10 +51,18 @@ class RowMap:
         if self.has_far and not is_sparse(X):  # the mean may be far from most rows
             self.center = middle(X)
             self._examined(X)
-        self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
+        self.dtype: np.dtype[Any] = np.dtype(dtype or (np.float32 if fits else np.float64))
 
     @classmethod
-    def known(cls, kernel, center, farthest, row_length, n_columns, dtype=None):
+    def known(
+        cls,
+        kernel: MappedKernel,
+        center: FloatArray | None,
+        farthest: float,
+        row_length: int,
+        n_columns: int,
+        dtype: npt.DTypeLike | None = None,
+    ) -> RowMap:
         """The map of rows that lie elsewhere: the largest squared norm around the centre."""
         row_map = cls.restored(kernel, center, np.float64)
         row_map.error_units, fits = kernel.rounding(farthest, row_length)
@@ -56,7 +72,7 @@ class RowMap:
         return row_map
 
     @property
-    def value_error(self):
+    def value_error(self) -> float:
         """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""
         # In float64 the norms round as well; norms of float32 rows are summed in float64.
         if self.dtype != np.float64:
@@ -65,7 +81,9 @@ class RowMap:
         return min(error, lossless(self.n_columns)) if self.has_far else error
 
     @classmethod
-    def restored(cls, kernel, center, dtype):
+    def restored(
+        cls, kernel: MappedKernel, center: FloatArray | None, dtype: npt.DTypeLike
+    ) -> RowMap:
         """The map of a fitted model, from what it keeps."""
         row_map = cls.__new__(cls)
         row_map.kernel = kernel
@@ -76,7 +94,7 @@ class RowMap:
         row_map.dtype = np.dtype(dtype)
         return row_map
 
-    def refined(self):
+    def refined(self) -> RowMap:
         """The same map in float64."""
         if self.dtype == np.float64:
             return self
@@ -84,7 +102,7 @@ class RowMap:
         other.dtype = np.dtype(np.float64)
         return other
 
-    def _examined(self, X):
+    def _examined(self, X: RowMatrix) -> tuple[float, bool]:
         """Error of kernel values in units of the last place, and whether float32 will do."""
         largest = 0.0
         for part in _parts(X):
@@ -93,16 +111,16 @@ class RowMap:
         self.has_far = self._reaches_far(largest)
         return self.kernel.rounding(largest, _row_length(X, self.center))
 
-    def _reaches_far(self, largest):
+    def _reaches_far(self, largest: float) -> bool:
         """Whether rows of so large a squared norm may be beyond ``far_from``."""
         if not self.kernel.of_distance:
             return False
         return 0.5 * self.kernel.factor**2 * largest > (1.0 - _NEARLY) * far_from(self.n_columns)
 
-    def _shifted(self, X):
+    def _shifted(self, X: RowMatrix) -> RowMatrix:
         return centered(X, self.center)
 
-    def prepare(self, X):
+    def prepare(self, X: RowMatrix) -> tuple[RowMatrix, RealArray]:
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
         if is_sparse(X):
             rows = sp.csr_array(self._shifted(canonical(X)), copy=True)
@@ -116,14 +134,14 @@ class RowMap:
                     rows[part] = self.kernel.factor * self._shifted(given)
         return rows, self._term(rows)
 
-    def rounded(self, rows, term):
+    def rounded(self, rows: RowMatrix, term: RealArray) -> tuple[RowMatrix, RealArray]:
         """Rows that the same map prepared in float64, in this map's precision."""
         if self.dtype == np.float64:
             return rows, term
         rows = rows.astype(self.dtype)
         return rows, self._term(rows)
 
-    def _term(self, rows):
+    def _term(self, rows: RowMatrix) -> RealArray:
         if not self.kernel.of_distance:
             return np.zeros(rows.shape[0], self.dtype)
         # From the rounded rows; in float64 summed as inner products are, so that K(x, x), and K of
@@ -142,7 +160,7 @@ class RowMap:
         return term.astype(self.dtype, copy=False)
 
 
-def middle(X):
+def middle(X: AnyArray) -> FloatArray:
     """A row that is not far from most distinct rows: a median of every column.
 
     The mean may be far from them. Copies of an outlier count once, however many there are.
@@ -160,7 +178,7 @@ def middle(X):
     return np.quantile(distinct(X), 0.5, axis=0, method="lower").astype(np.float64)
 
 
-def _shorten(rows, term):
+def _shorten(rows: RowMatrix, term: FloatArray) -> None:
     """Give far rows so few digits that sums of their products do not round: K(x, x) stays 1."""
     bits = 26 - int(np.ceil(0.5 * np.log2(max(1, _row_length(rows)))))
     for i in np.flatnonzero(term < -_FAR):
@@ -170,13 +188,13 @@ def _shorten(rows, term):
         term[i] = -0.5 * np.dot(row, row)
 
 
-def _parts(X):
+def _parts(X: RowMatrix) -> Iterator[slice]:
     """Slices of rows small enough that a float64 copy of one is no burden."""
     step = max(1, 1_000_000 // max(1, X.shape[1]))
     return (slice(first, first + step) for first in range(0, X.shape[0], step))
 
 
-def _row_length(X, center=None):
+def _row_length(X: RowMatrix, center: FloatArray | None = None) -> int:
     """Most entries of a row, at most, once a center is taken from it."""
     if not is_sparse(X):
         return X.shape[1]

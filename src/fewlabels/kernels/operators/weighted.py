@@ -1,8 +1,15 @@
 """A weighted sum of kernel matrices over the same rows."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
+from ..._typing import FloatArray, IntArray, RealArray, VectorLike
 from .base import Columns, GramOperator
+from .equal_rows import Copies
 
 
 class SumGram(GramOperator):
@@ -20,7 +27,13 @@ class SumGram(GramOperator):
            [0.193, 1.   ]])
     """
 
-    def __init__(self, members, weight, *, is_inner_product=False):
+    def __init__(
+        self,
+        members: Sequence[GramOperator],
+        weight: VectorLike,
+        *,
+        is_inner_product: bool = False,
+    ) -> None:
         self.members = list(members)
         self.weight = np.asarray(weight, dtype=float)
         may_be_taken = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
@@ -42,13 +55,13 @@ class SumGram(GramOperator):
         self.dtype = np.result_type(*(member.dtype for member in self.members))
         self.value_error = self._largest_error()
 
-    def _summed(self, parts):
-        total = 0.0
+    def _summed(self, parts: Iterable[FloatArray]) -> FloatArray:
+        total: Any = 0.0
         for weight, part in zip(self.weight, parts, strict=True):
             total = total + weight * part
         return total
 
-    def _largest_error(self):
+    def _largest_error(self) -> float:
         """By Cauchy-Schwarz: the largest mean of the members' errors, by their diagonals."""
         weight = np.abs(self.weight)[:, None]
         errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
@@ -59,50 +72,50 @@ class SumGram(GramOperator):
         return float(np.max(errors[used] / size[used], initial=0.0))
 
     @property
-    def n_values(self):
+    def n_values(self) -> int:
         """The sum of the members' counts."""
         return self._beside + sum(member.n_values for member in self.members)
 
     @n_values.setter
-    def n_values(self, value):
+    def n_values(self, value: int) -> None:
         self._beside += value - self.n_values
 
     @property
-    def copies(self):
+    def copies(self) -> Copies | None:  # type: ignore[override]  # computed, where the base has a constant
         """The copies of the members, which are over the same rows."""
         return self.members[0].copies
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         return self._diagonal
 
-    def gather(self, indices):
+    def gather(self, indices: IntArray) -> Columns:
         return Columns(np.asarray(indices), tuple(m.gather(indices) for m in self.members))
 
-    def values_of(self, columns):
+    def values_of(self, columns: Columns) -> RealArray:
         total = np.zeros((len(columns), self.n), self.dtype)
         weights = self.weight.astype(self.dtype)
         for member, own, weight in zip(self.members, columns.values, weights, strict=True):
             _add_each(total, weight, member.values_of(own))
         return total
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         members = zip(self.members, columns.values, strict=True)
         return self._summed(member.block_of(own) for member, own in members)
 
-    def add_columns(self, columns, coef, out):
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
             member.add_columns(own, weight * coef, out)
 
-    def take(self, indices):
+    def take(self, indices: IntArray) -> SumGram:
         return self._of([member.take(indices) for member in self.members])
 
-    def _of(self, members):
+    def _of(self, members: Sequence[GramOperator]) -> SumGram:
         return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
-    def some(self, indices):
+    def some(self, indices: IntArray) -> SumGram:
         return self._of([member.some(indices) for member in self.members])
 
-    def refined(self):
+    def refined(self) -> SumGram | None:
         refined = [member.refined() for member in self.members]
         if all(member is None for member in refined):
             return None
@@ -110,7 +123,7 @@ class SumGram(GramOperator):
         return self._of(members)
 
 
-def _add_each(total, weight, values):
+def _add_each(total: RealArray, weight: float, values: RealArray) -> None:
     """Add weighted values a column at a time, which stays in cache."""
     for row, column in zip(total, values, strict=True):
         row += weight * column
