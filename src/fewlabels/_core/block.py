@@ -20,12 +20,12 @@ from .penalty import HasPieces, Pieces
 
 #: Violation relative to the multiplier that counts as none.
 EXACT = CONSTANTS["EXACT"]
-#: ``take_steps`` ended as rows of Q are needed that are not there.
+#: ``take_steps`` ended because it needs further rows of Q.
 MISSING = CONSTANTS["MISSING"]
 
 
 class Outcome(Enum):
-    """Why pair steps ended."""
+    """A reason why pair steps ended."""
 
     DONE = CONSTANTS["DONE"]
     STEP_LIMIT = CONSTANTS["STEP_LIMIT"]
@@ -40,12 +40,12 @@ class Outcome(Enum):
 def solve_block(
     Q: FloatArray, g: FloatArray, a: FloatArray, penalty: HasPieces, tol: float, max_steps: int
 ) -> tuple[int, Outcome]:
-    """Pair steps until the KKT violation within the block is at most ``tol``.
+    """Take pair steps until the KKT violation within the block is at most ``tol``.
 
     Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
     gradient ``g`` are changed in place. Returns the steps and the Outcome.
     """
-    steps, _, outcome = _solved(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
+    steps, _, outcome = _solve_whole_block(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
     return steps, outcome
 
 
@@ -58,7 +58,7 @@ def finish_block(
     largest: int,
     budget: float,
 ) -> tuple[int, float, Outcome]:
-    """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
+    """Take Newton steps on variables between breakpoints until the violation is at most ``goal``.
 
     Each goes as far as the first breakpoint, where a variable stays. After one that went the whole
     way, a few pair steps let a variable in the wrong state join the others. No step takes more
@@ -67,10 +67,10 @@ def finish_block(
     budget (``STEP_LIMIT`` when nothing is), and the Outcome, which is ``STUCK`` when nothing can
     move.
     """
-    return _solved(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
+    return _solve_whole_block(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
 
 
-def _solved(
+def _solve_whole_block(
     Q: FloatArray,
     g: FloatArray,
     a: FloatArray,
@@ -81,7 +81,7 @@ def _solved(
     largest: int,
     budget: float,
 ) -> tuple[int, float, Outcome]:
-    """Either, by the function that solves whole problems: all of Q is there, and no row wanted."""
+    """Take pair steps or Newton steps on a block all of whose rows of Q are given."""
     n = len(a)
     order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.int64)
     steps, budget, ended = take_steps(
@@ -93,7 +93,7 @@ def _solved(
 
 
 def workspace(n: int, largest: int) -> tuple[FloatArray, IntArray]:
-    """Scratch space for calls of ``take_steps``, to be made once for several of them."""
+    """Return scratch space for calls of ``take_steps``, to be made once for several of them."""
     return np.empty(lib.fl_block_work(n, largest)), np.empty(5 * n, np.int64)
 
 
@@ -115,7 +115,7 @@ def take_steps(
     budget: float,
     work: tuple[FloatArray, IntArray],
 ) -> tuple[int, float, int]:
-    """One call of ``fl_solve_block``: the steps, what is left of the budget, and how they ended.
+    """Call ``fl_solve_block``, and return the steps, the budget left, and how they ended.
 
     Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and
     ``g`` are changed in place, and ``wanted`` is filled.
@@ -136,7 +136,7 @@ def take_steps(
 
 
 def add_products(rows: FloatArray, change: FloatArray, g: FloatArray) -> FloatArray:
-    """``g + change @ rows`` in place, from the entries of ``change`` that are not zero."""
+    """Add ``change @ rows`` to ``g`` in place, from the non-zero entries of ``change``."""
     n, used = g.size, change.nonzero()[0]
     if rows.ndim != 2 or rows.shape[1] != n:
         raise TypeError(f"the core needs rows of {n} columns, got {rows.shape}.")

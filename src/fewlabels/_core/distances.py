@@ -16,7 +16,7 @@ def squared_norms(rows: Any) -> FloatArray:
     """
     n, out = rows.shape[0], np.empty(rows.shape[0])
     if hasattr(rows, "indptr"):
-        data, ends = f64(rows.data, rows.data.size), _whole(rows.indptr)
+        data, ends = f64(rows.data, rows.data.size), _as_int64(rows.indptr)
         lib.fl_squared_norms_sparse(n, data, i64(ends, n + 1), f64_out(out, n))
     else:
         d = rows.shape[1]
@@ -36,13 +36,13 @@ def squared_distances(rows: Any, columns: Any, out: FloatArray, start: int, stop
         )
         return
     # The names keep the arrays alive as long as their addresses are used.
-    indices, ends = _whole(rows.indices), _whole(rows.indptr)
-    others, bounds = _whole(columns.indices), _whole(columns.indptr)
-    own = f64(rows.data, rows.data.size), i64(indices, rows.data.size), i64(ends, n + 1)
+    indices, ends = _as_int64(rows.indices), _as_int64(rows.indptr)
+    others, bounds = _as_int64(columns.indices), _as_int64(columns.indptr)
+    row_arrays = f64(rows.data, rows.data.size), i64(indices, rows.data.size), i64(ends, n + 1)
     size = columns.data.size
-    theirs = f64(columns.data, size), i64(others, size), i64(bounds, m + 1)
-    lib.fl_squared_distances_sparse(n, *own, m, *theirs, target, start, stop)
+    column_arrays = f64(columns.data, size), i64(others, size), i64(bounds, m + 1)
+    lib.fl_squared_distances_sparse(n, *row_arrays, m, *column_arrays, target, start, stop)
 
 
-def _whole(numbers: IntArray) -> IntArray:
+def _as_int64(numbers: IntArray) -> IntArray:
     return numbers.astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""Forests: grown, and leaves that rows fall into; ``core/src/forest.cpp`` has the loops."""
+"""Forests: growth, and the leaves that rows fall into; ``core/src/forest.cpp`` has the loops."""
 
 from collections.abc import Sequence
 

@@ -37,16 +37,16 @@ _TYPES: dict[str, CType | None] = {
 
 
 @cache
-def _header() -> str:
-    """The header without comments."""
+def _read_header() -> str:
+    """Return the header without comments."""
     text = (HERE / "fewlabels.h").read_text("utf-8")
     return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
-def _constants() -> dict[str, Any]:
-    """The numbers that the header defines, without their prefix ``FL_``."""
+def _read_constants() -> dict[str, Any]:
+    """Return the numbers that the header defines, without their prefix ``FL_``."""
     found: dict[str, Any] = {}
-    for name, value in _CONSTANT.findall(_header()):
+    for name, value in _CONSTANT.findall(_read_header()):
         if value.startswith("FL_"):  # a sum of numbers and of constants above
             terms = (term.removeprefix("FL_") for term in value.split(" + "))
             found[name] = sum(found[term] if term in found else int(term) for term in terms)
@@ -56,14 +56,14 @@ def _constants() -> dict[str, Any]:
 
 
 def prototypes() -> Iterator[tuple[str, CType | None, list[CType | None]]]:
-    """Name, result and argument types of every function in the header."""
-    for result, name, arguments in _PROTOTYPE.findall(_header()):
+    """Yield name, result and argument types of every function in the header."""
+    for result, name, arguments in _PROTOTYPE.findall(_read_header()):
         words = [word.strip() for word in arguments.split(",")]
-        types = [] if words == ["void"] else [_argument(word) for word in words]
+        types = [] if words == ["void"] else [_argument_type(word) for word in words]
         yield name, _TYPES[result], types
 
 
-def _argument(declared: str) -> CType | None:
+def _argument_type(declared: str) -> CType | None:
     return ctypes.c_void_p if "*" in declared else _TYPES[declared.split()[0]]
 
 
@@ -72,7 +72,7 @@ def library_path(level: str) -> Path:
 
 
 def open_library(level: str) -> ctypes.CDLL:
-    """The library for an instruction level, with its functions declared."""
+    """Return the library for an instruction level, with its functions declared."""
     try:
         library = ctypes.CDLL(str(library_path(level)))
     except OSError as error:
@@ -113,6 +113,6 @@ def _load() -> tuple[ctypes.CDLL, str]:
 
 
 #: What the header defines, such as ``{"DONE": 0, ...}``.
-CONSTANTS = _constants()
+CONSTANTS = _read_constants()
 #: The loaded library and its instruction level.
 lib, LEVEL = _load()

@@ -1,4 +1,4 @@
-"""Steps of path following: where rows stand, which event comes next, the step.
+"""Steps of path following: the state of rows, the next event, the step.
 
 The state of all rows is two arrays with a line per quantity, floats ``F`` and integers ``S``; see
 ``fewlabels.h`` for the lines and for what the functions do. A ``Triangle`` is the Cholesky factor
@@ -15,38 +15,58 @@ from .._typing import FloatArray, IntArray
 from .arrays import Address, f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
 
-# Lines of F.
-A, H, LO, UP, SL, SR, LOW, HIGH, GAMMA, D, RIDGE, ROOT, RATE, TARGET, RLOW, RHIGH = (
-    CONSTANTS["F_" + name]
-    for name in (
-        "A", "H", "LO", "UP", "SL", "SR", "LOW", "HIGH", "GAMMA", "D", "RIDGE", "ROOT",
-        "RATE", "TARGET", "RLOW", "RHIGH",
-    )
-)  # fmt: skip
-N_FLOATS, N_PENALTY = CONSTANTS["N_FLOATS"], CONSTANTS["N_PENALTY"]
-N_KINKS, N_ENDS = CONSTANTS["N_KINKS"], CONSTANTS["N_KINKS"] + 2
+# Lines of F. The condition of a row has the interval of its penalty's pieces, and their slopes.
+A = CONSTANTS["F_A"]  # the variable a
+H = CONSTANTS["F_H"]  # the gradient h
+LO = CONSTANTS["F_LO"]  # first of the ends of the penalty's pieces now
+UP = CONSTANTS["F_UP"]  # last of these ends
+SL = CONSTANTS["F_SL"]  # first of the slopes of the pieces
+SR = CONSTANTS["F_SR"]  # last of these slopes
+LOW = CONSTANTS["F_LOW"]  # lower end of the range of h at a breakpoint
+HIGH = CONSTANTS["F_HIGH"]  # upper end of this range
+GAMMA = CONSTANTS["F_GAMMA"]  # direction of h
+D = CONSTANTS["F_D"]  # direction of a
+RIDGE = CONSTANTS["F_RIDGE"]  # what is added to Q_ii
+ROOT = CONSTANTS["F_ROOT"]  # square root of Q_ii
+RATE = CONSTANTS["F_RATE"]  # first of the changes of ends and slopes over the whole clock
+TARGET = CONSTANTS["F_TARGET"]  # first of the ends and slopes when the clock has run out
+RLOW = CONSTANTS["F_RLOW"]  # rate of the lower end of the range of h
+RHIGH = CONSTANTS["F_RHIGH"]  # rate of the upper end
+N_FLOATS = CONSTANTS["N_FLOATS"]  # lines of F
+N_PENALTY = CONSTANTS["N_PENALTY"]  # ends and slopes of a penalty
+N_KINKS = CONSTANTS["N_KINKS"]  # kinks of a penalty, at most
+N_ENDS = N_KINKS + 2  # ends of its pieces
 # Lines of S.
-STATUS, SIGN, REGION, DIR, IGNORED, POSITION = (
-    CONSTANTS["S_" + name] for name in ("STATUS", "SIGN", "REGION", "DIR", "IGNORED", "POSITION")
-)
-N_INTS = CONSTANTS["N_INTS"]
-AT_BREAKPOINT, FREE, MOVING, ABSENT = (
-    CONSTANTS[name] for name in ("AT_BREAKPOINT", "FREE", "MOVING", "ABSENT")
-)
+STATUS = CONSTANTS["S_STATUS"]  # one of the statuses below
+SIGN = CONSTANTS["S_SIGN"]  # sign of a row with the symmetric hinge, 0 for others
+REGION = CONSTANTS["S_REGION"]  # segment of the interval; at a breakpoint, its line of F
+DIR = CONSTANTS["S_DIR"]  # direction of a moving row
+IGNORED = CONSTANTS["S_IGNORED"]  # how often the row was reached in steps of no length
+POSITION = CONSTANTS["S_POSITION"]  # place of a free row among the free ones
+N_INTS = CONSTANTS["N_INTS"]  # lines of S
+# Statuses.
+AT_BREAKPOINT = CONSTANTS["AT_BREAKPOINT"]  # a is held while h moves within a range
+FREE = CONSTANTS["FREE"]  # on a segment: h is held while a moves
+MOVING = CONSTANTS["MOVING"]  # off the staircase: a moves until it reaches it
+ABSENT = CONSTANTS["ABSENT"]  # not in the problem
 # What ends a step.
-CLOCK, FREE_LOW, FREE_HIGH, RANGE_LOW, RANGE_HIGH, MEET, BREAK, FLIP, NONE = (
-    CONSTANTS["EVENT_" + name]
-    for name in (
-        "CLOCK", "FREE_LOW", "FREE_HIGH", "RANGE_LOW", "RANGE_HIGH", "MEET", "BREAK", "FLIP",
-        "NONE",
-    )
-)  # fmt: skip
+CLOCK = CONSTANTS["EVENT_CLOCK"]  # the limit is reached, such as the end of the clock
+FREE_LOW = CONSTANTS["EVENT_FREE_LOW"]  # a free row reaches the lower end of its segment
+FREE_HIGH = CONSTANTS["EVENT_FREE_HIGH"]  # a free row reaches the upper end
+RANGE_LOW = CONSTANTS[
+    "EVENT_RANGE_LOW"
+]  # h of a row at a breakpoint reaches the lower end of its range
+RANGE_HIGH = CONSTANTS["EVENT_RANGE_HIGH"]  # h reaches the upper end
+MEET = CONSTANTS["EVENT_MEET"]  # a moving row reaches the staircase
+BREAK = CONSTANTS["EVENT_BREAK"]  # a moving row reaches a breakpoint
+FLIP = CONSTANTS["EVENT_FLIP"]  # a row with the symmetric hinge changes its sign
+NONE = CONSTANTS["EVENT_NONE"]  # nothing within the limit
 #: Longer than any step.
 FAR = CONSTANTS["FAR"]
 
 
 def segment_end(region: int, direction: int) -> int:
-    """Line of F with the end of a segment."""
+    """Return the line of F with the end of a segment."""
     return lib.fl_path_segment_end(region, direction)
 
 
@@ -71,7 +91,7 @@ class Lines:
         return Lines, self._arrays
 
     def _rows(self, used: IntArray) -> tuple[int, Address]:
-        """Number and address of the rows of a step, which several functions take one at a time."""
+        """Return number and address of the rows of a step, for several functions."""
         if used is not self._used:
             self._used, self._used_at = used, (used.size, i64(used, used.size))
         return self._used_at
@@ -83,7 +103,7 @@ class Lines:
         lib.fl_path_hold(*self._at, i)
 
     def release(self, i: int, status: int) -> None:
-        """Row i is at a breakpoint no longer, and has no range of h."""
+        """Release row i from its breakpoint: it has no range of h any more."""
         lib.fl_path_release(*self._at, i, status)
 
     def flip(self, i: int) -> None:
@@ -95,24 +115,24 @@ class Lines:
         lib.fl_path_mirror(*self._at, i, first)
 
     def next_breakpoint(self, i: int) -> int:
-        """Line of F with the breakpoint that a moving row reaches next."""
+        """Return the line of F with the next breakpoint of a moving row."""
         return lib.fl_path_next_breakpoint(*self._at, i)
 
     def beside(self, i: int, direction: int) -> int:
-        """Region that a row at a breakpoint enters in a direction."""
+        """Return the region that a row at a breakpoint enters in a direction."""
         return lib.fl_path_beside(*self._at, i, direction)
 
     # -- many rows ---------------------------------------------------------------------------
 
     def place(self, rows: IntArray, tol: float, tol_inside: float) -> IntArray:
-        """Place rows that are not free; the statuses, FREE for rows to be made free."""
+        """Place rows that are not free, and return statuses, FREE for rows to be made free."""
         n = rows.size
         found = np.empty(n, np.int64)
         lib.fl_path_place(*self._at, n, i64(rows, n), tol, tol_inside, i64_out(found, n))
         return found
 
     def adopt(self, rows: IntArray) -> IntArray:
-        """Hold rows at breakpoints; FREE and MOVING for rows to be made free and to be placed."""
+        """Hold rows at breakpoints, and return FREE or MOVING for rows to be freed or placed."""
         n = rows.size
         found = np.empty(n, np.int64)
         lib.fl_path_adopt(*self._at, n, i64(rows, n), i64_out(found, n))
@@ -134,28 +154,28 @@ class Lines:
         return counts[0], arrived[: counts[1]], missing
 
     def hold_all(self, n: int) -> None:
-        """Ranges and rates of all rows at breakpoints, after their penalties changed."""
+        """Set ranges and rates of all rows at breakpoints, after their penalties changed."""
         lib.fl_path_hold_all(*self._at, n)
 
     def check(self, n: int, tol: float) -> tuple[IntArray, float]:
-        """Rows at breakpoints whose h left its range; the largest error of a free row."""
+        """Return rows whose h left its range, and the largest error of a free row."""
         found, counts = np.empty(n, np.int64), self._integers
         largest = lib.fl_path_check(*self._at, n, tol, i64_out(found, n), counts)
         return found[: counts[0]], largest
 
     def violation(self, rows: IntArray, first: int) -> float:
-        """Largest violation of a condition under the penalties in the lines from ``first`` on."""
+        """Return the largest violation under the penalties in the lines from ``first`` on."""
         return lib.fl_path_violation(*self._at, rows.size, i64(rows, rows.size), first)
 
     def sizes(self, n: int) -> tuple[float, ...]:
-        """Largest a, largest ROOT, and the sum of their products."""
+        """Return the largest a, the largest ROOT, and the sum of their products."""
         lib.fl_path_sizes(*self._at, n, self._reals)
         return tuple(self._reals)
 
     # -- penalties that move -----------------------------------------------------------------
 
     def move_penalties(self, n: int, left: float, share: float) -> None:
-        """Penalties when the share ``left`` of the clock is left, after ``share`` of it."""
+        """Move penalties to where ``left`` of the clock is left, after ``share`` of it."""
         lib.fl_path_move_penalties(*self._at, n, left, share)
 
     def shift_slopes(self, n: int, tol: float) -> None:
@@ -169,7 +189,7 @@ class Lines:
     # -- steps: ``used`` are the free rows and then the moving ones --------------------------
 
     def set_directions(self, used: IntArray, n_free: int, left: float, total: float) -> float:
-        """Moving rows head for the far end of their interval; the sum of their directions."""
+        """Set directions of moving rows to the far end of their interval, and return their sum."""
         n, rows = self._rows(used)
         return lib.fl_path_set_directions(*self._at, n_free, n - n_free, rows, left, total)
 
@@ -179,7 +199,7 @@ class Lines:
         lib.fl_path_subtract_slope_rates(*self._at, n, i64(free, n), left, f64_out(out, n))
 
     def size_of_step(self, used: IntArray, corner: float) -> tuple[float, float]:
-        """Sum and maximum that the rounding of a direction is relative to."""
+        """Return sum and maximum that the rounding of a direction is relative to."""
         sizes = self._reals
         lib.fl_path_size_of_step(*self._at, *self._rows(used), corner, sizes)
         return sizes[0], sizes[1]
@@ -194,7 +214,7 @@ class Lines:
         least: float,
         noise: float,
     ) -> tuple[float, int, int]:
-        """The first event: length of the step, code, and row or position among free or moving."""
+        """Return the first event: length of the step, code, and row, or position among rows."""
         (size, rows), event = self._rows(used), self._integers
         eta = lib.fl_path_next_event(
             *self._at, n, n_free, size - n_free, rows, left, limit, least, noise, event
@@ -202,13 +222,13 @@ class Lines:
         return eta, event[0], event[1]
 
     def first_end(self, rows: IntArray) -> tuple[float, int, int]:
-        """The first end of a segment along D: length of the step, which row, line of F."""
+        """Return the first end of a segment along D: length of the step, row, line of F."""
         event = self._integers
         eta = lib.fl_path_first_end(*self._at, rows.size, i64(rows, rows.size), event)
         return eta, event[0], event[1]
 
     def advance(self, n: int, used: IntArray, eta: float, progress: bool) -> None:
-        """Take a step, for penalties that stand still."""
+        """Take a step, for penalties that don't move."""
         lib.fl_path_advance(*self._at, n, *self._rows(used), eta, progress)
 
 

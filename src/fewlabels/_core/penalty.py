@@ -12,22 +12,28 @@ from .._typing import BoolArray, FloatArray, IntArray
 from .arrays import address_of, bools, f64, f64_out, i64
 from .library import CONSTANTS, lib
 
-# What ``survey`` finds: sums, and then the rest.
-SUM, REACH, PRODUCT, PENALTY, SQUARES, BETWEEN = (
-    CONSTANTS[name] for name in ("SUM", "REACH", "PRODUCT", "PENALTY", "SQUARES", "BETWEEN")
-)
-LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = (
-    CONSTANTS[name]
-    for name in ("LOWEST_UP", "HIGHEST_DOWN", "LARGEST", "N_BETWEEN", "N_USED", "N_OUTSIDE")
-)
-N_SUMS, N_TOTALS = CONSTANTS["N_SUMS"], CONSTANTS["N_TOTALS"]
+# Totals that ``survey`` computes: sums over the variables first, and then extremes and counts.
+SUM = CONSTANTS["SUM"]  # sum of a
+REACH = CONSTANTS["REACH"]  # sum of |a|
+PRODUCT = CONSTANTS["PRODUCT"]  # sum of a g
+PENALTY = CONSTANTS["PENALTY"]  # sum of the penalties
+SQUARES = CONSTANTS["SQUARES"]  # sum of |size| a^2
+BETWEEN = CONSTANTS["BETWEEN"]  # sum of the rates of variables between breakpoints
+LOWEST_UP = CONSTANTS["LOWEST_UP"]  # lowest rate to the right
+HIGHEST_DOWN = CONSTANTS["HIGHEST_DOWN"]  # highest rate to the left
+LARGEST = CONSTANTS["LARGEST"]  # largest |a|
+N_BETWEEN = CONSTANTS["N_BETWEEN"]  # number of variables between breakpoints
+N_USED = CONSTANTS["N_USED"]  # number of variables that are not zero
+N_OUTSIDE = CONSTANTS["N_OUTSIDE"]  # number of variables outside their interval
+N_SUMS = CONSTANTS["N_SUMS"]  # number of sums
+N_TOTALS = CONSTANTS["N_TOTALS"]  # number of totals
 #: The most kinks that a penalty may have.
 N_KINKS = CONSTANTS["N_KINKS"]
 _Pointers = ctypes.c_void_p * CONSTANTS["N_PENALTY"]
 
 
 class HasPieces(Protocol):
-    """What has the penalties of all variables: a ``Penalty``."""
+    """The penalties of all variables: a ``Penalty``."""
 
     @property
     def pieces(self) -> Pieces:
@@ -53,7 +59,7 @@ class Pieces:
         self._struct = _Pointers(*[places[id(array)] for array in arrays])
 
     def of(self, n: int) -> ctypes.Array[ctypes.c_void_p]:
-        """The argument, for ``n`` variables."""
+        """Return the argument, for ``n`` variables."""
         if n != self.n:
             raise TypeError(f"the core needs penalties of {n} variables, got {self.n}.")
         return self._struct
@@ -86,7 +92,7 @@ def gap(
     high: float,
     high_free: float,
 ) -> float:
-    """Sum of ``h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``; inf where unbounded.
+    """Return the sum of ``h_i(a_i) - min h_i`` (``DualProblem.duality_gap``), or inf.
 
     The last four are what the equality implies for infinite ends (``Extent.implied``).
     """

@@ -30,7 +30,7 @@ class HasOffset(Protocol):
 
 
 class RowMapping(Protocol):
-    """How rows were prepared: a ``RowMap``."""
+    """A description of how rows were prepared: a ``RowMap``."""
 
     @property
     def kind(self) -> int:
@@ -46,17 +46,17 @@ class RowMapping(Protocol):
 
 
 def tile_rows(dtype: np.dtype[Any]) -> int:
-    """Rows of a whole tile."""
+    """Return the rows of a whole tile."""
     return CONSTANTS["TILE_BYTES"] // dtype.itemsize
 
 
 def whole_vectors(n: int, dtype: np.dtype[Any]) -> int:
-    """``n``, but at least 1, rounded up to whole vectors."""
+    """Return ``n``, but at least 1, rounded up to whole vectors."""
     step = CONSTANTS["VECTOR_BYTES"] // dtype.itemsize
     return max(1, -(-n // step)) * step
 
 
-def _dense(
+def _pass_tiles(
     row_map: RowMapping,
     n: int,
     tiles: RealArray,
@@ -64,7 +64,7 @@ def _dense(
     columns: RealArray,
     column_term: RealArray,
 ) -> tuple[float | Address, ...]:
-    """The arguments that functions of dense rows begin with."""
+    """Return the arguments that functions of dense rows begin with."""
     n_tiles, d, width = tiles.shape
     m = len(columns)
     if columns.shape[1] != d or n > n_tiles * width or width > tile_rows(tiles.dtype):
@@ -91,7 +91,7 @@ def apply_tiles(
 ) -> None:
     """``out += K(rows, columns) @ coef``; ``coef`` and ``out`` are float64."""
     function = lib.fl_apply_tiles_f32 if tiles.dtype == _FLOAT32 else lib.fl_apply_tiles_f64
-    fixed = _dense(row_map, n, tiles, row_term, columns, column_term)
+    fixed = _pass_tiles(row_map, n, tiles, row_term, columns, column_term)
     function(*fixed, f64(coef, len(columns)), f64_out(out, n), start, stop)
 
 
@@ -107,7 +107,7 @@ def column_tiles(
     stop: int,
 ) -> None:
     """``out[j, row] = K(row, columns[j])``."""
-    fixed = _dense(row_map, n, tiles, row_term, columns, column_term)
+    fixed = _pass_tiles(row_map, n, tiles, row_term, columns, column_term)
     size = len(columns) * n
     if tiles.dtype == _FLOAT32:
         lib.fl_column_tiles_f32(*fixed, f32_out(out, size), start, stop)
@@ -115,14 +115,14 @@ def column_tiles(
         lib.fl_column_tiles_f64(*fixed, f64_out(out, size), start, stop)
 
 
-def _sparse(
+def _pass_csr(
     row_map: RowMapping,
     rows: CsrArrays,
     row_term: RealArray,
     lanes: RealArray,
     lane_term: RealArray,
 ) -> tuple[float | Address, ...]:
-    """The arguments that functions of sparse rows begin with."""
+    """Return the arguments that functions of sparse rows begin with."""
     data, indices, indptr = rows
     array = f32 if data.dtype == _FLOAT32 else f64
     width = lanes.shape[1]
@@ -147,7 +147,7 @@ def apply_sparse(
     stop: int,
 ) -> None:
     """``out += K(rows, columns) @ coef``; ``rows``: data, indices and indptr of CSR rows."""
-    fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
+    fixed = _pass_csr(row_map, rows, row_term, lanes, lane_term)
     function = lib.fl_apply_sparse_f32 if lanes.dtype == _FLOAT32 else lib.fl_apply_sparse_f64
     function(*fixed, f64(coef, coef.size), f64_out(out, row_term.size), start, stop)
 
@@ -163,7 +163,7 @@ def column_sparse(
     stop: int,
 ) -> None:
     """``out[c, row] = K(row, column c)``."""
-    fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
+    fixed = _pass_csr(row_map, rows, row_term, lanes, lane_term)
     m, n = out.shape
     if n != row_term.size or m > lanes.shape[1]:
         raise TypeError(f"the results {out.shape} do not fit {row_term.size} rows.")

@@ -1,4 +1,4 @@
-"""What K(x, z) is: small immutable objects, and the map from parameter names to them."""
+"""Kernels K(x, z), as small immutable objects, and the map from parameter names to them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def make_kernel(
         assert callable(kernel)
         return Callable(kernel)
     if isinstance(kind, type):
-        return _named(kind, float(gamma), int(degree), float(coef0))
+        return _make_named(kind, float(gamma), int(degree), float(coef0))
     assert X is not None
     return cast(Isolation | Manifold, kind).over(
         X, weight, gamma=gamma, degree=degree, coef0=coef0, random_state=seed
@@ -127,6 +127,6 @@ def make_kernel(
 
 
 @lru_cache(64)
-def _named(kind: type[Kernel], gamma: float, degree: int, coef0: float) -> Kernel:
-    """A kernel by its numbers, the same one for the same: a fit asks for it several times."""
+def _make_named(kind: type[Kernel], gamma: float, degree: int, coef0: float) -> Kernel:
+    """Return a kernel by its numbers, cached: a fit needs it several times."""
     return kind.of(gamma=gamma, degree=degree, coef0=coef0)

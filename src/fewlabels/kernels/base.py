@@ -1,4 +1,4 @@
-"""What a kernel says about itself. A new kernel is a class of one of these families, one file."""
+"""Base classes of kernels. A new kernel is a subclass of one of them, in a file of its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Map(IntEnum):
 
 
 class GraphWriter(Protocol):
-    """What writes the nodes of an ONNX graph: a ``fewlabels.onnx.graph.Graph``."""
+    """A writer of the nodes of an ONNX graph: a ``fewlabels.onnx.graph.Graph``."""
 
     def add(self, op: str, *inputs: str | npt.ArrayLike, **attributes: int) -> str:
         """Add a node, and return the name of its output."""
@@ -93,23 +93,23 @@ class Kernel(ABC):
 
     @property
     def plain(self) -> Kernel:
-        """The kernel that functions are written in."""
+        """The kernel whose span functions are in."""
         return self
 
     def expanded(
         self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
     ) -> tuple[RowMatrix, FloatArray]:
-        """Rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
+        """Return rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
         return X, coef
 
     @classmethod
     def of(cls, **parameters: Any) -> Kernel:
-        """The kernel with the ``parameters`` that it takes."""
+        """Return the kernel with the ``parameters`` that it takes."""
         return cls(**{name: parameters[name] for name in cls.takes})
 
     @abstractmethod
     def diagonal(self, X: RowMatrix) -> FloatArray:
-        """K(x, x) of every row of X, float64, shape (len(X),)."""
+        """Return K(x, x) of every row of X, float64, shape (len(X),)."""
 
     def check_powers(self, X: RowMatrix) -> None:
         """Refuse rows whose powers are too large for double precision."""
@@ -121,7 +121,7 @@ class Kernel(ABC):
 
 
 def distinct_kernels(function: HasKernels) -> list[Kernel]:
-    """The kernels that a function is written in, each once: all check the rows they score."""
+    """Return the kernels of a function, each once: all check the rows they score."""
     return list(dict.fromkeys(kernel.plain for kernel in function.kernels))
 
 
@@ -143,11 +143,11 @@ class MappedKernel(Kernel):
     @property
     @abstractmethod
     def factor(self) -> float:
-        """What rows are multiplied by when they are prepared."""
+        """The factor that prepared rows are multiplied by."""
 
     @classmethod
     def compiled_map(cls) -> int:
-        """The number of the map in compiled code."""
+        """Return the number of the map in compiled code."""
         if cls.map not in set(Map):
             raise ValueError(
                 f"{cls.__name__}.map is {cls.map!r}, which isn't compiled; choose one of "
@@ -161,10 +161,10 @@ class MappedKernel(Kernel):
 
     @abstractmethod
     def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
-        """What compiled code does to z, for an array of NumPy or of another library ``xp``."""
+        """Return the map of z, for an array of NumPy or of another library ``xp``."""
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        """The matrix of values, dense float64, shape (len(X), len(Z))."""
+        """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (canonical(rows).astype(np.float64, copy=False) for rows in (X, Z))
         if self.of_distance:
             z = -0.5 * self.factor**2 * squared_distances(X, Z, self.factor)
@@ -175,7 +175,7 @@ class MappedKernel(Kernel):
 
     @abstractmethod
     def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
-        """Error of a kernel value in units of the last place, and whether float32 will do.
+        """Return the error of a kernel value in units of the last place, and if float32 will do.
 
         From the largest squared norm of a row (around the centre, for a kernel of distances) and
         the most entries of a row.
@@ -200,14 +200,14 @@ class FeatureKernel(Kernel):
 
     @abstractmethod
     def features(self, X: RowMatrix, n_jobs: int = 1) -> RowMatrix:
-        """g of every row, an array or CSR array of shape (len(X), n_features)."""
+        """Return g of every row, an array or CSR array of shape (len(X), n_features)."""
 
     def graph_features(self, graph: GraphWriter, x: str) -> str:
         """Return g of rows x as nodes of an ONNX graph."""
         raise NotImplementedError
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        """The matrix of values, dense float64, shape (len(X), len(Z))."""
+        """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
         found = self.features(X) @ self.features(Z).T
         return found.toarray() if is_sparse(found) else np.asarray(found)
 
@@ -215,13 +215,13 @@ class FeatureKernel(Kernel):
         return squared_norms(self.features(X))
 
     def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
-        """The functions ``sum_j coef_j K(x_j, .)``, shape (..., n_features)."""
+        """Return the functions ``sum_j coef_j K(x_j, .)`` as weights, shape (..., n_features)."""
         rows, coef = self.features(X).astype(np.float64, copy=False), np.asarray(coef, float)
         found = np.asarray(rows.T @ coef.T)
         return found.ravel() if coef.ndim == 1 else np.ascontiguousarray(found.T)
 
     def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
-        """Values of such functions at rows, shape (len(X), ...)."""
+        """Return values of such functions at rows, shape (len(X), ...)."""
         return row_products(self.features(X, n_jobs), weights)
 
 
@@ -230,12 +230,12 @@ class FormedKernel(Kernel):
 
     @abstractmethod
     def values(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
-        """The matrix of values, shape (len(X), len(Z)), dense or sparse."""
+        """Return the matrix of values, shape (len(X), len(Z)), dense or sparse."""
 
     def log_values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        """log K(x, z), shape (len(X), len(Z)), of a similarity.
+        """Return log K(x, z), shape (len(X), len(Z)), of a similarity.
 
-        A kernel that knows them however far apart rows are says so, and scores do not end.
+        A kernel that computes them however far apart rows are overrides this.
         """
         values = self.values(X, Z)
         return np.log(values.toarray() if is_sparse(values) else values)

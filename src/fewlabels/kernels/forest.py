@@ -1,4 +1,4 @@
-"""A forest as arrays: what files hold of it, and a quick answer to where rows fall."""
+"""A forest as arrays, as files store it, and fast search for the leaves of rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import run_ranges
 from .rows import is_sparse
 
-# Rows that fall through the trees at a time, and numbers that these may hold.
-_ROWS, _NUMBERS = 65_536, 2**24
+# Rows that fall through the trees at a time, at most.
+_ROWS_AT_A_TIME = 65_536
+# Numbers that these rows hold, at most.
+_NUMBERS_AT_A_TIME = 2**24
 
 
-def single(X: RowMatrix) -> NDArray[np.float32]:
-    """Dense rows in single precision, in which trees compare."""
+def to_float32(X: RowMatrix) -> NDArray[np.float32]:
+    """Return dense rows in single precision, in which trees compare."""
     X = X.toarray() if is_sparse(X) else X  # entries given twice add up in double precision
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(X, dtype=np.float32)
@@ -45,7 +47,7 @@ class Forest:
 
     @classmethod
     def of(cls, trees: Sequence[Any], value: Callable[[Any], FloatArray]) -> Forest:
-        """From scikit-learn's trees, with ``value(tree)`` of their nodes."""
+        """Return the forest of scikit-learn's trees, with ``value(tree)`` of their nodes."""
         sizes = [tree.tree_.node_count for tree in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         feature, threshold, left, right, values = [], [], [], [], []
@@ -68,7 +70,7 @@ class Forest:
         )
 
     def leaves(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
-        """The leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
+        """Return the leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
         self._check(X.shape[1])
         found = np.empty((X.shape[0], len(self.roots)), dtype=np.int32)
         left = np.ascontiguousarray(self.left, np.int64)
@@ -79,9 +81,9 @@ class Forest:
         used: slice | IntArray = slice(None)
         if is_sparse(X):  # only columns that matter become dense
             used, column = np.unique(column, return_inverse=True)
-        step = max(1, min(_ROWS, _NUMBERS // max(1, X[:1, used].shape[1])))
+        step = max(1, min(_ROWS_AT_A_TIME, _NUMBERS_AT_A_TIME // max(1, X[:1, used].shape[1])))
         for first in range(0, X.shape[0], step):
-            part = single(X[first : first + step][:, used])
+            part = to_float32(X[first : first + step][:, used])
             out = found[first : first + step]
             find = partial(
                 find_leaves, part, roots, column, threshold, left, right, int(self.depth), out
@@ -101,7 +103,7 @@ class Forest:
                 )
 
     def codes(self, leaves: IntArray) -> IntArray:
-        """The leaves of every tree numbered from 0, in as few bytes as these numbers take."""
+        """Return the leaves of every tree numbered from 0, in as few bytes as possible."""
         is_leaf = self.left == np.arange(len(self.left))
         before = np.cumsum(is_leaf) - is_leaf
         tree = np.repeat(np.arange(len(self.roots)), np.diff([*self.roots, len(self.left)]))
@@ -109,12 +111,12 @@ class Forest:
         return numbers.astype(np.min_scalar_type(int(numbers.max())))[leaves]
 
     def mean(self, X: RowMatrix) -> FloatArray:
-        """Mean value of the leaves that rows fall into."""
+        """Return the mean value of the leaves that rows fall into."""
         return self.value[self.leaves(X)].mean(axis=1)
 
 
-def shared(a: IntArray, b: IntArray, n_jobs: int = 1) -> FloatArray:
-    """Share of the trees in which rows fall into the same leaf, float64 of shape (n, m).
+def compute_leaf_similarity(a: IntArray, b: IntArray, n_jobs: int = 1) -> FloatArray:
+    """Return the share of trees in which rows share a leaf, float64 of shape (n, m).
 
     ``a`` and ``b`` are :meth:`Forest.codes` of rows, of shapes (n, n_trees) and (m, n_trees). Of
     many rows ``b``, keep the codes in Fortran's order.
@@ -127,7 +129,7 @@ def shared(a: IntArray, b: IntArray, n_jobs: int = 1) -> FloatArray:
 
 
 def weights_of(leaves: IntArray, coef: FloatArray, n_leaves: int) -> FloatArray:
-    """What each leaf adds to a sum of shared leaves, of shape (n_leaves,) or (k, n_leaves).
+    """Return what each leaf adds to a sum of shared leaves, shape (n_leaves,) or (k, n_leaves).
 
     ``coef`` are coefficients of the rows with these ``leaves``, of shape (n,) or (k, n).
     """

@@ -30,7 +30,7 @@ class Callable(FormedKernel):
     function: collections.abc.Callable[[Any, Any], Any]
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
-        values, shape = self._called(X, Z), (X.shape[0], Z.shape[0])
+        values, shape = self._call(X, Z), (X.shape[0], Z.shape[0])
         if not sp.issparse(values):
             values = np.asarray(values)
             values = values if np.iscomplexobj(values) else values.astype(float, copy=False)
@@ -48,7 +48,7 @@ class Callable(FormedKernel):
             )
         return values
 
-    def _called(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
+    def _call(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
         try:
             return self.function(canonical(X), canonical(Z))
         except TypeError as error:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, RowMatrix
 from .base import FLOAT32_UNITS_LIMIT, LARGEST, FeatureKernel, GraphWriter, Map, MappedKernel
-from .rows import growth, squared_norms
+from .rows import compute_rounding_growth, squared_norms
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Polynomial(MappedKernel):
         # The error of the inner product times the degree; float32 ends at 2^128.
         size = self.gamma * largest_norm + abs(self.coef0)
         fits = self.degree * np.log2(max(size, 1.0)) < 100.0
-        return 2.0 + self.degree * growth(row_length), fits
+        return 2.0 + self.degree * compute_rounding_growth(row_length), fits
 
     def diagonal(self, X: RowMatrix) -> FloatArray:
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree

@@ -25,15 +25,15 @@ _CONSTRAINTS = {
     "random_state": ["random_state"],
 }
 # Centres are drawn from this many rows; of more rows, from a random sample.
-_MOST_ROWS = 20_000
+_MAX_ROWS_TO_DRAW_FROM = 20_000
 # Products of rows with centres that are held at a time: they should stay in cache.
-_PRODUCTS = 1 << 20
+_PRODUCTS_AT_A_TIME = 1 << 20
 # Entries of the differences that decide near-ties, at a time.
-_DIFFERENCES = 1 << 22
+_DIFFERENCES_AT_A_TIME = 1 << 22
 # Up to this norm, squares fit into float32 and rows are multiplied in it.
-_LARGEST_FLOAT32 = 1e15
+_MAX_NORM_IN_FLOAT32 = 1e15
 # Rounding of a product of rows, in units of the last place: the row's length plus this.
-_ROUNDING = 8.0
+_ROUNDING_UNITS = 8.0
 #: Centres whose squared distances to a row differ by less, in units of the rounding that products
 #: of rows may have, are equally near: the first of them counts, however distances are computed.
 EQUALLY_NEAR = 1e-11
@@ -66,38 +66,38 @@ class Cells(FeatureKernel):
         return self.draws.size
 
     def nearest(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
-        """The place of each row's nearest centre within each draw, shape (len(X), n_draws)."""
+        """Return the place of each row's nearest centre in each draw, (len(X), n_draws)."""
         n_draws, n_points = self.draws.shape
         out = np.empty((X.shape[0], n_draws), np.uint8 if n_points <= 256 else np.uint16)
         norms = squared_norms(self.centers)
         largest = float(np.sqrt(norms.max()))
-        single = not is_sparse(self.centers) and largest <= _LARGEST_FLOAT32
+        single = not is_sparse(self.centers) and largest <= _MAX_NORM_IN_FLOAT32
         single_centers = self.centers.astype(np.float32) if single else None
-        step = max(1, _PRODUCTS // max(len(norms), self.draws.size))
-        counts = ~_repeated(self.draws)
+        step = max(1, _PRODUCTS_AT_A_TIME // max(len(norms), self.draws.size))
+        counts = ~_find_repeats(self.draws)
 
         def find(start: int, stop: int) -> None:
             for first in range(start, stop, step):
                 part = slice(first, min(first + step, stop))
-                rows = self._prepared(X[part])
+                rows = self._prepare(X[part])
                 length = np.sqrt(squared_norms(rows))
-                use_single = single and bool(np.all(length <= _LARGEST_FLOAT32))
+                use_single = single and bool(np.all(length <= _MAX_NORM_IN_FLOAT32))
                 centers = single_centers if use_single else self.centers
-                out[part] = self._nearest(rows, length, centers, norms, largest, counts)
+                out[part] = self._find_nearest(rows, length, centers, norms, largest, counts)
 
         with one_blas_thread():
             run_ranges(find, X.shape[0], n_jobs)
         return out
 
-    def _prepared(self, X: RowMatrix) -> RowMatrix:
-        """Rows in float64, moved like the centres and stored like them."""
+    def _prepare(self, X: RowMatrix) -> RowMatrix:
+        """Return rows in float64, moved and stored like the centres."""
         if is_sparse(self.centers):
             X = sp.csr_array(canonical(X), dtype=np.float64)
         else:
             X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         return centered(X, self.center)
 
-    def _nearest(
+    def _find_nearest(
         self,
         rows: RowMatrix,
         length: FloatArray,
@@ -113,24 +113,24 @@ class Cells(FeatureKernel):
             products -= (0.5 * norms[:, None]).astype(products.dtype)
             products = products[self.draws.ravel()].reshape(n_draws, n_points, -1)
             products -= products.max(axis=1, keepdims=True)
-            rounding = (_ROUNDING + rows.shape[1]) * np.finfo(products.dtype).eps
+            rounding = (_ROUNDING_UNITS + rows.shape[1]) * np.finfo(products.dtype).eps
             rounding = max(float(rounding), EQUALLY_NEAR)
             tie = -2.0 * rounding * (length + largest) * largest
             is_near = (products >= tie.astype(products.dtype)) & counts[:, :, None]
         found = is_near.argmax(axis=1)
         draw, row = np.nonzero(is_near.sum(axis=1, dtype=np.int32) != 1)
-        step = max(1, _DIFFERENCES // (n_points * rows.shape[1]))
+        step = max(1, _DIFFERENCES_AT_A_TIME // (n_points * rows.shape[1]))
         for first in range(0, len(row), step):
             part = draw[first : first + step], row[first : first + step]
             near = is_near[part[0], :, part[1]]
             near[~near.any(axis=1)] = True  # products have overflowed
-            found[part] = self._first_nearest(rows, *part, near)
+            found[part] = self._find_first_nearest(rows, *part, near)
         return found.T
 
-    def _first_nearest(
+    def _find_first_nearest(
         self, rows: RowMatrix, draw: IntArray, row: IntArray, near: BoolArray
     ) -> IntArray:
-        """The first of the nearest among some centres, for pairs of draws and rows."""
+        """Return the first of the nearest among some centres, for pairs of draws and rows."""
         pair, place = np.nonzero(near)
         centers, rows = self.centers[self.draws[draw[pair], place]], rows[row[pair]]
         size = np.sqrt(squared_norms(centers))
@@ -146,7 +146,7 @@ class Cells(FeatureKernel):
         return np.where(is_nearest.any(axis=1), is_nearest.argmax(axis=1), near.argmax(axis=1))
 
     def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
-        """The cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
+        """Return the cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
         nearest = self.nearest(X, n_jobs)
         n, n_draws = nearest.shape
         columns = nearest + self.first_cells()
@@ -155,7 +155,7 @@ class Cells(FeatureKernel):
         return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
 
     def first_cells(self) -> IntArray:
-        """Number of the first cell of each draw."""
+        """Return the number of the first cell of each draw."""
         n_draws, n_points = self.draws.shape
         return np.arange(n_draws) * n_points
 
@@ -168,14 +168,16 @@ class Cells(FeatureKernel):
         return np.ones(X.shape[0])
 
     def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
-        """The functions ``sum_j coef_j K(x_j, .)`` as sums over cells: shape (..., n_cells)."""
+        """Return the functions ``sum_j coef_j K(x_j, .)`` as sums over cells: (..., n_cells)."""
         return np.ascontiguousarray((self.features(X).T @ np.asarray(coef, dtype=float).T).T)
 
     def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
-        """Values of such functions at rows, shape (len(X), ...)."""
+        """Return values of such functions at rows, shape (len(X), ...)."""
         weights = np.asarray(weights) * len(self.draws) ** -0.5
         out = np.empty((X.shape[0], *weights.shape[:-1]))
-        step = max(1, _DIFFERENCES // (len(self.draws) * max(1, weights.size // self.n_cells)))
+        step = max(
+            1, _DIFFERENCES_AT_A_TIME // (len(self.draws) * max(1, weights.size // self.n_cells))
+        )
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
             cells = self.nearest(X[part], n_jobs) + self.first_cells()
@@ -243,7 +245,7 @@ class Isolation(BaseEstimator):
         random_state: int = 0,
         **coefficients: float,
     ) -> Cells:
-        """The kernel with centres drawn from the rows of ``X``: what an estimator's ``fit`` uses.
+        """Return the kernel with centres drawn from the rows ``X``, as ``fit`` does.
 
         Estimators accept the result as ``kernel``, too.
 
@@ -270,14 +272,14 @@ class Isolation(BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not np.any(weight > 0):
             raise ValueError("all rows have a weight of 0 or less; pass rows to draw from.")
-        seed = _seed(self.random_state, random_state)
+        seed = _choose_seed(self.random_state, random_state)
         copies = WeightedCopies(X, weight)
-        return self.among(X, copies, copies.lowest(0, _MOST_ROWS, seed), seed)[0]
+        return self.among(X, copies, copies.lowest(0, _MAX_ROWS_TO_DRAW_FROM, seed), seed)[0]
 
     def among(
         self, X: RowMatrix, copies: WeightedCopies, places: IntArray, seed: int, first: int = 1
     ) -> tuple[Cells, IntArray]:
-        """``Cells`` with centres among some ``WeightedCopies`` of rows, and where these are.
+        """Return ``Cells`` with centres among some ``WeightedCopies``, and where these are.
 
         ``first`` is the number of the first sample with the same copies and seed. The
         second result has the place of each centre in ``places``, shape (n_draws, n_points).
@@ -293,8 +295,8 @@ class Isolation(BaseEstimator):
         return Cells(centered(centers, center), draws, center), drawn
 
 
-def _repeated(draws: IntArray) -> BoolArray:
-    """Which centres of a draw are equal to an earlier one of it."""
+def _find_repeats(draws: IntArray) -> BoolArray:
+    """Return which centres of a draw are equal to an earlier one of it."""
     order = np.argsort(draws, axis=1, kind="stable")
     ordered = np.take_along_axis(draws, order, axis=1)
     is_repeated = np.zeros(draws.shape, bool)
@@ -302,7 +304,7 @@ def _repeated(draws: IntArray) -> BoolArray:
     return is_repeated
 
 
-def _seed(own: int | np.random.RandomState | None, given: int) -> int:
+def _choose_seed(own: int | np.random.RandomState | None, given: int) -> int:
     if own is None:
         return int(given)
     return int(own.randint(2**31 - 1)) if isinstance(own, np.random.RandomState) else int(own)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, RowMatrix
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel
-from .rows import growth, squared_distances
+from .rows import compute_rounding_growth, squared_distances
 
 _LOG2_E, _LN2 = math.log2(math.e), math.log(2.0)
 
@@ -43,7 +43,7 @@ class RBF(MappedKernel):
     def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
         # What cancels is as large as the scaled squared norms.
         exponent = self.gamma * largest_norm * _LOG2_E
-        units = 2.0 + exponent * growth(row_length)
+        units = 2.0 + exponent * compute_rounding_growth(row_length)
         return units, units <= FLOAT32_UNITS_LIMIT
 
     def diagonal(self, X: RowMatrix) -> FloatArray:

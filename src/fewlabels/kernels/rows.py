@@ -25,29 +25,34 @@ if TYPE_CHECKING:
 
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
 # Up to here rounding costs two of sixteen digits.
-_FAR = 10.0
+_FAR_MEDIAN_DISTANCES = 10.0
 # Rows that medians are estimated from.
-_SAMPLE = 2000
+_SAMPLE_ROWS = 2000
 # Rounding of a squared distance that expanding the square may cause, in units of the exponent of a
-# kernel value, beyond which distances come from differences; and the rounding of its terms, which
-# grows with their number, measured over random rows, up to so many.
-_LOSSLESS, _LAST_PLACE, _MOST_TERMS = 1e-11, 4.5e-16, 1000
+# kernel value. Beyond it distances come from differences.
+_MAX_EXPONENT_ROUNDING = 1e-11
+# Relative rounding of a term in float64.
+_LAST_PLACE = 4.5e-16
+# Rounding grows with the number of terms, measured over random rows, up to this number.
+_MAX_TERMS = 1000
 # At such exponents all kernel values have ended.
-_OUT_OF_REACH = 1100.0
-# Numbers below which a second thread costs more than it saves, and rows that it takes at a time.
-_WORTH_A_THREAD, _ROWS_AT_A_TIME = 1_000_000, 256
+_MAX_EXPONENT = 1100.0
+# Multiply-adds below which a second thread costs more than it saves.
+_MIN_WORK_FOR_THREADS = 1_000_000
+# Rows that a thread takes at a time.
+_ROWS_AT_A_TIME = 256
 
 
 def is_sparse(X: object) -> TypeGuard[sp.csr_array]:
-    """Whether X is a sparse array or matrix of SciPy.
+    """Return whether X is a sparse array or matrix of SciPy.
 
-    SciPy's own test takes longer to say no to an array, and a fit asks a dozen times.
+    SciPy's own test takes longer for an array, and a fit calls it a dozen times.
     """
     return type(X) is not np.ndarray and sp.issparse(X)
 
 
 def row_products(X: RowMatrix, weights: FloatArray) -> FloatArray:
-    """``X @ weights``, where the value of a row does not depend on the other rows.
+    """Return ``X @ weights``, where the value of a row does not depend on the other rows.
 
     BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
     """
@@ -58,7 +63,7 @@ def row_products(X: RowMatrix, weights: FloatArray) -> FloatArray:
 
 
 def squared_norms(X: RowMatrix) -> FloatArray:
-    """Squared norm of every row, summed in float64."""
+    """Return the squared norm of every row, summed in float64."""
     if is_sparse(X):
         X = canonical(X)
         squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
@@ -66,8 +71,8 @@ def squared_norms(X: RowMatrix) -> FloatArray:
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
-def growth(row_length: int) -> float:
-    """Return how the rounding of an inner product grows with its terms: over random rows."""
+def compute_rounding_growth(row_length: int) -> float:
+    """Return how the rounding of an inner product grows with its terms, for random rows."""
     return 1.3 + 0.4 * math.sqrt(row_length)
 
 
@@ -87,11 +92,11 @@ def far_from(n_columns: int) -> float:
     -------
     float
     """
-    rounding = _LAST_PLACE * growth(min(n_columns, _MOST_TERMS))
-    return max(_OUT_OF_REACH, _LOSSLESS / rounding)
+    rounding = _LAST_PLACE * compute_rounding_growth(min(n_columns, _MAX_TERMS))
+    return max(_MAX_EXPONENT, _MAX_EXPONENT_ROUNDING / rounding)
 
 
-def lossless(n_columns: int) -> float:
+def bound_rounding_of_differences(n_columns: int) -> float:
     """Return the rounding of kernel values where distances of far rows come from differences.
 
     Parameters
@@ -104,7 +109,9 @@ def lossless(n_columns: int) -> float:
     float
     """
     # Of two rows that are both near, or the farther one at twice the distance.
-    return _LAST_PLACE * (2.0 + 4.0 * far_from(n_columns) * growth(min(n_columns, _MOST_TERMS)))
+    return _LAST_PLACE * (
+        2.0 + 4.0 * far_from(n_columns) * compute_rounding_growth(min(n_columns, _MAX_TERMS))
+    )
 
 
 def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
@@ -133,7 +140,7 @@ def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
         ends = start * _ROWS_AT_A_TIME, min(n, stop * _ROWS_AT_A_TIME)
         distances.squared_distances(X, Z, out, *ends)
 
-    n_jobs = n_jobs if out.size * (length + 4) > _WORTH_A_THREAD else 1
+    n_jobs = n_jobs if out.size * (length + 4) > _MIN_WORK_FOR_THREADS else 1
     run_ranges(some, -(-n // _ROWS_AT_A_TIME), n_jobs)
     return out
 
@@ -159,16 +166,16 @@ def squared_distances(X: RowMatrix, Z: RowMatrix, factor: float) -> FloatArray:
     rows, others = centered(X, center), centered(Z, center)
     found = euclidean_distances(rows, others, squared=True)
     limit = far_from(X.shape[1])
-    far, also_far = (
+    far, far_others = (
         np.flatnonzero(0.5 * factor**2 * squared_norms(some) > limit) for some in (rows, others)
     )
-    if len(far) and len(also_far):
-        found[np.ix_(far, also_far)] = direct_distances(Z[also_far], X[far])
+    if len(far) and len(far_others):
+        found[np.ix_(far, far_others)] = direct_distances(Z[far_others], X[far])
     return found
 
 
 def center_of(X: RowMatrix) -> FloatArray | None:
-    """Offset to subtract from all rows: their mean, or the medians of far columns of sparse rows.
+    """Return the offset of all rows: their mean, or the medians of far columns of sparse rows.
 
     Parameters
     ----------
@@ -181,12 +188,12 @@ def center_of(X: RowMatrix) -> FloatArray | None:
         In float64. For sparse rows it is zero except in far columns, and None if there are none.
     """
     if is_sparse(X):
-        return _far_medians(X)
+        return _find_far_medians(X)
     return np.add.reduce(X, axis=0, dtype=np.float64) / len(X)
 
 
 def centered(X: RowMatrix, center: FloatArray | None) -> RowMatrix:
-    """Rows less a centre; sparse rows stay sparse.
+    """Return rows less a centre; sparse rows stay sparse.
 
     Parameters
     ----------
@@ -213,12 +220,12 @@ def centered(X: RowMatrix, center: FloatArray | None) -> RowMatrix:
 
 
 def shift_of(kernel: Kernel, X: RowMatrix) -> FloatArray | None:
-    """What is taken from rows under the linear kernel, which changes nothing but rounding."""
+    """Return what is subtracted from rows under the linear kernel, against rounding."""
     return center_of(X) if kernel.is_linear else None
 
 
-def _far_medians(X: sp.csr_array) -> FloatArray | None:
-    X = _some_rows(X)
+def _find_far_medians(X: sp.csr_array) -> FloatArray | None:
+    X = _sample_rows(X)
     n, d = X.shape
     if not (2 * np.bincount(X.indices, minlength=d) > n).any():
         return None
@@ -227,7 +234,7 @@ def _far_medians(X: sp.csr_array) -> FloatArray | None:
     center = np.zeros(d)
     for k in np.flatnonzero(2 * np.diff(columns.indptr) > n):
         entries = columns.data[columns.indptr[k] : columns.indptr[k + 1]]
-        center[k] = _median(entries, n - len(entries))
+        center[k] = _find_median(entries, n - len(entries))
     largest = np.abs(center).max()
     if not largest > 0.0:
         return None
@@ -235,21 +242,21 @@ def _far_medians(X: sp.csr_array) -> FloatArray | None:
         squares = np.square(center / largest)
         rows: sp.csr_array = centered(sp.csr_array(columns), center)
         rows.data = np.square(rows.data / largest)
-    limit = _FAR**2 * float(np.median(rows @ np.ones(d)))
+    limit = _FAR_MEDIAN_DISTANCES**2 * float(np.median(rows @ np.ones(d)))
     if not squares.sum() > limit:
         return None
     # The medians that stay are together within the limit.
     return np.where(squares * np.count_nonzero(center) > limit, center, 0.0)
 
 
-def _some_rows(X: sp.csr_array) -> sp.csr_array:
+def _sample_rows(X: sp.csr_array) -> sp.csr_array:
     n = X.shape[0]
-    if n > _SAMPLE:
-        X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))]
+    if n > _SAMPLE_ROWS:
+        X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE_ROWS, replace=False))]
     return sp.csr_array(canonical(X))
 
 
-def _median(entries: FloatArray, n_zeros: int) -> float:
-    """The lower median of some numbers and so many zeros."""
+def _find_median(entries: FloatArray, n_zeros: int) -> float:
+    """Return the lower median of some numbers and so many zeros."""
     place = (len(entries) + n_zeros - 1) // 2
     return np.partition(np.append(entries, np.zeros(n_zeros)), place)[place]

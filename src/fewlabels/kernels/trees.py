@@ -17,17 +17,17 @@ from sklearn.utils._param_validation import (
 
 from .._typing import FloatArray, RowMatrix, VectorLike
 from .base import FormedKernel
-from .forest import Forest, add_sums, shared, weights_of
+from .forest import Forest, add_sums, compute_leaf_similarity, weights_of
 from .growing import grow_forest
 from .rbf import RBF
 
 _COUNT = [Interval(Integral, 1, None, closed="left")]
-_SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
+_POSITIVE_SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
 _CONSTRAINTS = {
     "n_trees": _COUNT,
     "min_samples_leaf": _COUNT,
-    "max_samples": _SHARE,
-    "share": _SHARE,
+    "max_samples": _POSITIVE_SHARE,
+    "share": _POSITIVE_SHARE,
     "splits": [StrOptions({"best", "random"})],
 }
 
@@ -58,7 +58,7 @@ class SharedLeaves(FormedKernel):
         return self
 
     def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
-        """Of every row its leaves, as a sparse row of norm 1."""
+        """Return the leaves of every row, as a sparse row of norm 1."""
         leaves = self.forest.leaves(X)
         n, n_trees = leaves.shape
         entries = np.full(leaves.size, n_trees**-0.5), leaves.ravel()
@@ -67,11 +67,11 @@ class SharedLeaves(FormedKernel):
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         a, b = (self.forest.codes(self.forest.leaves(rows)) for rows in (X, Z))
-        common = shared(a, b)
+        common = compute_leaf_similarity(a, b)
         return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
 
     def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
-        """What each leaf adds to the sum of ``coef`` times the kernel's values at rows X.
+        """Return what each leaf adds to the sum of ``coef`` times the kernel's values at rows X.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class SharedLeaves(FormedKernel):
         return self.share * found
 
     def sums(self, X: RowMatrix, weights: FloatArray) -> FloatArray:
-        """The part of such sums that leaves add, at rows X.
+        """Return the part of such sums that leaves add, at rows X.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Trees(BaseEstimator):
     def over(
         self, X: RowMatrix, positive: VectorLike, *, gamma: float = 1.0, random_state: int = 0
     ) -> SharedLeaves:
-        """The kernel of a forest grown on rows: what a model's ``fit`` makes.
+        """Return the kernel of a forest grown on rows, as a model's ``fit`` does.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A graph that is being written, and what travels between its steps."""
+"""A graph that is being written, and the rows that its steps pass on."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 # The largest finite number.
 FINITE = float(np.finfo(np.float64).max)
-# The first operator set whose Equal compares text, and the file version that came with it.
-OPSET, IR_VERSION = 19, 9
+# The first operator set whose Equal compares text.
+OPSET = 19
+# The file version that came with it.
+IR_VERSION = 9
 
 
 class Graph:
@@ -40,7 +42,7 @@ class Graph:
         self._unique = unique or (lambda name: f"{name}_{len(self.nodes) + len(self.constants)}")
 
     def add(self, op: str, *inputs: str | npt.ArrayLike, **attributes: Any) -> str:
-        """Name of the output of a new node; inputs are names, or values to become constants."""
+        """Add a node and return its output; inputs are names, or values to become constants."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         output = self._unique(op.lower())
         self.nodes.append(
@@ -61,12 +63,12 @@ class Graph:
         return name
 
     def cast(self, name: str, dtype: npt.DTypeLike) -> str:
-        """The same numbers in another type of NumPy."""
+        """Cast numbers to another type of NumPy."""
         kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", name, to=kind)
 
     def row_sums(self, name: str) -> str:
-        """Sums over each row, shape (n, 1)."""
+        """Write sums over each row, shape (n, 1)."""
         return self.add("ReduceSum", name, np.array([1]), keepdims=1)
 
     def refuse(self, cells: str) -> None:
@@ -85,13 +87,13 @@ class Graph:
             self.refuse(self.add("Not", self.add("LessOrEqual", size, np.float64(largest))))
 
     def refused(self) -> str:
-        """Whether each row has been refused so far, bool of shape (n, 1)."""
+        """Write whether each row has been refused so far, bool of shape (n, 1)."""
         return self.add("Greater", self.add("Sum", *self._refused), np.float64(0.0))
 
-    def rename(self, name: str, wanted: str) -> None:
+    def rename(self, name: str, new_name: str) -> None:
         """Give a value the name that users see."""
         self.nodes.append(
-            self.onnx.helper.make_node("Identity", [name], [wanted], name=f"name_{wanted}")
+            self.onnx.helper.make_node("Identity", [name], [new_name], name=f"name_{new_name}")
         )
 
 
@@ -104,14 +106,14 @@ class Matrix(NamedTuple):
     def take(self, graph: Graph, places: Sequence[int] | IntArray) -> Matrix:
         if list(places) == list(range(self.width)):
             return self
-        taken = graph.add("Gather", self.name, np.asarray(places, dtype=np.int64), axis=1)
-        return Matrix(taken, len(places))
+        selected = graph.add("Gather", self.name, np.asarray(places, dtype=np.int64), axis=1)
+        return Matrix(selected, len(places))
 
     def numbers(self, graph: Graph) -> Matrix:
         return self
 
     def column(self, graph: Graph, place: int) -> tuple[str, bool]:
-        """One column and whether it is text."""
+        """Return one column and whether it is text."""
         return graph.add("Gather", self.name, np.array([place], dtype=np.int64), axis=1), False
 
 
@@ -136,7 +138,7 @@ class InputColumns(NamedTuple):
                 "a column of text reaches a step that needs numbers; put a OneHotEncoder or "
                 "OrdinalEncoder before it."
             )
-        return joined(graph, [Matrix(name, 1) for name in self.names])
+        return concatenate(graph, [Matrix(name, 1) for name in self.names])
 
     def column(self, graph: Graph, place: int) -> tuple[str, bool]:
         return self.names[place], self.is_text[place]
@@ -146,8 +148,8 @@ class InputColumns(NamedTuple):
 Rows: TypeAlias = Matrix | InputColumns
 
 
-def joined(graph: Graph, matrices: Sequence[Matrix]) -> Matrix:
-    """Matrices side by side."""
+def concatenate(graph: Graph, matrices: Sequence[Matrix]) -> Matrix:
+    """Concatenate matrices side by side."""
     if len(matrices) == 1:
         return matrices[0]
     name = graph.add("Concat", *(matrix.name for matrix in matrices), axis=1)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..base.locking import snapshot_of
 from ..tasks import machine_class, own_machines
 from .graph import Graph
-from .machines import answers, label_values, names_of_answers, shape_of
+from .machines import add_outputs, get_label_values, get_output_shape, list_output_names
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
@@ -36,40 +36,40 @@ def register_with_skl2onnx() -> None:
             "register_with_skl2onnx needs the package skl2onnx; install it with "
             "pip install skl2onnx."
         ) from error
-    for machine in map(machine_class, own_machines()):
-        alias = f"Fewlabels{machine.__name__}"
-        update_registered_converter(machine, alias, _shapes, _convert, parser=_parse)
+    for model in map(machine_class, own_machines()):
+        alias = f"Fewlabels{model.__name__}"
+        update_registered_converter(model, alias, _set_shapes, _convert, parser=_parse)
 
 
 def _parse(
     scope: Scope,
-    machine: BaseEstimator,
+    model: BaseEstimator,
     inputs: list[Variable],
     custom_parsers: dict[type, Callable[..., object]] | None = None,
 ) -> list[Variable]:
     from skl2onnx.common import data_types as types
 
-    of_labels = {
+    label_types = {
         "i": types.Int64TensorType,
         "f": types.DoubleTensorType,
         "b": types.BooleanTensorType,
         "O": types.StringTensorType,
     }
-    operator = scope.declare_local_operator(f"Fewlabels{type(machine).__name__}", machine)
+    operator = scope.declare_local_operator(f"Fewlabels{type(model).__name__}", model)
     operator.inputs = inputs
-    for name in names_of_answers(machine):
+    for name in list_output_names(model):
         kind = type(inputs[0].type)
         if name == "label":
-            kind = of_labels[label_values(machine).dtype.kind]
+            kind = label_types[get_label_values(model).dtype.kind]
         operator.outputs.append(scope.declare_local_variable(name, kind()))
     return operator.outputs
 
 
-def _shapes(operator: Operator) -> None:
+def _set_shapes(operator: Operator) -> None:
     rows = operator.inputs[0].get_first_dimension()
-    names = names_of_answers(operator.raw_operator)
+    names = list_output_names(operator.raw_operator)
     for name, output in zip(names, operator.outputs, strict=True):
-        output.type.shape = shape_of(name, operator.raw_operator, rows)
+        output.type.shape = get_output_shape(name, operator.raw_operator, rows)
 
 
 def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
@@ -78,7 +78,7 @@ def _convert(scope: Scope, operator: Operator, container: ModelComponentContaine
     float32 = isinstance(operator.inputs[0].type, FloatTensorType)
     graph = Graph(unique=scope.get_unique_variable_name, float32=float32)
     x = graph.cast(operator.inputs[0].full_name, np.float64)
-    found = answers(graph, snapshot_of(operator.raw_operator), x)
+    found = add_outputs(graph, snapshot_of(operator.raw_operator), x)
     for (name, value), output in zip(found.items(), operator.outputs, strict=True):
         if float32 and name != "label":
             value = graph.cast(value, np.float32)

@@ -1,4 +1,4 @@
-"""Where kernel values come from: operators that never hold the whole matrix."""
+"""Kernel matrices as operators that don't store the whole matrix."""
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,7 @@ def make_gram(
     n_jobs: int = 1,
     exact: int = 0,
 ) -> GramOperator:
-    """The operator of ``kernel`` over the rows of ``X``; (n, n) values for a precomputed kernel.
+    """Return the operator of ``kernel`` over rows ``X``, or (n, n) values if it is precomputed.
 
     ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it, and
     there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
@@ -65,7 +65,7 @@ def make_gram(
         rows = X if copies is None else X[copies.first]
         if kernel.weights_of_sum is not None:
             assert isinstance(kernel, Deformed | SharedLeaves)
-            gram = _sum(kernel, rows, n_jobs)
+            gram = _make_sum(kernel, rows, n_jobs)
         elif kernel.has_features:
             assert isinstance(kernel, FeatureKernel | Deformed)
             gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
@@ -80,8 +80,8 @@ def make_gram(
     return gram if copies is None else RepeatedGram(gram, copies)
 
 
-def _sum(kernel: Deformed | SharedLeaves, rows: RowMatrix, n_jobs: int) -> SumGram:
-    """The base kernel's values and products of features, weighted."""
+def _make_sum(kernel: Deformed | SharedLeaves, rows: RowMatrix, n_jobs: int) -> SumGram:
+    """Return the weighted sum of the base kernel's values and products of features."""
     base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
     inner: GramOperator
     if isinstance(kernel, SharedLeaves):

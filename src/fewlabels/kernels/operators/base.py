@@ -1,4 +1,4 @@
-"""The contract between solvers and the place where kernel values come from."""
+"""The interface of kernel matrices that solvers use."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Columns:
         return len(self.ids)
 
     def take(self, where: IntArray | BoolArray) -> Columns:
-        """Some of them, by a mask or by indices."""
+        """Return some of the columns, by a mask or by indices."""
         values = (v.take(where) if isinstance(v, Columns) else v[where] for v in self.values)
         return Columns(self.ids[where], tuple(values))
 
     @classmethod
     def joined(cls, parts: Sequence[Columns]) -> Columns:
-        """Columns of several operators over different rows, one after the other."""
+        """Return columns of several operators over different rows, one after the other."""
         if len(parts) == 1:
             return parts[0]
         values = zip(*(part.values for part in parts), strict=True)
-        return cls(np.concatenate([part.ids for part in parts]), tuple(map(_joined, values)))
+        return cls(np.concatenate([part.ids for part in parts]), tuple(map(_concatenate, values)))
 
 
-def _joined(arrays: Sequence[Any]) -> RowMatrix | Columns:
+def _concatenate(arrays: Sequence[Any]) -> RowMatrix | Columns:
     if isinstance(arrays[0], Columns):
         return Columns.joined(arrays)
     if sp.issparse(arrays[0]):
@@ -77,41 +77,41 @@ class GramOperator(ABC):
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
-        """The diagonal of K, float64, shape (n,)."""
+        """Return the diagonal of K, float64, shape (n,)."""
 
     @abstractmethod
     def take(self, indices: IntArray) -> GramOperator:
-        """The operator of the rows ``indices`` alone."""
+        """Return the operator of the rows ``indices`` alone."""
 
     def some(self, indices: IntArray) -> GramOperator:
-        """The same, which understands columns that all rows together gather, and they its own."""
+        """Return the operator of some rows, which shares gathered columns with all rows."""
         return self.take(indices)
 
     def part(self, start: int, stop: int) -> GramOperator:
-        """The rows ``start`` to ``stop`` alone, which may lie elsewhere than the others."""
+        """Return the operator of rows ``start`` to ``stop``, which may be in another shard."""
         return self if (start, stop) == (0, self.n) else self.some(np.arange(start, stop))
 
-    # Columns are asked for by what ``gather`` makes of them, so that a part of the matrix
-    # understands what another part has gathered.
+    # Columns are passed as what ``gather`` returns, so that a part of the matrix can evaluate
+    # columns that another part has gathered.
 
     def gather(self, indices: IntArray) -> Columns:
-        """What columns ``indices`` are evaluated from."""
+        """Return what columns ``indices`` are evaluated from."""
         return Columns(np.asarray(indices))
 
     @abstractmethod
     def values_of(self, columns: Columns) -> RealArray:
-        """Gathered columns at this operator's rows, shape (len(columns), n)."""
+        """Return gathered columns at this operator's rows, shape (len(columns), n)."""
 
     @abstractmethod
     def block_of(self, columns: Columns) -> FloatArray:
-        """Kernel values between the rows of gathered columns; a new float64 array, C-ordered."""
+        """Return kernel values between the rows of gathered columns, new, float64, C-ordered."""
 
     @abstractmethod
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        """``out += columns @ coef`` at this operator's rows."""
+        """Add ``columns @ coef`` at this operator's rows to ``out``."""
 
     def columns(self, indices: IntArray, out: RealArray | None = None) -> RealArray:
-        """The columns ``indices``, one per row of the result, shape (len(indices), n)."""
+        """Return the columns ``indices``, one per row of the result, shape (len(indices), n)."""
         values = self.values_of(self.gather(indices))
         if out is None:
             return values
@@ -124,29 +124,29 @@ class GramOperator(ABC):
             self.matrix = self.whole()
 
     def block(self, indices: IntArray) -> FloatArray:
-        """``K[indices][:, indices]`` as a new float64 array, C-ordered."""
+        """Return ``K[indices][:, indices]`` as a new float64 array, C-ordered."""
         return self.block_of(self.gather(indices))
 
     def whole(self) -> FloatArray:
-        """All of K as a new float64 array, C-ordered."""
+        """Return all of K as a new float64 array, C-ordered."""
         return self.block(np.arange(self.n))
 
     def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
-        """``out += K[:, indices] @ coef`` with ``out`` float64, shape (n,)."""
+        """Add ``K[:, indices] @ coef`` to ``out``, float64 of shape (n,)."""
         self.add_columns(self.gather(indices), np.asarray(coef, dtype=float), out)
 
     def refined(self) -> GramOperator | None:
-        """The same operator with float64 kernel values, or None if it has them already."""
+        """Return an operator with float64 kernel values, or None if it has them already."""
         return None
 
     def product(self, indices: IntArray, coef: FloatArray) -> FloatArray:
-        """``K[:, indices] @ coef`` as a new float64 array of shape (n,)."""
+        """Return ``K[:, indices] @ coef`` as a new float64 array of shape (n,)."""
         out = np.zeros(self.n)
         self.apply(np.asarray(indices), np.asarray(coef, dtype=float), out)
         return out
 
     def quadratic(self, indices: IntArray, coef: FloatArray) -> float:
-        """``coef' K[indices][:, indices] coef`` without any matrix."""
+        """Return ``coef' K[indices][:, indices] coef`` without any matrix."""
         sub = self.take(indices)
         return float(coef @ sub.product(np.arange(sub.n), coef))
 

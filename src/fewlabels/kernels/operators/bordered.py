@@ -27,7 +27,7 @@ class BorderedGram(WrappedGram):
         self.corner = float(corner)
         self._edges = np.append(self.border, self.corner)
         self._diagonal: FloatArray | None = None
-        self._spare: Columns | None = None
+        self._virtual_columns: Columns | None = None
 
     @classmethod
     def mean_of(
@@ -64,11 +64,15 @@ class BorderedGram(WrappedGram):
         virtual = indices >= self.inner.n
         # The virtual row has no features; any others keep its place.
         rows = np.where(virtual, 0, indices)
-        inner = self.inner.gather(rows) if self._spare is None else self._spare.take(rows)
-        return Columns(indices, (virtual, self._edge(indices), inner))
+        inner = (
+            self.inner.gather(rows)
+            if self._virtual_columns is None
+            else self._virtual_columns.take(rows)
+        )
+        return Columns(indices, (virtual, self._border_values(indices), inner))
 
-    def _edge(self, indices: IntArray) -> FloatArray:
-        """``K(x_0, .)`` of some rows."""
+    def _border_values(self, indices: IntArray) -> FloatArray:
+        """Return ``K(x_0, .)`` of some rows."""
         return self._edges[np.minimum(indices, self.inner.n)]
 
     def values_of(self, columns: Columns) -> FloatArray:
@@ -76,7 +80,7 @@ class BorderedGram(WrappedGram):
         out = np.empty((len(columns), self.n))
         out[:, : self.inner.n] = self.inner.values_of(inner)
         out[:, self.inner.n :] = edge[:, None]
-        out[virtual] = self._edge(np.arange(self.n))
+        out[virtual] = self._border_values(np.arange(self.n))
         return out
 
     def block_of(self, columns: Columns) -> FloatArray:
@@ -102,36 +106,38 @@ class BorderedGram(WrappedGram):
     def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
         indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
         real = indices < self.inner.n
-        out[self.inner.n :] += self._edge(indices) @ coef
+        out[self.inner.n :] += self._border_values(indices) @ coef
         self.inner.apply(indices[real], coef[real], out[: self.inner.n])
         if not real.all():
             out[: self.inner.n] += self.border * coef[~real].sum()
 
     def refined(self) -> BorderedGram | None:
         inner = self.inner.refined()
-        return None if inner is None else self._around(inner, slice(None), self.n > inner.n)
+        return None if inner is None else self._with_border(inner, slice(None), self.n > inner.n)
 
-    def _around(self, inner: GramOperator, real: slice | IntArray, virtual: bool) -> BorderedGram:
+    def _with_border(
+        self, inner: GramOperator, real: slice | IntArray, virtual: bool
+    ) -> BorderedGram:
         return BorderedGram(inner, self.border[real], self.corner, virtual=virtual)
 
     def part(self, start: int, stop: int) -> BorderedGram:
         last = min(stop, self.inner.n)
-        part = self._around(self.inner.part(start, last), slice(start, last), stop > last)
+        part = self._with_border(self.inner.part(start, last), slice(start, last), stop > last)
         if start == last:
-            part._spare = self.inner.gather(np.zeros(1, dtype=np.intp))
+            part._virtual_columns = self.inner.gather(np.zeros(1, dtype=np.intp))
         return part
 
     def take(self, indices: IntArray) -> BorderedGram:
-        return self._taken(indices, self.inner.take)
+        return self._select(indices, self.inner.take)
 
     def some(self, indices: IntArray) -> BorderedGram:
-        return self._taken(indices, self.inner.some)
+        return self._select(indices, self.inner.some)
 
-    def _taken(self, indices: IntArray, take: Callable[[IntArray], GramOperator]) -> BorderedGram:
+    def _select(self, indices: IntArray, take: Callable[[IntArray], GramOperator]) -> BorderedGram:
         indices = np.asarray(indices)
         if self.n == self.inner.n:
-            return self._around(take(indices), indices, False)
+            return self._with_border(take(indices), indices, False)
         if len(indices) == 0 or indices[-1] != self.inner.n:
             raise ValueError("a bordered matrix keeps its virtual row, as the last index.")
         real = indices[:-1]
-        return self._around(take(real), real, True)
+        return self._with_border(take(real), real, True)

@@ -14,11 +14,11 @@ from ..._util.threads import run_ranges
 from .base import Columns, GramOperator, WrappedGram
 
 # Multiply-adds below which a second thread costs more than it saves.
-_WORTH_A_THREAD = 1_000_000
+_MIN_WORK_FOR_THREADS = 1_000_000
 _ROWS_AT_A_TIME = 4096
 # Kernel values that are evaluated at a time (float64: 32 MB).
 VALUES_AT_A_TIME = 4_000_000
-_LEAST_AT_A_TIME = 64
+_MIN_COLUMNS_AT_A_TIME = 64
 
 
 class ColumnCache:
@@ -57,7 +57,7 @@ class ColumnCache:
         column_of, stamp = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int64)
         column_of[: len(slots)], stamp[: len(slots)] = self._column_of[slots], self._stamp[slots]
         self.storage, self._column_of, self._stamp = storage, column_of, stamp
-        self._number()
+        self._index_slots()
 
     def allow(self, n: int) -> None:
         """Allow for columns with numbers below ``n``."""
@@ -66,18 +66,18 @@ class ColumnCache:
             larger[: len(self._slot_of)] = self._slot_of
             self._slot_of = larger
 
-    def _number(self) -> None:
+    def _index_slots(self) -> None:
         """Find the slot of every column."""
         self._slot_of[:] = -1
         slots = self.used()
         self._slot_of[self._column_of[slots]] = slots
 
     def used(self) -> IntArray:
-        """Slots with a column."""
+        """Return the slots with a column."""
         return np.flatnonzero(self._column_of >= 0)
 
     def slots(self, columns: IntArray | slice) -> IntArray:
-        """Slots of columns, -1 where there is none."""
+        """Return the slots of columns, -1 where there is none."""
         return self._slot_of[columns]
 
     def extend(self, first: int, values: FloatArray) -> None:
@@ -104,7 +104,7 @@ class ColumnCache:
             self.storage[slot, : len(rows)] = self.storage[slot, rows]
         self._column_of[used] = number[self._column_of[used]]
         self.n = len(rows)
-        self._number()
+        self._index_slots()
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class ColumnCache:
         self._request += 1
 
     def find(self, columns: IntArray, evaluate: Callable[[IntArray], RealArray]) -> IntArray:
-        """Slots of columns; missing ones are evaluated where there is room, -1 for the others.
+        """Return slots of columns; missing ones are evaluated if there is room, else they are -1.
 
         ``evaluate(columns)`` returns the values, a column in every row.
         """
@@ -124,7 +124,7 @@ class ColumnCache:
         self._stamp[slots[slots >= 0]] = self._request
         room = int(np.sum((self._stamp < self._request) | (self._column_of < 0)))
         missing = np.unique(columns[slots < 0])[:room]
-        step = max(_LEAST_AT_A_TIME, VALUES_AT_A_TIME // max(1, self.n))
+        step = max(_MIN_COLUMNS_AT_A_TIME, VALUES_AT_A_TIME // max(1, self.n))
         for first in range(0, len(missing), step):
             part = missing[first : first + step]
             self.put(part, evaluate(part))
@@ -177,7 +177,7 @@ class ColumnCache:
             )
 
         n_parts = -(-self.n // _ROWS_AT_A_TIME)
-        run_ranges(add, n_parts, n_jobs if self.n * len(slots) > _WORTH_A_THREAD else 1)
+        run_ranges(add, n_parts, n_jobs if self.n * len(slots) > _MIN_WORK_FOR_THREADS else 1)
         return left
 
 
@@ -191,7 +191,7 @@ class CachedGram(WrappedGram):
     def __init__(self, inner: GramOperator, max_bytes: float) -> None:
         super().__init__(inner, inner.n)
         self.cache = ColumnCache(inner.n, max_bytes, inner.dtype)
-        self._elsewhere: dict[
+        self._foreign_numbers: dict[
             int, int
         ] = {}  # numbers in the cache of columns that belong to other rows
 
@@ -217,7 +217,7 @@ class CachedGram(WrappedGram):
         return self.inner.some(indices)
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        numbers = self._numbers(columns.ids)
+        numbers = self._number_columns(columns.ids)
         order = np.argsort(numbers)
 
         def evaluate(some: IntArray) -> RealArray:
@@ -231,9 +231,9 @@ class CachedGram(WrappedGram):
         if left is not None:  # columns for which there is no room
             self.inner.add_columns(columns.take(left), coef[left], out)
 
-    def _numbers(self, ids: IntArray) -> IntArray:
-        """Numbers of columns in the cache, which are few also where ids of all rows are many."""
-        n, found = self.inner.n, self._elsewhere
+    def _number_columns(self, ids: IntArray) -> IntArray:
+        """Return numbers of columns in the cache, few even where ids of all rows are many."""
+        n, found = self.inner.n, self._foreign_numbers
         far = np.flatnonzero(ids >= n)
         if len(far):
             ids = ids.copy()

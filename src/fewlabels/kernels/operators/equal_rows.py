@@ -14,13 +14,13 @@ from ..sparse import canonical
 from .base import Columns, GramOperator, WrappedGram
 
 # So many rows are looked at first: where these all differ, few of the others are equal.
-_SAMPLE = 4096
+_SAMPLE_ROWS = 4096
 # The distinct rows' share from which copies of many rows are not worth a matrix of their own.
-_MOST = 0.9
+_MAX_DISTINCT_SHARE = 0.9
 # Columns of a matrix of kernel values that keys are made of.
-_COLUMNS = 16
+_MATRIX_KEY_COLUMNS = 16
 # Numbers that are compared at a time.
-_AT_A_TIME = 4_000_000
+_NUMBERS_AT_A_TIME = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,14 @@ class Copies:
 
     @classmethod
     def by_first(cls, first_equal: IntArray) -> Copies:
-        """From the index of the first row that equals each row."""
+        """Return the copies, from the index of the first row that equals each row."""
         is_first = first_equal == np.arange(len(first_equal))
         number = np.cumsum(is_first) - 1
         return cls(number[first_equal], np.flatnonzero(is_first))
 
     @classmethod
     def among(cls, X: RowMatrix, keys: FloatArray) -> Copies:
-        """Of rows ``X`` with their ``row_keys``."""
+        """Return the copies among rows ``X`` with their ``row_keys``."""
         if len(keys) < 2:
             return cls(np.arange(len(keys)), np.arange(len(keys)))
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -50,7 +50,7 @@ class Copies:
         return cls.by_first(first_equal)
 
     def take(self, rows: IntArray) -> Copies:
-        """The copies among some of the rows; ``first`` are places among these."""
+        """Return the copies among some of the rows; ``first`` are places among these."""
         of = self.of[rows]
         place = np.empty(len(self.first), np.intp)
         place[of[::-1]] = np.arange(len(of))[::-1]
@@ -58,38 +58,40 @@ class Copies:
 
 
 def row_keys(X: RowMatrix) -> FloatArray:
-    """A number for every row of ``X``: equal for equal rows, else different, almost surely."""
-    return row_products(canonical(X), _projection(X.shape[1]))
+    """Return a number for every row: equal for equal rows, else almost surely different."""
+    return row_products(canonical(X), _random_projection(X.shape[1]))
 
 
 @cache
-def _projection(d: int) -> FloatArray:
+def _random_projection(d: int) -> FloatArray:
     return np.random.default_rng(0).normal(size=d)
 
 
 def equal_rows(X: RowMatrix, *, is_matrix: bool = False) -> Copies | None:
-    """The ``Copies`` among rows ``X``; None where all, or nearly all of many, differ.
+    """Return the ``Copies`` among rows ``X``; None where all, or nearly all of many, differ.
 
     If it ``is_matrix`` of kernel values, which are dense, a few columns tell rows apart first.
     """
     n = X.shape[0]
     if is_matrix and sp.issparse(X):
         return None
-    seen = X[:, :: max(1, n // _COLUMNS)] if is_matrix else X
-    if n > _SAMPLE:
-        sample = np.unique(np.random.default_rng(0).integers(0, n, _SAMPLE))
-        if _all_differ(row_keys(seen[sample])):
+    compared = X[:, :: max(1, n // _MATRIX_KEY_COLUMNS)] if is_matrix else X
+    if n > _SAMPLE_ROWS:
+        sample = np.unique(np.random.default_rng(0).integers(0, n, _SAMPLE_ROWS))
+        if _all_differ(row_keys(compared[sample])):
             return None
-    keys = row_keys(seen)
+    keys = row_keys(compared)
     if _all_differ(keys):
         return None
     copies = Copies.among(X, keys)
-    few = len(copies.first) > _MOST * n if n > _SAMPLE else len(copies.first) == n
+    few = (
+        len(copies.first) > _MAX_DISTINCT_SHARE * n if n > _SAMPLE_ROWS else len(copies.first) == n
+    )
     return None if few else copies
 
 
 def distinct(X: RowMatrix) -> RowMatrix:
-    """Rows ``X`` without copies; all of them where nearly all of many differ."""
+    """Return rows ``X`` without copies; all of them where nearly all of many differ."""
     copies = equal_rows(X)
     return X if copies is None else X[copies.first]
 
@@ -100,8 +102,8 @@ def _all_differ(keys: FloatArray) -> bool:
 
 
 def _are_equal(X: RowMatrix, rows: IntArray, others: IntArray) -> BoolArray:
-    """Whether pairs of rows are equal in every column."""
-    step = max(1, _AT_A_TIME // max(1, X.shape[1]))
+    """Return whether pairs of rows are equal in every column."""
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))
     parts = [np.zeros(0, bool)]
     for first in range(0, len(rows), step):
         part = slice(first, first + step)

@@ -17,7 +17,7 @@ from .rows import packed
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
-_NONE = np.empty(0, np.intp)
+_NO_ROWS = np.empty(0, np.intp)
 
 
 class Expansion:
@@ -69,7 +69,7 @@ class Expansion:
             self._far = far_places(self.row_map.kernel, self._prepared[1], vectors.shape[1])
 
     def __call__(self, X: RowMatrix) -> FloatArray:
-        """Values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
+        """Return values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
         out = np.zeros((X.shape[0], *self.coef.shape[:-1]))
         step = _ROWS_AT_A_TIME
         # These form the values.
@@ -77,7 +77,7 @@ class Expansion:
             step = min(step, max(1, _VALUES_AT_A_TIME // max(1, self.coef.shape[-1])))
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
-            self._add(X[part], out[part])
+            self._add_values(X[part], out[part])
         self._correct_overflow(X, out)
         return out
 
@@ -85,9 +85,11 @@ class Expansion:
         """Evaluate in float64 what overflowed in float32: rows far outside the model's."""
         if self.row_map is None or self.row_map.dtype == np.float64:
             return
-        is_lost = ~np.isfinite(out)
-        lost = np.flatnonzero(is_lost if out.ndim == 1 else is_lost.any(axis=1))
-        if len(lost):
+        has_overflowed = ~np.isfinite(out)
+        overflowed = np.flatnonzero(
+            has_overflowed if out.ndim == 1 else has_overflowed.any(axis=1)
+        )
+        if len(overflowed):
             exact = Expansion(
                 self.kernel,
                 self.vectors,
@@ -95,9 +97,9 @@ class Expansion:
                 row_map=self.row_map.refined(),
                 n_jobs=self.n_jobs,
             )
-            out[lost] = exact(X[lost])
+            out[overflowed] = exact(X[overflowed])
 
-    def _add(self, X: RowMatrix, out: FloatArray) -> None:
+    def _add_values(self, X: RowMatrix, out: FloatArray) -> None:
         if self.kernel.is_matrix:
             out += row_products(X[:, self.columns], self.coef)
         elif self.kernel.has_features:
@@ -116,23 +118,23 @@ class Expansion:
             columns, term = self._prepared
             if is_sparse(columns) != is_sparse(rows):
                 columns = columns.toarray() if is_sparse(columns) else sp.csr_array(columns)
-            far = FarColumns(kernel, _NONE, X[:0], self.n_jobs)
+            far = FarColumns(kernel, _NO_ROWS, X[:0], self.n_jobs)
             if len(self._far):
                 places = far_places(kernel, row_term, X.shape[1])
                 far = FarColumns(kernel, places, X[places], self.n_jobs)
             rows = packed(rows, row_term)
             if self.coef.ndim == 1:
                 apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
-                far_vectors = self._far_vectors(X) if len(far) else None
+                far_vectors = self._select_far_vectors(X) if len(far) else None
                 far.add_product(apply, columns, term, self.coef, out, self._far, far_vectors)
             else:
                 values = rows.columns(self.row_map, columns, term, self.n_jobs)
                 if len(far):
-                    far.set_values(values, self._far, self._far_vectors(X))
+                    far.set_values(values, self._far, self._select_far_vectors(X))
                 out += np.einsum("ji,kj->ik", values, self.coef)
 
-    def _far_vectors(self, X: RowMatrix) -> RowMatrix:
-        """Far vectors, stored as rows X are."""
+    def _select_far_vectors(self, X: RowMatrix) -> RowMatrix:
+        """Return far vectors, stored as rows X are."""
         vectors = self.vectors[self._far]
         if is_sparse(vectors) == is_sparse(X):
             return vectors
@@ -140,7 +142,7 @@ class Expansion:
 
 
 def continued(sums: FloatArray, tail: float, logs: FloatArray | None = None) -> FloatArray:
-    """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
+    """Return sums of positive terms, those below ``tail`` as ``tail (1 + log(s / tail))``.
 
     Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.
     """

@@ -25,11 +25,11 @@ class PrecomputedGram(GramOperator):
         indices = np.asarray(indices)
         return Columns(indices, (indices if self.index is None else self.index[indices],))
 
-    def _between(self, rows: IntArray, columns: IntArray) -> AnyArray:
+    def _select_block(self, rows: IntArray, columns: IntArray) -> AnyArray:
         part = self.K[rows][:, columns] if is_sparse(self.K) else self.K[np.ix_(rows, columns)]
         return part.toarray() if is_sparse(part) else part
 
-    def _rows(self) -> IntArray:
+    def _own_index(self) -> IntArray:
         return np.arange(self.n) if self.index is None else self.index
 
     def diagonal(self) -> FloatArray:
@@ -38,11 +38,11 @@ class PrecomputedGram(GramOperator):
 
     def values_of(self, columns: Columns) -> RealArray:
         (places,) = columns.values
-        return np.ascontiguousarray(self._between(self._rows(), places).T)
+        return np.ascontiguousarray(self._select_block(self._own_index(), places).T)
 
     def block_of(self, columns: Columns) -> FloatArray:
         (places,) = columns.values
-        return np.array(self._between(places, places), dtype=np.float64, order="C")
+        return np.array(self._select_block(places, places), dtype=np.float64, order="C")
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         (places,) = columns.values
@@ -55,7 +55,7 @@ class PrecomputedGram(GramOperator):
                 product = coef[part] @ self.K[places[part]]
                 out += product if self.index is None else product[self.index]
             else:
-                out += self._between(self._rows(), places[part]) @ coef[part]
+                out += self._select_block(self._own_index(), places[part]) @ coef[part]
 
     def take(self, indices: IntArray) -> PrecomputedGram:
         indices = np.asarray(indices)
@@ -73,7 +73,7 @@ class FormedGram(GramOperator):
         self.X = X
         self._diagonal: FloatArray | None = None
 
-    def _values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+    def _evaluate(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         self.n_values += X.shape[0] * Z.shape[0]
         return formed_values(self.kernel, X, Z)
 
@@ -81,7 +81,7 @@ class FormedGram(GramOperator):
         if self._diagonal is None:
             step = 64
             parts = [
-                np.diagonal(self._values(rows, rows))
+                np.diagonal(self._evaluate(rows, rows))
                 for rows in (self.X[i : i + step] for i in range(0, self.n, step))
             ]
             self._diagonal = np.concatenate([np.empty(0), *parts])
@@ -92,24 +92,24 @@ class FormedGram(GramOperator):
         return Columns(indices, (self.X[indices],))
 
     def values_of(self, columns: Columns) -> FloatArray:
-        return np.ascontiguousarray(self._values(self.X, columns.values[0]).T)
+        return np.ascontiguousarray(self._evaluate(self.X, columns.values[0]).T)
 
     def block_of(self, columns: Columns) -> FloatArray:
         (rows,) = columns.values
-        return np.array(self._values(rows, rows), dtype=np.float64, order="C")
+        return np.array(self._evaluate(rows, rows), dtype=np.float64, order="C")
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         (rows,) = columns.values
         step = max(1, _VALUES_AT_A_TIME // max(1, len(columns)))
         for first in range(0, self.n, step):
             part = slice(first, first + step)
-            out[part] += self._values(self.X[part], rows) @ coef
+            out[part] += self._evaluate(self.X[part], rows) @ coef
 
     def take(self, indices: IntArray) -> FormedGram:
         return FormedGram(self.kernel, self.X[indices], self.n_jobs)
 
 
 def formed_values(kernel: FormedKernel, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-    """Values of a FormedKernel, dense float64."""
+    """Return values of a FormedKernel, dense float64."""
     values = kernel.values(X, Z)
     return values.toarray() if is_sparse(values) else np.asarray(values, dtype=float)

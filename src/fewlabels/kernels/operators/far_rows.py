@@ -39,7 +39,9 @@ def far_places(kernel: MappedKernel, term: RealArray, n_columns: int) -> NDArray
     return np.flatnonzero(term < limit) if term.min() < limit else np.empty(0, np.intp)
 
 
-def direct_values(kernel: MappedKernel, X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
+def evaluate_directly(
+    kernel: MappedKernel, X: RowMatrix, Z: RowMatrix, n_jobs: int = 1
+) -> FloatArray:
     """Return kernel values from differences of rows as they were given, shape (len(Z), len(X))."""
     with np.errstate(over="ignore", under="ignore"):
         distances = direct_distances(X, Z, n_jobs)
@@ -71,7 +73,7 @@ class FarColumns:
 
     def values(self, Z: RowMatrix) -> FloatArray:
         """Return values of far columns ``Z`` at the far rows, shape (len(Z), len(self))."""
-        return direct_values(self.kernel, self.X, Z, self.n_jobs)
+        return evaluate_directly(self.kernel, self.X, Z, self.n_jobs)
 
     def set_values(self, out: RealArray, columns: IntArray, Z: RowMatrix) -> None:
         """Set the values of far columns, which are ``Z``, in ``out``, a column in every row."""
@@ -115,6 +117,6 @@ class FarColumns:
         """Return the far ones among some rows, with their places there."""
         number = np.full(int(max(indices.max(initial=-1), self.places.max(initial=-1))) + 1, -1)
         number[self.places] = np.arange(len(self))
-        own = number[indices]
-        places = np.flatnonzero(own >= 0)
-        return FarColumns(self.kernel, places, self.X[own[places]], self.n_jobs)
+        far_number = number[indices]
+        places = np.flatnonzero(far_number >= 0)
+        return FarColumns(self.kernel, places, self.X[far_number[places]], self.n_jobs)

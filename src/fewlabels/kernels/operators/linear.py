@@ -6,11 +6,11 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import Linear
-from ..forest import Forest, add_sums, shared, weights_of
+from ..forest import Forest, add_sums, compute_leaf_similarity, weights_of
 from ..rows import is_sparse
 from .base import Columns, GramOperator
 
-_CHUNK = 8192
+_ROWS_AT_A_TIME = 8192
 
 
 class LinearGram(GramOperator):
@@ -34,12 +34,12 @@ class LinearGram(GramOperator):
 
     def values_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) * self.n
-        return products(columns.values[0], self.X)
+        return multiply_rows(columns.values[0], self.X)
 
     def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
         (rows,) = columns.values
-        return products(rows, rows)
+        return multiply_rows(rows, rows)
 
     def take(self, indices: IntArray) -> LinearGram:
         return LinearGram(self.X[indices], self.n_jobs)
@@ -74,37 +74,37 @@ class LeavesGram(GramOperator):
 
     def values_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) * self.n
-        return shared(columns.values[1], self._codes, self.n_jobs)
+        return compute_leaf_similarity(columns.values[1], self._codes, self.n_jobs)
 
     def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
-        return shared(columns.values[1], columns.values[1])
+        return compute_leaf_similarity(columns.values[1], columns.values[1])
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        weights = weights_of(columns.values[0], coef, len(self.forest.value))
-        add_sums(self.leaves, weights, out, self.n_jobs)
+        leaf_weights = weights_of(columns.values[0], coef, len(self.forest.value))
+        add_sums(self.leaves, leaf_weights, out, self.n_jobs)
 
     def take(self, indices: IntArray) -> LeavesGram:
         return LeavesGram(self.forest, self.leaves[indices], self.n_jobs)
 
 
 def weights(rows: RowMatrix, coef: FloatArray) -> FloatArray:
-    """``rows.T @ coef`` in float64, shape (d,)."""
+    """Return ``rows.T @ coef`` in float64, shape (d,)."""
     return np.asarray(rows.astype(np.float64, copy=False).T @ coef).ravel()
 
 
-def products(rows: RowMatrix, others: RowMatrix) -> FloatArray:
-    """``rows @ others.T`` as a dense float64 array."""
+def multiply_rows(rows: RowMatrix, others: RowMatrix) -> FloatArray:
+    """Return ``rows @ others.T`` as a dense float64 array."""
     values = rows.astype(np.float64, copy=False) @ others.T
     return values.toarray() if is_sparse(values) else np.ascontiguousarray(values)
 
 
 def add_products(X: RowMatrix, w: FloatArray, out: FloatArray) -> None:
-    """``out += X @ w`` in float64."""
+    """Add ``X @ w`` to ``out`` in float64."""
     if is_sparse(X) or X.dtype == np.float64:
         out += X @ w
         return
     # float32 rows are widened a chunk at a time, so that sums are float64.
-    for first in range(0, len(X), _CHUNK):
-        part = slice(first, first + _CHUNK)
+    for first in range(0, len(X), _ROWS_AT_A_TIME):
+        part = slice(first, first + _ROWS_AT_A_TIME)
         out[part] += X[part].astype(np.float64) @ w

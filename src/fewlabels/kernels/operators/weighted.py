@@ -36,8 +36,8 @@ class SumGram(GramOperator):
     ) -> None:
         self.members = list(members)
         self.weight = np.asarray(weight, dtype=float)
-        may_be_taken = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
-        if self.weight.shape != (len(self.members),) or not np.all(may_be_taken):
+        is_allowed = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
+        if self.weight.shape != (len(self.members),) or not np.all(is_allowed):
             raise ValueError(
                 f"weights {self.weight} are not allowed; pass one number > 0 per kernel matrix "
                 f"(there are {len(self.members)})."
@@ -48,21 +48,21 @@ class SumGram(GramOperator):
                 f"the kernel matrices have {sizes} rows; they must be over the same rows."
             )
         super().__init__(sizes[0], self.members[0].n_jobs)
-        self._beside = 0
-        self._diagonal = self._summed(member.diagonal() for member in self.members)
+        self._extra_values = 0
+        self._diagonal = self._combine(member.diagonal() for member in self.members)
         self.value_cost = float(sum(member.value_cost for member in self.members))
         self.is_inner_product = is_inner_product or all(m.is_inner_product for m in self.members)
         self.dtype = np.result_type(*(member.dtype for member in self.members))
-        self.value_error = self._largest_error()
+        self.value_error = self._bound_error()
 
-    def _summed(self, parts: Iterable[FloatArray]) -> FloatArray:
+    def _combine(self, parts: Iterable[FloatArray]) -> FloatArray:
         total: Any = 0.0
         for weight, part in zip(self.weight, parts, strict=True):
             total = total + weight * part
         return total
 
-    def _largest_error(self) -> float:
-        """By Cauchy-Schwarz: the largest mean of the members' errors, by their diagonals."""
+    def _bound_error(self) -> float:
+        """Return the largest mean of the members' errors, by their diagonals (Cauchy-Schwarz)."""
         weight = np.abs(self.weight)[:, None]
         errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
         sizes = weight * [np.abs(member.diagonal()) for member in self.members]
@@ -74,11 +74,11 @@ class SumGram(GramOperator):
     @property
     def n_values(self) -> int:
         """The sum of the members' counts."""
-        return self._beside + sum(member.n_values for member in self.members)
+        return self._extra_values + sum(member.n_values for member in self.members)
 
     @n_values.setter
     def n_values(self, value: int) -> None:
-        self._beside += value - self.n_values
+        self._extra_values += value - self.n_values
 
     @property
     def copies(self) -> Copies | None:  # type: ignore[override]  # computed, where the base has a constant
@@ -94,36 +94,38 @@ class SumGram(GramOperator):
     def values_of(self, columns: Columns) -> RealArray:
         total = np.zeros((len(columns), self.n), self.dtype)
         weights = self.weight.astype(self.dtype)
-        for member, own, weight in zip(self.members, columns.values, weights, strict=True):
-            _add_each(total, weight, member.values_of(own))
+        for member, gathered, weight in zip(self.members, columns.values, weights, strict=True):
+            _add_rows(total, weight, member.values_of(gathered))
         return total
 
     def block_of(self, columns: Columns) -> FloatArray:
         members = zip(self.members, columns.values, strict=True)
-        return self._summed(member.block_of(own) for member, own in members)
+        return self._combine(member.block_of(gathered) for member, gathered in members)
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
-            member.add_columns(own, weight * coef, out)
+        for weight, member, gathered in zip(
+            self.weight, self.members, columns.values, strict=True
+        ):
+            member.add_columns(gathered, weight * coef, out)
 
     def take(self, indices: IntArray) -> SumGram:
-        return self._of([member.take(indices) for member in self.members])
+        return self._with_members([member.take(indices) for member in self.members])
 
-    def _of(self, members: Sequence[GramOperator]) -> SumGram:
+    def _with_members(self, members: Sequence[GramOperator]) -> SumGram:
         return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
     def some(self, indices: IntArray) -> SumGram:
-        return self._of([member.some(indices) for member in self.members])
+        return self._with_members([member.some(indices) for member in self.members])
 
     def refined(self) -> SumGram | None:
         refined = [member.refined() for member in self.members]
         if all(member is None for member in refined):
             return None
         members = [new or old for new, old in zip(refined, self.members, strict=True)]
-        return self._of(members)
+        return self._with_members(members)
 
 
-def _add_each(total: RealArray, weight: float, values: RealArray) -> None:
+def _add_rows(total: RealArray, weight: float, values: RealArray) -> None:
     """Add weighted values a column at a time, which stays in cache."""
     for row, column in zip(total, values, strict=True):
         row += weight * column

@@ -26,7 +26,7 @@ from ... import Cells, Deformed, FeatureKernel, FormedKernel, Kernel, MappedKern
 from ...rows import is_sparse
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
-from ..linear import add_products, products, weights
+from ..linear import add_products, multiply_rows, weights
 from .stores import (
     CellStore,
     FeatureStore,
@@ -40,13 +40,13 @@ from .stores import (
 )
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
-MANY = 64
+MANY_ROWS = 64
 
 
 def make_growing(
     kernel: Kernel, X: RowMatrix, *, cache_size: float = 200e6, n_jobs: int = 1
 ) -> GrowingColumns | GrowingLinear:
-    """An empty growing kernel matrix for rows such as ``X``, in a cache of some bytes.
+    """Return an empty growing kernel matrix for rows such as ``X``, in a cache of some bytes.
 
     The rows are not added; they decide the storage, and the centre of an RBF kernel.
     """
@@ -68,13 +68,13 @@ def make_growing(
     else:
         assert isinstance(kernel, FormedKernel)
         store = FormedStore(kernel)
-    if isinstance(store, FeatureStore) and not store.sparse and _are_few(X):
+    if isinstance(store, FeatureStore) and not store.sparse and _has_many_copies(X):
         store = RepeatedStore(store)
     return GrowingColumns(store, cache_size, n_jobs)
 
 
-def _are_few(X: RowMatrix) -> bool:
-    """Whether half of some rows at least are copies of others."""
+def _has_many_copies(X: RowMatrix) -> bool:
+    """Return whether at least half of some rows are copies of others."""
     copies = equal_rows(X)
     return copies is not None and 2 * len(copies.first) <= X.shape[0]
 
@@ -127,7 +127,7 @@ class GrowingLinear:
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         self.n_values += len(rows) * len(columns)
-        return products(self.X[rows], self.X[columns])
+        return multiply_rows(self.X[rows], self.X[columns])
 
     def apply(
         self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
@@ -150,11 +150,11 @@ class GrowingColumns:
         self.store = store
         self.cache = ColumnCache(0, cache_size)
 
-    def _evaluated(self, columns: IntArray) -> FloatArray:
+    def _evaluate(self, columns: IntArray) -> FloatArray:
         self.n_values += len(columns) * self.n
         return self.store.columns_of(columns, self.n_jobs)
 
-    def _cross(self, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _evaluate_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         self.n_values += len(rows) * len(columns)
         return self.store.cross(rows, columns, self.n_jobs)
 
@@ -166,10 +166,10 @@ class GrowingColumns:
         self.n = self.store.n
         self.cache.resize(self.n, max(256, self.n + self.n // 2))
         new = np.arange(first, self.n)
-        if len(new) > MANY:
-            self.cache.extend_by(new, self._cross)
+        if len(new) > MANY_ROWS:
+            self.cache.extend_by(new, self._evaluate_block)
             return diagonal
-        values = self._evaluated(new)
+        values = self._evaluate(new)
         self.cache.begin()
         self.cache.extend(first, values)
         self.cache.put(new, values, replace=len(new) == 1)
@@ -187,13 +187,13 @@ class GrowingColumns:
         out = np.empty((len(rows), len(columns)))
         if not out.size:
             return out
-        slots = self.cache.find(columns, self._evaluated)
-        held = slots >= 0
-        if held.all():
+        slots = self.cache.find(columns, self._evaluate)
+        is_stored = slots >= 0
+        if is_stored.all():
             stored_columns.gather(self.cache.storage, slots, rows, out)
             return out
-        out[:, held] = self.cache.storage[np.ix_(slots[held], rows)].T
-        out[:, ~held] = self._cross(rows, columns[~held])
+        out[:, is_stored] = self.cache.storage[np.ix_(slots[is_stored], rows)].T
+        out[:, ~is_stored] = self._evaluate_block(rows, columns[~is_stored])
         return out
 
     def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
@@ -209,11 +209,13 @@ class GrowingColumns:
             for i, slot in enumerate(slots.tolist()):
                 out[i] = self.cache.storage[slot][indices] @ coef
             return out
-        slots = self.cache.find(indices, self._evaluated)
-        held = slots >= 0
-        stored_columns.gather_product(self.cache.storage, slots[held], rows, coef[held], out)
-        if not held.all():
-            out += self._products(rows, indices[~held], coef[~held])
+        slots = self.cache.find(indices, self._evaluate)
+        is_stored = slots >= 0
+        stored_columns.gather_product(
+            self.cache.storage, slots[is_stored], rows, coef[is_stored], out
+        )
+        if not is_stored.all():
+            out += self._products(rows, indices[~is_stored], coef[~is_stored])
         return out
 
     def _products(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
@@ -221,7 +223,7 @@ class GrowingColumns:
         step = max(1, VALUES_AT_A_TIME // max(1, len(rows)))
         for first in range(0, len(indices), step):
             part = slice(first, first + step)
-            out += self._cross(rows, indices[part]) @ coef[part]
+            out += self._evaluate_block(rows, indices[part]) @ coef[part]
         return out
 
     def apply(
@@ -230,7 +232,7 @@ class GrowingColumns:
         indices = np.asarray(indices)
         if not len(indices):
             return
-        evaluate = self._evaluated if hold else None
+        evaluate = self._evaluate if hold else None
         left = self.cache.add_product(indices, coef, out, evaluate, self.n_jobs)
         if left is not None:
             missing = indices[left]
@@ -304,7 +306,7 @@ class BorderedGrowing:
                 self._weights[:] = 0.0
             return
         change = np.zeros(self.inner.n)
-        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY
+        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY_ROWS
         self.inner.apply(indices - 1, share, change, hold=hold)
         self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
         if self._weights is not None:
@@ -347,7 +349,7 @@ class BorderedGrowing:
     def apply(
         self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
     ) -> None:
-        indices, coef, share = _apart(indices, coef)
+        indices, coef, share = _split_virtual(indices, coef)
         rows = indices - 1
         if self._weights is None:
             if share:
@@ -363,7 +365,7 @@ class BorderedGrowing:
         out[0] += self._border.take(indices) @ coef
 
     def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
-        indices, coef, share = _apart(indices, coef)
+        indices, coef, share = _split_virtual(indices, coef)
         out = self.inner.product_at(np.maximum(rows - 1, 0), indices - 1, coef)
         out[rows == 0] = self._border.take(indices) @ coef
         if share:
@@ -371,8 +373,8 @@ class BorderedGrowing:
         return out
 
 
-def _apart(indices: IntArray, coef: FloatArray) -> tuple[IntArray, FloatArray, float]:
-    """The real rows, their coefficients, and the coefficient of the virtual row.
+def _split_virtual(indices: IntArray, coef: FloatArray) -> tuple[IntArray, FloatArray, float]:
+    """Return the real rows, their coefficients, and the coefficient of the virtual row.
 
     Indices are distinct.
     """

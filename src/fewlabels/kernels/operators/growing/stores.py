@@ -17,7 +17,7 @@ from ... import Cells, Deformed, FormedKernel, MappedKernel, SharedLeaves
 from ...rows import is_sparse, squared_norms
 from ..explicit import formed_values
 from ..far_rows import FarColumns, far_places
-from ..linear import products
+from ..linear import multiply_rows
 from ..row_map import RowMap
 from ..rows import SparseRows, TiledRows, packed
 
@@ -28,7 +28,7 @@ _ROWS_AT_A_TIME = 8192
 
 
 def grown(array: _Array, n: int, axis: int = 0, least: int = _FIRST_CAPACITY) -> _Array:
-    """``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
+    """Return ``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
 
     A copy has room for ``least`` or more.
     """
@@ -106,25 +106,25 @@ class GrowingSparse(SparseRows):
 
     def __init__(self, rows: sp.csr_array, term: RealArray) -> None:
         super().__init__(rows, term)
-        self._room = *self.arrays, self.term
+        self._buffers = *self.arrays, self.term
 
     def __reduce__(self) -> tuple[type[GrowingSparse], tuple[sp.csr_array, RealArray]]:
         return GrowingSparse, (self.csr.copy(), self.term.copy())
 
     def append(self, rows: sp.csr_array, term: RealArray) -> None:
-        data, indices, indptr, terms = self._room
+        data, indices, indptr, terms = self._buffers
         n, first, used = self.n + len(term), self.csr.nnz, self.csr.nnz + rows.nnz
         data, indices = grown(data, used), grown(indices, used)
         indptr, terms = grown(indptr, n + 1), grown(terms, n)
         data[first:used], indices[first:used] = rows.data, rows.indices
         indptr[self.n + 1 : n + 1], terms[self.n : n] = first + rows.indptr[1:], term
-        self._room = data, indices, indptr, terms
+        self._buffers = data, indices, indptr, terms
         view = data[:used], indices[:used], indptr[: n + 1]
         self._view(sp.csr_array(view, shape=(n, rows.shape[1])), terms[:n])
 
     def keep(self, indices: IntArray) -> None:
         self._view(*self.rows(indices))
-        self._room = *self.arrays, self.term
+        self._buffers = *self.arrays, self.term
 
 
 class GrowingFar(FarColumns):
@@ -235,8 +235,8 @@ class SumStore(FeatureStore):
             GrowingSparse(features, np.zeros(0)) if is_sparse(features) else features
         )
 
-    def _own(self) -> RowMatrix:
-        """Features of all rows."""
+    def _all_features(self) -> RowMatrix:
+        """Return the features of all rows."""
         features = self.features
         return features.csr if isinstance(features, GrowingSparse) else features[: self.n]
 
@@ -248,7 +248,7 @@ class SumStore(FeatureStore):
         else:
             self.features = grown(self.features, self.n)
             self.features[first : self.n] = new
-        return diagonal + self.share_of_features * self._whole(squared_norms(new))
+        return diagonal + self.share_of_features * self._round_shares(squared_norms(new))
 
     def keep(self, indices: IntArray) -> None:
         super().keep(indices)
@@ -257,32 +257,32 @@ class SumStore(FeatureStore):
         else:
             self.features = self.features[indices]
 
-    def _with_features(
+    def _add_features(
         self, values: FloatArray, rows: IntArray | slice, columns: IntArray | slice
     ) -> FloatArray:
-        own = self._own()
-        inner = self._whole(products(own[rows], own[columns]))
+        own = self._all_features()
+        inner = self._round_shares(multiply_rows(own[rows], own[columns]))
         return self.share * values + self.share_of_features * inner
 
-    def _whole(self, inner: FloatArray) -> FloatArray:
-        """Shares of leaves without rounding: they are whole numbers of trees."""
+    def _round_shares(self, inner: FloatArray) -> FloatArray:
+        """Return shares of leaves without rounding: they are whole numbers of trees."""
         if not isinstance(self.kernel, SharedLeaves):
             return inner
         n_trees = len(self.kernel.forest.roots)
         return np.rint(inner * n_trees) / n_trees
 
     def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
-        return self._with_features(super().columns_of(indices, n_jobs), indices, slice(None))
+        return self._add_features(super().columns_of(indices, n_jobs), indices, slice(None))
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
-        return self._with_features(super().cross(rows, columns, n_jobs), rows, columns)
+        return self._add_features(super().cross(rows, columns, n_jobs), rows, columns)
 
     def add_product(
         self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
     ) -> None:
         super().add_product(indices, self.share * coef, out, n_jobs)
-        own = self._own()
+        own = self._all_features()
         out += own @ (self.share_of_features * (own[indices].T @ coef))
 
 
@@ -409,36 +409,38 @@ class RepeatedStore:
 
     def __init__(self, store: ValueStore) -> None:
         self.store, self.n = store, 0
-        self._of = np.zeros(0, np.int64)  # the distinct row that each is
+        self._group = np.zeros(0, np.int64)  # the distinct row that each is
         self._diagonal = np.zeros(0)  # of the distinct rows
-        self._place: dict[bytes, int] = {}  # these by their bytes
+        self._number_of_bytes: dict[bytes, int] = {}  # these by their bytes
 
     @property
     def of(self) -> IntArray:
-        """Which distinct row each row is."""
-        return self._of[: self.n]
+        """The distinct row that each row is a copy of."""
+        return self._group[: self.n]
 
     def append(self, X: RowMatrix) -> FloatArray:
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         before, of = self.store.n, np.empty(len(X), np.int64)
         new: list[int] = []
         for k, row in enumerate(X + 0.0):  # one zero
-            place = of[k] = self._place.setdefault(row.tobytes(), before + len(new))
+            place = of[k] = self._number_of_bytes.setdefault(row.tobytes(), before + len(new))
             if place == before + len(new):
                 new.append(k)
         if new:
             self._diagonal = np.append(self._diagonal, self.store.append(X[new]))
         first, self.n = self.n, self.n + len(X)
-        self._of = grown(self._of, self.n)
-        self._of[first : self.n] = of
+        self._group = grown(self._group, self.n)
+        self._group[first : self.n] = of
         return self._diagonal[of]
 
     def keep(self, indices: IntArray) -> None:
         used, of = np.unique(self.of[indices], return_inverse=True)
         number = dict(zip(used.tolist(), range(len(used)), strict=True))
-        self._place = {k: number[place] for k, place in self._place.items() if place in number}
+        self._number_of_bytes = {
+            k: number[place] for k, place in self._number_of_bytes.items() if place in number
+        }
         self.store.keep(used)
-        self._of, self._diagonal, self.n = of, self._diagonal[used], len(of)
+        self._group, self._diagonal, self.n = of, self._diagonal[used], len(of)
 
     def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
         distinct, which = np.unique(self.of[indices], return_inverse=True)
