@@ -128,7 +128,7 @@ def compute_leaf_similarity(a: IntArray, b: IntArray, n_jobs: int = 1) -> FloatA
     return found
 
 
-def weights_of(leaves: IntArray, coef: FloatArray, n_leaves: int) -> FloatArray:
+def sum_leaf_weights(leaves: IntArray, coef: FloatArray, n_leaves: int) -> FloatArray:
     """Return what each leaf adds to a sum of shared leaves, shape (n_leaves,) or (k, n_leaves).
 
     ``coef`` are coefficients of the rows with these ``leaves``, of shape (n,) or (k, n).
@@ -136,7 +136,7 @@ def weights_of(leaves: IntArray, coef: FloatArray, n_leaves: int) -> FloatArray:
     n_trees = leaves.shape[1]
     coef = np.asarray(coef, dtype=float) / n_trees
     if coef.ndim == 2:
-        return np.stack([weights_of(leaves, n_trees * one, n_leaves) for one in coef])
+        return np.stack([sum_leaf_weights(leaves, n_trees * one, n_leaves) for one in coef])
     found: AnyArray = np.bincount(leaves.ravel(), np.repeat(coef, n_trees), minlength=n_leaves)
     return found
 

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import (
 
 from .._typing import FloatArray, RowMatrix, VectorLike
 from .base import FormedKernel
-from .forest import Forest, add_sums, compute_leaf_similarity, weights_of
+from .forest import Forest, add_sums, compute_leaf_similarity, sum_leaf_weights
 from .growing import grow_forest
 from .rbf import RBF
 
@@ -84,7 +84,7 @@ class SharedLeaves(FormedKernel):
         -------
         ndarray of shape (n_leaves,) or (k, n_leaves)
         """
-        found = weights_of(self.forest.leaves(X), coef, len(self.forest.value))
+        found = sum_leaf_weights(self.forest.leaves(X), coef, len(self.forest.value))
         return self.share * found
 
     def sums(self, X: RowMatrix, weights: FloatArray) -> FloatArray:

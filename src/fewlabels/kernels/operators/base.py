@@ -65,7 +65,7 @@ class GramOperator(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     value_error = 4.5e-16
     n_values = 0
-    #: The ``Copies`` among the rows, where equal ones are evaluated once.
+    #: The copies among the rows, where equal ones are evaluated once.
     copies: Copies | None = None
     is_inner_product = False
     #: All values, once they are held.

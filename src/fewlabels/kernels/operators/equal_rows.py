@@ -68,7 +68,7 @@ def _random_projection(d: int) -> FloatArray:
 
 
 def equal_rows(X: RowMatrix, *, is_matrix: bool = False) -> Copies | None:
-    """Return the ``Copies`` among rows ``X``; None where all, or nearly all of many, differ.
+    """Return the copies among rows ``X``; None where all, or nearly all of many, differ.
 
     If it ``is_matrix`` of kernel values, which are dense, a few columns tell rows apart first.
     """
@@ -105,8 +105,8 @@ def _are_equal(X: RowMatrix, rows: IntArray, others: IntArray) -> BoolArray:
     """Return whether pairs of rows are equal in every column."""
     step = max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))
     parts = [np.zeros(0, bool)]
-    for first in range(0, len(rows), step):
-        part = slice(first, first + step)
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
         if sp.issparse(X):
             unlike = sp.csr_array(X[rows[part]] != X[others[part]]).sum(axis=1) > 0
             parts.append(~np.asarray(unlike).ravel())

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import Linear
-from ..forest import Forest, add_sums, compute_leaf_similarity, weights_of
+from ..forest import Forest, add_sums, compute_leaf_similarity, sum_leaf_weights
 from ..rows import is_sparse
 from .base import Columns, GramOperator
 
@@ -81,7 +81,7 @@ class LeavesGram(GramOperator):
         return compute_leaf_similarity(columns.values[1], columns.values[1])
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        leaf_weights = weights_of(columns.values[0], coef, len(self.forest.value))
+        leaf_weights = sum_leaf_weights(columns.values[0], coef, len(self.forest.value))
         add_sums(self.leaves, leaf_weights, out, self.n_jobs)
 
     def take(self, indices: IntArray) -> LeavesGram:
