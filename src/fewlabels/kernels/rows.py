@@ -136,12 +136,12 @@ def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
         X, Z = (np.ascontiguousarray(rows, dtype=np.float64) for rows in (X, Z))
     n, out = X.shape[0], np.empty((Z.shape[0], X.shape[0]))
 
-    def some(start: int, stop: int) -> None:
+    def measure_blocks(start: int, stop: int) -> None:
         ends = start * _ROWS_AT_A_TIME, min(n, stop * _ROWS_AT_A_TIME)
         distances.squared_distances(X, Z, out, *ends)
 
     n_jobs = n_jobs if out.size * (length + 4) > _MIN_WORK_FOR_THREADS else 1
-    run_ranges(some, -(-n // _ROWS_AT_A_TIME), n_jobs)
+    run_ranges(measure_blocks, -(-n // _ROWS_AT_A_TIME), n_jobs)
     return out
 
 

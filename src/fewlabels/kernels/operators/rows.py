@@ -74,11 +74,11 @@ class SparseRows:
     def _run(self, function: Callable[[int, int], None], width: int, n_jobs: int) -> None:
         work = (self.csr.nnz + self.n) * width
 
-        def some(start: int, stop: int) -> None:
+        def run_blocks(start: int, stop: int) -> None:
             function(start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME))
 
         n_jobs = n_jobs if work > _MIN_SPARSE_WORK_FOR_THREADS else 1
-        run_ranges(some, -(-self.n // _ROWS_AT_A_TIME), n_jobs)
+        run_ranges(run_blocks, -(-self.n // _ROWS_AT_A_TIME), n_jobs)
 
     def apply(
         self,
