@@ -2,7 +2,8 @@
 
 A kernel of distances is evaluated as ``row_term + column_term + <row, column>``, where terms as
 large as squared norms cancel. Between rows that are far from the centre, values therefore come
-from differences of the rows as they were given. Other pairs keep their digits (``far_from``).
+from differences of the rows as they were given. Other pairs keep their digits, see
+``far_from``.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class RowMap:
         return self.kernel.rounding(largest, _max_row_length(X, self.center))
 
     def _reaches_far(self, largest: float) -> bool:
-        """Return whether rows of so large a squared norm may be beyond ``far_from``."""
+        """Return whether rows of so large a squared norm may be far (``far_from``)."""
         if not self.kernel.of_distance:
             return False
         return 0.5 * self.kernel.factor**2 * largest > (1.0 - _NORM_ROUNDING) * far_from(
