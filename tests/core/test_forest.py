@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from reference.trees import ReferenceForest
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from fewlabels.kernels.forest import Forest, add_sums, shared
+from fewlabels.kernels.forest import Forest, add_sums, compute_leaf_similarity
 from fewlabels.kernels.growing import VotingForest, grow_forest
 
 
@@ -44,14 +44,14 @@ def test_shares_of_common_leaves(n, m, n_codes, rng):
     expected = (a[:, None] == b[None]).mean(axis=2)
     for order in "CF":
         for n_jobs in (1, 2):
-            found = shared(a, np.asarray(b, order=order), n_jobs)
+            found = compute_leaf_similarity(a, np.asarray(b, order=order), n_jobs)
             np.testing.assert_array_equal(found, expected)
 
 
 def test_rows_that_always_meet_are_counted_beyond_a_byte():
     for dtype, n_trees in ((np.uint8, 600), (np.uint16, 70_000)):
         codes = np.zeros((2, n_trees), dtype)
-        np.testing.assert_array_equal(shared(codes, codes), np.ones((2, 2)))
+        np.testing.assert_array_equal(compute_leaf_similarity(codes, codes), np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("shape", [(), (3,)])
@@ -132,7 +132,7 @@ def test_the_same_trees_however_rows_are_held(splits, make, n_jobs, rng, monkeyp
     X[:, 7] = 0.0
     place = rng.integers(3, size=50)
     one = grow_forest(X, place, 30, seed=5, splits=splits).forest
-    monkeypatch.setattr("fewlabels.kernels.growing._NODES", 1000)  # several batches
+    monkeypatch.setattr("fewlabels.kernels.growing._NODES_AT_A_TIME", 1000)  # several batches
     other = grow_forest(make(X), place, 30, seed=5, splits=splits, n_jobs=n_jobs).forest
     np.testing.assert_array_equal(other.leaves(make(X)), one.leaves(X))
     np.testing.assert_array_equal(other.threshold, one.threshold)
@@ -238,7 +238,7 @@ def test_many_sparse_numbers_stay_sparse(splits, drawn, rng, monkeypatch):
     place = (X.toarray()[:, :10].sum(axis=1) > 1.4).astype(int)
     given = {"splits": splits, "drawn": drawn, "min_samples_leaf": 2}
     dense = VotingForest(X, place, 150, **given)
-    monkeypatch.setattr("fewlabels.kernels.growing._DENSE", 10)
+    monkeypatch.setattr("fewlabels.kernels.growing._MAX_DENSE_NUMBERS", 10)
     sparse = VotingForest(X, place, 150, **given)
     assert np.abs(sparse.shares(X) - dense.shares(X)).mean() < 0.04
     if drawn:

@@ -397,7 +397,7 @@ def test_a_kernel_without_nodes_is_refused(model, changes, clouds, monkeypatch):
     labels = [truth] if isinstance(model, S3VM) else []
     model = type(model)(kernel=Other(0.2)).fit(X, *labels)
     to_onnx(model)
-    monkeypatch.setitem(blocks._WRITERS, "written for one", blocks._rbf)
+    monkeypatch.setitem(blocks._WRITERS, "written for one", blocks._write_gaussian)
     monkeypatch.setitem(KINDS, "other", Other)
     for name, value in changes.items():
         monkeypatch.setattr(Other, name, value)

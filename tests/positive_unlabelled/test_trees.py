@@ -53,7 +53,7 @@ def test_values_are_the_definition(rows):
 
 @pytest.mark.parametrize("n_trees", [20, 300])  # counted in one byte, and in more
 def test_operators_and_sums_are_the_definition(rows, rng, n_trees, monkeypatch):
-    monkeypatch.setattr(forest, "_ROWS", 20)  # several blocks
+    monkeypatch.setattr(forest, "_ROWS_AT_A_TIME", 20)  # several blocks
     X, _, known = rows
     kernel = Trees(n_trees=n_trees, share=0.6).over(X, known, gamma=0.1)
     gram, K = make_gram(kernel, X), kernel.values(X, X)

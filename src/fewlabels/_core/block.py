@@ -13,17 +13,19 @@ from enum import Enum
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .arrays import f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
+from .penalty import HasPieces, Pieces
 
 #: Violation relative to the multiplier that counts as none.
 EXACT = CONSTANTS["EXACT"]
-#: ``take_steps`` ended as rows of Q are needed that are not there.
+#: ``take_steps`` ended because it needs further rows of Q.
 MISSING = CONSTANTS["MISSING"]
 
 
 class Outcome(Enum):
-    """Why pair steps ended."""
+    """A reason why pair steps ended."""
 
     DONE = CONSTANTS["DONE"]
     STEP_LIMIT = CONSTANTS["STEP_LIMIT"]
@@ -35,18 +37,28 @@ class Outcome(Enum):
     SINGULAR = CONSTANTS["SINGULAR"]
 
 
-def solve_block(Q, g, a, penalty, tol, max_steps):
-    """Pair steps until the KKT violation within the block is at most ``tol``.
+def solve_block(
+    Q: FloatArray, g: FloatArray, a: FloatArray, penalty: HasPieces, tol: float, max_steps: int
+) -> tuple[int, Outcome]:
+    """Take pair steps until the KKT violation within the block is at most ``tol``.
 
     Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
     gradient ``g`` are changed in place. Returns the steps and the Outcome.
     """
-    steps, _, outcome = _solved(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
+    steps, _, outcome = _solve_whole_block(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
     return steps, outcome
 
 
-def finish_block(Q, g, a, penalty, goal, largest, budget):
-    """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
+def finish_block(
+    Q: FloatArray,
+    g: FloatArray,
+    a: FloatArray,
+    penalty: HasPieces,
+    goal: float,
+    largest: int,
+    budget: float,
+) -> tuple[int, float, Outcome]:
+    """Take Newton steps on variables between breakpoints until the violation is at most ``goal``.
 
     Each goes as far as the first breakpoint, where a variable stays. After one that went the whole
     way, a few pair steps let a variable in the wrong state join the others. No step takes more
@@ -55,11 +67,21 @@ def finish_block(Q, g, a, penalty, goal, largest, budget):
     budget (``STEP_LIMIT`` when nothing is), and the Outcome, which is ``STUCK`` when nothing can
     move.
     """
-    return _solved(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
+    return _solve_whole_block(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
 
 
-def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
-    """Either, by the function that solves whole problems: all of Q is there, and no row wanted."""
+def _solve_whole_block(
+    Q: FloatArray,
+    g: FloatArray,
+    a: FloatArray,
+    penalty: HasPieces,
+    tol: float,
+    max_steps: int,
+    goal: float,
+    largest: int,
+    budget: float,
+) -> tuple[int, float, Outcome]:
+    """Take pair steps or Newton steps on a block all of whose rows of Q are given."""
     n = len(a)
     order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.int64)
     steps, budget, ended = take_steps(
@@ -70,16 +92,30 @@ def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
     return steps, budget, Outcome(ended)
 
 
-def workspace(n, largest):
-    """Scratch space for calls of ``take_steps``, to be made once for several of them."""
+def workspace(n: int, largest: int) -> tuple[FloatArray, IntArray]:
+    """Return scratch space for calls of ``take_steps``, to be made once for several of them."""
     return np.empty(lib.fl_block_work(n, largest)), np.empty(5 * n, np.int64)
 
 
 def take_steps(
-    Q, here, place, part, joined, diagonal, g, a, penalty,
-    wanted, tol, max_steps, goal, largest, budget, work,
-):  # fmt: skip
-    """One call of ``fl_solve_block``: the steps, what is left of the budget, and how they ended.
+    Q: FloatArray,
+    here: IntArray,
+    place: IntArray,
+    part: FloatArray,
+    joined: int,
+    diagonal: FloatArray,
+    g: FloatArray,
+    a: FloatArray,
+    penalty: Pieces,
+    wanted: IntArray,
+    tol: float,
+    max_steps: int,
+    goal: float,
+    largest: int,
+    budget: float,
+    work: tuple[FloatArray, IntArray],
+) -> tuple[int, float, int]:
+    """Call ``fl_solve_block``, and return the steps, the budget left, and how they ended.
 
     Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and
     ``g`` are changed in place, and ``wanted`` is filled.
@@ -88,19 +124,19 @@ def take_steps(
     if Q.ndim != 2 or Q.shape[1] != n or len(Q) < present or len(part) < min(present, part.size):
         raise TypeError(f"the core needs {present} rows of {n} columns, got {Q.shape}.")
     reals, integers = work
-    budget, steps = ctypes.c_double(budget), ctypes.c_int64()
+    left, steps = ctypes.c_double(budget), ctypes.c_int64()
     ended = lib.fl_solve_block(
         n, f64(Q, Q.size), present, i64(here, present), i64(place, n),
         f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
         f64_out(a, n), penalty.of(n), i64_out(wanted, wanted.size), wanted.size, tol,
-        max_steps, goal, largest, byref(budget),
+        max_steps, goal, largest, byref(left),
         f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 5 * n), byref(steps),
     )  # fmt: skip
-    return steps.value, budget.value, ended
+    return steps.value, left.value, ended
 
 
-def add_products(rows, change, g):
-    """``g + change @ rows`` in place, from the entries of ``change`` that are not zero."""
+def add_products(rows: FloatArray, change: FloatArray, g: FloatArray) -> FloatArray:
+    """Add ``change @ rows`` to ``g`` in place, from the non-zero entries of ``change``."""
     n, used = g.size, change.nonzero()[0]
     if rows.ndim != 2 or rows.shape[1] != n:
         raise TypeError(f"the core needs rows of {n} columns, got {rows.shape}.")
@@ -111,7 +147,7 @@ def add_products(rows, change, g):
     return g
 
 
-def nearest(far, wanted):
+def nearest(far: FloatArray, wanted: IntArray) -> None:
     """Let ``wanted`` be the rows that are least ``far`` from the worst violation, best first."""
     n = far.size
     lib.fl_nearest(n, f64(far, n), i64_out(wanted, wanted.size), wanted.size)

@@ -5,13 +5,16 @@ The column in slot s is ``storage[s]``.
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, RealArray
 from .arrays import f32, f64, f64_out, i64
 from .library import lib
 
 _FLOAT32 = np.dtype(np.float32)
 
 
-def apply_columns(storage, slots, coef, out, start, stop):
+def apply_columns(
+    storage: RealArray, slots: IntArray, coef: FloatArray, out: FloatArray, start: int, stop: int
+) -> None:
     """``out += coef @ storage[slots]``, for rows ``start`` to ``stop``."""
     count = slots.size
     if storage.dtype == _FLOAT32:
@@ -24,7 +27,7 @@ def apply_columns(storage, slots, coef, out, start, stop):
     )  # fmt: skip
 
 
-def gather(storage, slots, rows, out):
+def gather(storage: FloatArray, slots: IntArray, rows: IntArray, out: FloatArray) -> None:
     """``out[i, k] = storage[slots[k], rows[i]]``."""
     count, n_rows = slots.size, rows.size
     lib.fl_gather(
@@ -33,7 +36,9 @@ def gather(storage, slots, rows, out):
     )  # fmt: skip
 
 
-def gather_product(storage, slots, rows, coef, out):
+def gather_product(
+    storage: FloatArray, slots: IntArray, rows: IntArray, coef: FloatArray, out: FloatArray
+) -> None:
     """``out[i] += sum_k storage[slots[k], rows[i]] coef[k]``."""
     count, n_rows = slots.size, rows.size
     lib.fl_gather_product(
@@ -42,7 +47,7 @@ def gather_product(storage, slots, rows, coef, out):
     )  # fmt: skip
 
 
-def extend_columns(storage, column_of, new, first):
+def extend_columns(storage: FloatArray, column_of: IntArray, new: FloatArray, first: int) -> None:
     """``storage[s, first + r] = new[r, column_of[s]]`` for every slot that holds a column."""
     n_new, n_columns = new.shape
     if first + n_new > storage.shape[1] or len(column_of) != len(storage):

@@ -3,20 +3,20 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import FloatArray, IntArray
 from .arrays import f64, f64_out, i64
 from .library import lib
 
 
-def squared_norms(rows: Any) -> NDArray[np.float64]:
+def squared_norms(rows: Any) -> FloatArray:
     """Return <x, x> of rows, summed as kernel values are.
 
     Minus half of it as a row's term makes its kernel value with an equal row exact.
     """
     n, out = rows.shape[0], np.empty(rows.shape[0])
     if hasattr(rows, "indptr"):
-        data, ends = f64(rows.data, rows.data.size), _whole(rows.indptr)
+        data, ends = f64(rows.data, rows.data.size), _as_int64(rows.indptr)
         lib.fl_squared_norms_sparse(n, data, i64(ends, n + 1), f64_out(out, n))
     else:
         d = rows.shape[1]
@@ -24,9 +24,7 @@ def squared_norms(rows: Any) -> NDArray[np.float64]:
     return out
 
 
-def squared_distances(
-    rows: Any, columns: Any, out: NDArray[np.float64], start: int, stop: int
-) -> None:
+def squared_distances(rows: Any, columns: Any, out: FloatArray, start: int, stop: int) -> None:
     """Set ``out[j, i]`` to the squared distance of row i, from start to stop, and column j."""
     (n, d), m = rows.shape, columns.shape[0]
     if columns.shape[1] != d:
@@ -38,13 +36,13 @@ def squared_distances(
         )
         return
     # The names keep the arrays alive as long as their addresses are used.
-    indices, ends = _whole(rows.indices), _whole(rows.indptr)
-    others, bounds = _whole(columns.indices), _whole(columns.indptr)
-    own = f64(rows.data, rows.data.size), i64(indices, rows.data.size), i64(ends, n + 1)
+    indices, ends = _as_int64(rows.indices), _as_int64(rows.indptr)
+    others, bounds = _as_int64(columns.indices), _as_int64(columns.indptr)
+    row_arrays = f64(rows.data, rows.data.size), i64(indices, rows.data.size), i64(ends, n + 1)
     size = columns.data.size
-    theirs = f64(columns.data, size), i64(others, size), i64(bounds, m + 1)
-    lib.fl_squared_distances_sparse(n, *own, m, *theirs, target, start, stop)
+    column_arrays = f64(columns.data, size), i64(others, size), i64(bounds, m + 1)
+    lib.fl_squared_distances_sparse(n, *row_arrays, m, *column_arrays, target, start, stop)
 
 
-def _whole(numbers: Any) -> NDArray[np.int64]:
+def _as_int64(numbers: IntArray) -> IntArray:
     return numbers.astype(np.int64, copy=False)

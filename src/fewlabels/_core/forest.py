@@ -1,7 +1,10 @@
-"""Forests: grown, and leaves that rows fall into; ``core/src/forest.cpp`` has the loops."""
+"""Forests: growth, and the leaves that rows fall into; ``core/src/forest.cpp`` has the loops."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, IntArray, RealArray
 from .arrays import f32, f64, f64_out, i32, i32_out, i64, i64_out, u8, u16, u32
 from .library import lib
 
@@ -14,8 +17,19 @@ _SHARED = {
 
 
 def grow_trees(
-    columns, place, n_classes, drawn, best, tried, smallest, seed, first, nodes, start, stop
-):
+    columns: RealArray,
+    place: IntArray,
+    n_classes: int,
+    drawn: int,
+    best: int,
+    tried: int,
+    smallest: int,
+    seed: int,
+    first: int,
+    nodes: Sequence[AnyArray],
+    start: int,
+    stop: int,
+) -> None:
     """Grow trees number ``first + start`` to ``first + stop`` of a seed.
 
     ``columns`` are float32 of shape (d, n), ``place`` the classes of rows, from 0. ``drawn`` is
@@ -35,13 +49,24 @@ def grow_trees(
     )  # fmt: skip
 
 
-def draw_rows(drawn, seed, times, start, stop):
+def draw_rows(drawn: int, seed: int, times: IntArray, start: int, stop: int) -> None:
     """``times[tree, i]`` = how often a tree of :func:`grow_trees` sees row i."""
     n_trees, n = times.shape
     lib.fl_draw_rows(n, drawn, seed, i32_out(times, n_trees * n), start, stop)
 
 
-def find_leaves(rows, roots, feature, threshold, left, right, depth, out, start, stop):
+def find_leaves(
+    rows: RealArray,
+    roots: IntArray,
+    feature: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    depth: int,
+    out: IntArray,
+    start: int,
+    stop: int,
+) -> None:
     """``out[i, tree]`` = the leaf of ``rows[i]``; places of columns and nodes have to be right."""
     (n, d), n_trees, n_nodes = rows.shape, len(roots), len(left)
     lib.fl_leaves(
@@ -51,7 +76,7 @@ def find_leaves(rows, roots, feature, threshold, left, right, depth, out, start,
     )  # fmt: skip
 
 
-def shared_leaves(a, b, out, start, stop):
+def shared_leaves(a: IntArray, b: IntArray, out: FloatArray, start: int, stop: int) -> None:
     """``out[i, j]`` = share of trees with ``a[i, tree] == b[tree, j]``, for some columns j."""
     (n, n_trees), m = a.shape, b.shape[1]
     codes, function = _SHARED[a.dtype.itemsize]
@@ -61,7 +86,9 @@ def shared_leaves(a, b, out, start, stop):
     )  # fmt: skip
 
 
-def add_leaves(leaves, weights, out, start, stop):
+def add_leaves(
+    leaves: IntArray, weights: FloatArray, out: FloatArray, start: int, stop: int
+) -> None:
     """``out[i, c] += sum_tree weights[c, leaves[i, tree]]``; leaves have to be right."""
     (n, n_trees), (k, n_nodes) = leaves.shape, weights.shape
     lib.fl_add_leaves(

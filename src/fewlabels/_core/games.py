@@ -2,11 +2,23 @@
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray
 from .arrays import bools, f64, f64_out, i64_out
 from .library import lib
 
 
-def product_values(P, Q, differs, coef, nodes, weights, first_nodes, tiny, tol, out):
+def product_values(
+    P: FloatArray,
+    Q: FloatArray,
+    differs: BoolArray,
+    coef: FloatArray,
+    nodes: FloatArray,
+    weights: FloatArray,
+    first_nodes: int,
+    tiny: float,
+    tol: float,
+    out: FloatArray,
+) -> None:
     """Add Shapley values, summed over backgrounds, to ``out``, one per player.
 
     ``P`` are factors of the row, shape (n_players, n_terms), ``Q`` of the background rows,

@@ -9,8 +9,10 @@ import ctypes
 import os
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 HERE = Path(__file__).parent
 #: The version of the C interface that this package was written for.
@@ -23,7 +25,10 @@ _PROTOTYPE = re.compile(r"^FL_API\s+(\w+)\s+(fl_\w+)\s*\(([^;]*)\)\s*;", re.MULT
 _CONSTANT = re.compile(
     r"^\s*(?:#define\s+)?FL_(\w+)\s*=?\s*([0-9][0-9.e+-]*|FL_\w+(?: \+ \w+)+),?\s*$", re.MULTILINE
 )
-_TYPES = {
+CType: TypeAlias = (
+    type[ctypes.c_double] | type[ctypes.c_int32] | type[ctypes.c_int64] | type[ctypes.c_void_p]
+)
+_TYPES: dict[str, CType | None] = {
     "void": None,
     "double": ctypes.c_double,
     "int32_t": ctypes.c_int32,
@@ -32,16 +37,16 @@ _TYPES = {
 
 
 @cache
-def _header():
-    """The header without comments."""
+def _read_header() -> str:
+    """Return the header without comments."""
     text = (HERE / "fewlabels.h").read_text("utf-8")
     return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
-def _constants():
-    """The numbers that the header defines, without their prefix ``FL_``."""
-    found = {}
-    for name, value in _CONSTANT.findall(_header()):
+def _read_constants() -> dict[str, Any]:
+    """Return the numbers that the header defines, without their prefix ``FL_``."""
+    found: dict[str, Any] = {}
+    for name, value in _CONSTANT.findall(_read_header()):
         if value.startswith("FL_"):  # a sum of numbers and of constants above
             terms = (term.removeprefix("FL_") for term in value.split(" + "))
             found[name] = sum(found[term] if term in found else int(term) for term in terms)
@@ -50,24 +55,24 @@ def _constants():
     return found
 
 
-def prototypes():
-    """Name, result and argument types of every function in the header."""
-    for result, name, arguments in _PROTOTYPE.findall(_header()):
+def prototypes() -> Iterator[tuple[str, CType | None, list[CType | None]]]:
+    """Yield name, result and argument types of every function in the header."""
+    for result, name, arguments in _PROTOTYPE.findall(_read_header()):
         words = [word.strip() for word in arguments.split(",")]
-        types = [] if words == ["void"] else [_argument(word) for word in words]
+        types = [] if words == ["void"] else [_argument_type(word) for word in words]
         yield name, _TYPES[result], types
 
 
-def _argument(declared):
+def _argument_type(declared: str) -> CType | None:
     return ctypes.c_void_p if "*" in declared else _TYPES[declared.split()[0]]
 
 
-def library_path(level):
+def library_path(level: str) -> Path:
     return _FOLDER / f"fewlabels-{level}{_SUFFIX}"
 
 
-def open_library(level):
-    """The library for an instruction level, with its functions declared."""
+def open_library(level: str) -> ctypes.CDLL:
+    """Return the library for an instruction level, with its functions declared."""
     try:
         library = ctypes.CDLL(str(library_path(level)))
     except OSError as error:
@@ -86,7 +91,7 @@ def open_library(level):
     return library
 
 
-def _load():
+def _load() -> tuple[ctypes.CDLL, str]:
     forced = os.environ.get("FEWLABELS_CORE_LEVEL")
     if forced:
         built = sorted(
@@ -108,6 +113,6 @@ def _load():
 
 
 #: What the header defines, such as ``{"DONE": 0, ...}``.
-CONSTANTS = _constants()
+CONSTANTS = _read_constants()
 #: The loaded library and its instruction level.
 lib, LEVEL = _load()

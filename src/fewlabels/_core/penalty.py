@@ -1,24 +1,43 @@
 """Passes over all variables of a problem and their penalties, and over groups of equal rows."""
 
+from __future__ import annotations
+
 import ctypes
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray, IntArray
 from .arrays import address_of, bools, f64, f64_out, i64
 from .library import CONSTANTS, lib
 
-# What ``survey`` finds: sums, and then the rest.
-SUM, REACH, PRODUCT, PENALTY, SQUARES, BETWEEN = (
-    CONSTANTS[name] for name in ("SUM", "REACH", "PRODUCT", "PENALTY", "SQUARES", "BETWEEN")
-)
-LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = (
-    CONSTANTS[name]
-    for name in ("LOWEST_UP", "HIGHEST_DOWN", "LARGEST", "N_BETWEEN", "N_USED", "N_OUTSIDE")
-)
-N_SUMS, N_TOTALS = CONSTANTS["N_SUMS"], CONSTANTS["N_TOTALS"]
+# Totals that ``survey`` computes: sums over the variables first, and then extremes and counts.
+SUM = CONSTANTS["SUM"]  # sum of a
+REACH = CONSTANTS["REACH"]  # sum of |a|
+PRODUCT = CONSTANTS["PRODUCT"]  # sum of a g
+PENALTY = CONSTANTS["PENALTY"]  # sum of the penalties
+SQUARES = CONSTANTS["SQUARES"]  # sum of |size| a^2
+BETWEEN = CONSTANTS["BETWEEN"]  # sum of the rates of variables between breakpoints
+LOWEST_UP = CONSTANTS["LOWEST_UP"]  # lowest rate to the right
+HIGHEST_DOWN = CONSTANTS["HIGHEST_DOWN"]  # highest rate to the left
+LARGEST = CONSTANTS["LARGEST"]  # largest |a|
+N_BETWEEN = CONSTANTS["N_BETWEEN"]  # number of variables between breakpoints
+N_USED = CONSTANTS["N_USED"]  # number of variables that are not zero
+N_OUTSIDE = CONSTANTS["N_OUTSIDE"]  # number of variables outside their interval
+N_SUMS = CONSTANTS["N_SUMS"]  # number of sums
+N_TOTALS = CONSTANTS["N_TOTALS"]  # number of totals
 #: The most kinks that a penalty may have.
 N_KINKS = CONSTANTS["N_KINKS"]
 _Pointers = ctypes.c_void_p * CONSTANTS["N_PENALTY"]
+
+
+class HasPieces(Protocol):
+    """The penalties of all variables: a ``Penalty``."""
+
+    @property
+    def pieces(self) -> Pieces:
+        """The arrays of the penalties, as one argument."""
 
 
 class Pieces:
@@ -30,23 +49,30 @@ class Pieces:
         The ends of N_KINKS + 1 pieces, and then their slopes.
     """
 
-    def __init__(self, arrays):
+    def __init__(self, arrays: Sequence[FloatArray]) -> None:
         self.n = arrays[0].size
         self._arrays = arrays  # kept alive
-        places = {}  # padding repeats some
+        places: dict[int, int] = {}  # padding repeats some
         for array in arrays:
             if id(array) not in places:
                 places[id(array)] = address_of(f64(array, self.n))
         self._struct = _Pointers(*[places[id(array)] for array in arrays])
 
-    def of(self, n):
-        """The argument, for ``n`` variables."""
+    def of(self, n: int) -> ctypes.Array[ctypes.c_void_p]:
+        """Return the argument, for ``n`` variables."""
         if n != self.n:
             raise TypeError(f"the core needs penalties of {n} variables, got {self.n}.")
         return self._struct
 
 
-def survey(penalty, size, a, g, rates, totals):
+def survey(
+    penalty: Pieces,
+    size: FloatArray,
+    a: FloatArray,
+    g: FloatArray,
+    rates: FloatArray,
+    totals: FloatArray,
+) -> None:
     """Fill ``rates`` (``g`` plus the slopes to the right and to the left) and the totals."""
     n = a.size
     lib.fl_survey(
@@ -55,8 +81,18 @@ def survey(penalty, size, a, g, rates, totals):
     )  # fmt: skip
 
 
-def gap(penalty, ridge, a, g, multiplier, low, low_free, high, high_free):
-    """Sum of ``h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``; inf where unbounded.
+def gap(
+    penalty: Pieces,
+    ridge: FloatArray,
+    a: FloatArray,
+    g: FloatArray,
+    multiplier: float,
+    low: float,
+    low_free: float,
+    high: float,
+    high_free: float,
+) -> float:
+    """Return the sum of ``h_i(a_i) - min h_i`` (``DualProblem.duality_gap``), or inf.
 
     The last four are what the equality implies for infinite ends (``Extent.implied``).
     """
@@ -68,7 +104,14 @@ def gap(penalty, ridge, a, g, multiplier, low, low_free, high, high_free):
     return result.value
 
 
-def settle(penalty, ridge, multiplier, smooth, held, a):
+def settle(
+    penalty: Pieces,
+    ridge: FloatArray,
+    multiplier: float,
+    smooth: FloatArray,
+    held: BoolArray,
+    a: FloatArray,
+) -> float:
     """Set every variable that is not held to its optimum at ``multiplier``.
 
     a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``. Where that would be
@@ -82,7 +125,7 @@ def settle(penalty, ridge, multiplier, smooth, held, a):
     return result.value
 
 
-def group_sums(group, values, totals):
+def group_sums(group: IntArray, values: FloatArray, totals: FloatArray) -> None:
     """Add ``values`` to the totals of their groups, with compensation; infinite ones too."""
     n, n_groups = group.size, totals.size
     lib.fl_group_sums(
@@ -91,7 +134,14 @@ def group_sums(group, values, totals):
     )  # fmt: skip
 
 
-def share_out(lower, upper, group, amount, near, a):
+def share_out(
+    lower: FloatArray,
+    upper: FloatArray,
+    group: IntArray,
+    amount: FloatArray,
+    near: FloatArray,
+    a: FloatArray,
+) -> None:
     """Fill ``a`` from ``lower`` to ``upper``, one variable of a group after the other.
 
     ``amount`` says how far all variables of a group are above their lower ends; within ``near``

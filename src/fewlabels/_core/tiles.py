@@ -4,9 +4,12 @@
 tiles or, for sparse rows, on rows ``start`` to ``stop``.
 """
 
+from typing import Any, Protocol, TypeAlias
+
 import numpy as np
 
-from .arrays import f32, f32_out, f64, f64_out, i64
+from .._typing import FloatArray, IntArray, RealArray
+from .arrays import Address, f32, f32_out, f64, f64_out, i64
 from .library import CONSTANTS, lib
 
 #: Columns that sparse rows are evaluated with at a time, at most.
@@ -14,20 +17,54 @@ LANES = CONSTANTS["LANES"]
 
 _FLOAT32 = np.dtype(np.float32)
 
+#: Data, indices and indptr of CSR rows.
+CsrArrays: TypeAlias = tuple[RealArray, IntArray, IntArray]
 
-def tile_rows(dtype):
-    """Rows of a whole tile."""
+
+class HasOffset(Protocol):
+    """A kernel as compiled code sees it: the constant that is added to inner products."""
+
+    @property
+    def coef0(self) -> float:
+        """The constant."""
+
+
+class RowMapping(Protocol):
+    """A description of how rows were prepared: a ``RowMap``."""
+
+    @property
+    def kind(self) -> int:
+        """The number of the map of inner products."""
+
+    @property
+    def degree(self) -> int:
+        """The power, of a map that has one."""
+
+    @property
+    def kernel(self) -> HasOffset:
+        """The kernel."""
+
+
+def tile_rows(dtype: np.dtype[Any]) -> int:
+    """Return the rows of a whole tile."""
     return CONSTANTS["TILE_BYTES"] // dtype.itemsize
 
 
-def whole_vectors(n, dtype):
-    """``n``, but at least 1, rounded up to whole vectors."""
+def whole_vectors(n: int, dtype: np.dtype[Any]) -> int:
+    """Return ``n``, but at least 1, rounded up to whole vectors."""
     step = CONSTANTS["VECTOR_BYTES"] // dtype.itemsize
     return max(1, -(-n // step)) * step
 
 
-def _dense(row_map, n, tiles, row_term, columns, column_term):
-    """The arguments that functions of dense rows begin with."""
+def _pass_tiles(
+    row_map: RowMapping,
+    n: int,
+    tiles: RealArray,
+    row_term: RealArray,
+    columns: RealArray,
+    column_term: RealArray,
+) -> tuple[float | Address, ...]:
+    """Return the arguments that functions of dense rows begin with."""
     n_tiles, d, width = tiles.shape
     m = len(columns)
     if columns.shape[1] != d or n > n_tiles * width or width > tile_rows(tiles.dtype):
@@ -40,16 +77,37 @@ def _dense(row_map, n, tiles, row_term, columns, column_term):
     )  # fmt: skip
 
 
-def apply_tiles(row_map, n, tiles, row_term, columns, column_term, coef, out, start, stop):
+def apply_tiles(
+    row_map: RowMapping,
+    n: int,
+    tiles: RealArray,
+    row_term: RealArray,
+    columns: RealArray,
+    column_term: RealArray,
+    coef: FloatArray,
+    out: FloatArray,
+    start: int,
+    stop: int,
+) -> None:
     """``out += K(rows, columns) @ coef``; ``coef`` and ``out`` are float64."""
     function = lib.fl_apply_tiles_f32 if tiles.dtype == _FLOAT32 else lib.fl_apply_tiles_f64
-    fixed = _dense(row_map, n, tiles, row_term, columns, column_term)
+    fixed = _pass_tiles(row_map, n, tiles, row_term, columns, column_term)
     function(*fixed, f64(coef, len(columns)), f64_out(out, n), start, stop)
 
 
-def column_tiles(row_map, n, tiles, row_term, columns, column_term, out, start, stop):
+def column_tiles(
+    row_map: RowMapping,
+    n: int,
+    tiles: RealArray,
+    row_term: RealArray,
+    columns: RealArray,
+    column_term: RealArray,
+    out: RealArray,
+    start: int,
+    stop: int,
+) -> None:
     """``out[j, row] = K(row, columns[j])``."""
-    fixed = _dense(row_map, n, tiles, row_term, columns, column_term)
+    fixed = _pass_tiles(row_map, n, tiles, row_term, columns, column_term)
     size = len(columns) * n
     if tiles.dtype == _FLOAT32:
         lib.fl_column_tiles_f32(*fixed, f32_out(out, size), start, stop)
@@ -57,8 +115,14 @@ def column_tiles(row_map, n, tiles, row_term, columns, column_term, out, start, 
         lib.fl_column_tiles_f64(*fixed, f64_out(out, size), start, stop)
 
 
-def _sparse(row_map, rows, row_term, lanes, lane_term):
-    """The arguments that functions of sparse rows begin with."""
+def _pass_csr(
+    row_map: RowMapping,
+    rows: CsrArrays,
+    row_term: RealArray,
+    lanes: RealArray,
+    lane_term: RealArray,
+) -> tuple[float | Address, ...]:
+    """Return the arguments that functions of sparse rows begin with."""
     data, indices, indptr = rows
     array = f32 if data.dtype == _FLOAT32 else f64
     width = lanes.shape[1]
@@ -71,16 +135,35 @@ def _sparse(row_map, rows, row_term, lanes, lane_term):
     )  # fmt: skip
 
 
-def apply_sparse(row_map, rows, row_term, lanes, lane_term, coef, out, start, stop):
+def apply_sparse(
+    row_map: RowMapping,
+    rows: CsrArrays,
+    row_term: RealArray,
+    lanes: RealArray,
+    lane_term: RealArray,
+    coef: FloatArray,
+    out: FloatArray,
+    start: int,
+    stop: int,
+) -> None:
     """``out += K(rows, columns) @ coef``; ``rows``: data, indices and indptr of CSR rows."""
-    fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
+    fixed = _pass_csr(row_map, rows, row_term, lanes, lane_term)
     function = lib.fl_apply_sparse_f32 if lanes.dtype == _FLOAT32 else lib.fl_apply_sparse_f64
     function(*fixed, f64(coef, coef.size), f64_out(out, row_term.size), start, stop)
 
 
-def column_sparse(row_map, rows, row_term, lanes, lane_term, out, start, stop):
+def column_sparse(
+    row_map: RowMapping,
+    rows: CsrArrays,
+    row_term: RealArray,
+    lanes: RealArray,
+    lane_term: RealArray,
+    out: RealArray,
+    start: int,
+    stop: int,
+) -> None:
     """``out[c, row] = K(row, column c)``."""
-    fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
+    fixed = _pass_csr(row_map, rows, row_term, lanes, lane_term)
     m, n = out.shape
     if n != row_term.size or m > lanes.shape[1]:
         raise TypeError(f"the results {out.shape} do not fit {row_term.size} rows.")

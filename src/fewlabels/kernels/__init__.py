@@ -1,7 +1,13 @@
-"""What K(x, z) is: small immutable objects, and the map from parameter names to them."""
+"""Kernels K(x, z), as small immutable objects, and the map from parameter names to them."""
 
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any, TypeAlias, cast
 
+from .._typing import FloatArray, RowMatrix
 from .base import FeatureKernel, FormedKernel, Kernel, Map, MappedKernel
 from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
@@ -16,6 +22,11 @@ KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
     str(kernel.name): kernel
     for kernel in (RBF, Polynomial, Sigmoid, Linear, Precomputed, Manifold, Isolation)
 }
+
+# What names a kernel, or makes it from the rows of a fit.
+KernelChoice: TypeAlias = type[Kernel] | Isolation | Manifold | Trees
+# What estimators take as ``kernel``.
+KernelLike: TypeAlias = str | Kernel | Isolation | Manifold | Trees | abc.Callable[[Any, Any], Any]
 
 # Those whose values compiled code and array libraries compute from two rows. Where rows aren't in
 # memory, nobody can look at a whole matrix, so it has to be known to be positive semi-definite.
@@ -62,13 +73,13 @@ LEARNED = (Isolation, Manifold)
 KERNEL_TYPES = (*LEARNED, Deformed, FeatureKernel, MappedKernel)
 
 
-def one_of(kinds):
+def one_of(kinds: Iterable[KernelChoice]) -> str:
     """How to pass one of some kernels, such as "kernel='rbf' or 'linear'"."""
     *first, last = (repr(kind.name) for kind in kinds)
     return f"kernel={', '.join(first)} or {last}" if first else f"kernel={last}"
 
 
-def kind_of(kernel):
+def kind_of(kernel: KernelLike) -> KernelChoice:
     """Kernel class (or object) that a parameter ``kernel`` names, for ``takes`` and the like."""
     if not isinstance(kernel, str):
         if isinstance(kernel, (*LEARNED, Trees)):
@@ -83,10 +94,18 @@ def kind_of(kernel):
             "fewlabels.kernels.Isolation or Manifold, or a function of two arrays."
         )
     kind = KERNELS[kernel]
-    return kind() if kind in LEARNED else kind
+    return kind if issubclass(kind, Kernel) else kind()
 
 
-def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None, weight=None, seed=0):
+def make_kernel(
+    kernel: KernelLike,
+    gamma: float = 1.0,
+    degree: int = 3,
+    coef0: float = 0.0,
+    X: RowMatrix | None = None,
+    weight: FloatArray | None = None,
+    seed: int = 0,
+) -> Kernel:
     """Make a kernel from a name in ``KERNELS``, a kernel object, or a function.
 
     ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has. ``X`` are
@@ -97,13 +116,17 @@ def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None, weight=None, see
         return kernel
     kind = kind_of(kernel)
     if kind is Callable:
+        assert callable(kernel)
         return Callable(kernel)
-    if kind.learns == "rows":
-        return kind.over(X, weight, gamma=gamma, degree=degree, coef0=coef0, random_state=seed)
-    return _named(kind, float(gamma), int(degree), float(coef0))
+    if isinstance(kind, type):
+        return _make_named(kind, float(gamma), int(degree), float(coef0))
+    assert X is not None
+    return cast(Isolation | Manifold, kind).over(
+        X, weight, gamma=gamma, degree=degree, coef0=coef0, random_state=seed
+    )
 
 
 @lru_cache(64)
-def _named(kind, gamma, degree, coef0):
-    """A kernel by its numbers, the same one for the same: a fit asks for it several times."""
+def _make_named(kind: type[Kernel], gamma: float, degree: int, coef0: float) -> Kernel:
+    """Return a kernel by its numbers, cached: a fit needs it several times."""
     return kind.of(gamma=gamma, degree=degree, coef0=coef0)

@@ -1,14 +1,17 @@
-"""What a kernel says about itself. A new kernel is a class of one of these families, one file."""
+"""Base classes of kernels. A new kernel is a subclass of one of them, in a file of its own."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from .._core.library import CONSTANTS
+from .._typing import AnyArray, FloatArray, RowMatrix
 from .rows import is_sparse, row_products, squared_distances, squared_norms
 from .sparse import canonical
 
@@ -28,6 +31,27 @@ class Map(IntEnum):
     IDENTITY = CONSTANTS["IDENTITY"]
 
 
+class GraphWriter(Protocol):
+    """A writer of the nodes of an ONNX graph: a ``fewlabels.onnx.graph.Graph``."""
+
+    def add(self, op: str, *inputs: str | npt.ArrayLike, **attributes: int) -> str:
+        """Add a node, and return the name of its output."""
+
+    def row_sums(self, name: str) -> str:
+        """Add sums over each row, shape (n, 1)."""
+
+    def refuse_beyond(self, name: str, largest: float, allow_nan: bool = False) -> None:
+        """Refuse the rows with numbers beyond ``largest`` in size."""
+
+
+class HasKernels(Protocol):
+    """A function, or several, in the span of kernels."""
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """The kernels."""
+
+
 class Kernel(ABC):
     """A function of two rows, as an immutable value (a frozen dataclass).
 
@@ -40,7 +64,7 @@ class Kernel(ABC):
     name: ClassVar[str | None] = None
     takes: ClassVar[tuple[str, ...]] = ()
     is_similarity: ClassVar[bool] = False
-    is_inner_product: Any = False
+    is_inner_product: bool = False
 
     # What a kernel can do. Others ask for this, and not for its class.
 
@@ -53,7 +77,7 @@ class Kernel(ABC):
     #: Whether it is an inner product of ``features`` (see ``FeatureKernel``).
     has_features: ClassVar[bool] = False
     #: Weights of the kernel ``base`` and of an inner product of ``features`` that add up to it.
-    weights_of_sum: Any = None
+    weights_of_sum: tuple[float, float] | None = None
     #: Whether features are the rows themselves, so that moving all rows only moves the constant.
     is_linear: ClassVar[bool] = False
     #: Whether features are one cell of each of several partitions of space.
@@ -69,33 +93,35 @@ class Kernel(ABC):
 
     @property
     def plain(self) -> Kernel:
-        """The kernel that functions are written in."""
+        """The kernel whose span functions are in."""
         return self
 
-    def expanded(self, X, coef, on_points=None):
-        """Rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
+    def expanded(
+        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
+    ) -> tuple[RowMatrix, FloatArray]:
+        """Return rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
         return X, coef
 
     @classmethod
     def of(cls, **parameters: Any) -> Kernel:
-        """The kernel with the ``parameters`` that it takes."""
+        """Return the kernel with the ``parameters`` that it takes."""
         return cls(**{name: parameters[name] for name in cls.takes})
 
     @abstractmethod
-    def diagonal(self, X):
-        """K(x, x) of every row of X, float64, shape (len(X),)."""
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        """Return K(x, x) of every row of X, float64, shape (len(X),)."""
 
-    def check_powers(self, X):
+    def check_powers(self, X: RowMatrix) -> None:
         """Refuse rows whose powers are too large for double precision."""
         return None
 
-    def graph_check(self, graph, x):
+    def graph_check(self, graph: GraphWriter, x: str) -> None:
         """Refuse the rows of an ONNX graph that ``check_powers`` refuses."""
         return None
 
 
-def distinct_kernels(function):
-    """The kernels that a function is written in, each once: all check the rows they score."""
+def distinct_kernels(function: HasKernels) -> list[Kernel]:
+    """Return the kernels of a function, each once: all check the rows they score."""
     return list(dict.fromkeys(kernel.plain for kernel in function.kernels))
 
 
@@ -111,17 +137,17 @@ class MappedKernel(Kernel):
     is_mapped: ClassVar[bool] = True
     map: ClassVar[Map]
     of_distance: ClassVar[bool] = False
-    degree: Any = 0
-    coef0: Any = 0.0
+    degree: int = 0
+    coef0: float = 0.0
 
     @property
     @abstractmethod
-    def factor(self):
-        """What rows are multiplied by when they are prepared."""
+    def factor(self) -> float:
+        """The factor that prepared rows are multiplied by."""
 
     @classmethod
-    def compiled_map(cls):
-        """The number of the map in compiled code."""
+    def compiled_map(cls) -> int:
+        """Return the number of the map in compiled code."""
         if cls.map not in set(Map):
             raise ValueError(
                 f"{cls.__name__}.map is {cls.map!r}, which isn't compiled; choose one of "
@@ -129,12 +155,16 @@ class MappedKernel(Kernel):
             )
         return int(cls.map)
 
-    @abstractmethod
-    def mapped(self, xp, z):
-        """What compiled code does to z, for an array of NumPy or of another library ``xp``."""
+    def graph_mapped(self, graph: GraphWriter, z: str) -> str:
+        """Return the map of z as nodes of an ONNX graph."""
+        raise NotImplementedError
 
-    def values(self, X, Z):
-        """The matrix of values, dense float64, shape (len(X), len(Z))."""
+    @abstractmethod
+    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
+        """Return the map of z, for an array of NumPy or of another library ``xp``."""
+
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (canonical(rows).astype(np.float64, copy=False) for rows in (X, Z))
         if self.of_distance:
             z = -0.5 * self.factor**2 * squared_distances(X, Z, self.factor)
@@ -144,12 +174,17 @@ class MappedKernel(Kernel):
         return self.mapped(np, z)
 
     @abstractmethod
-    def rounding(self, largest_norm, row_length):
-        """Error of a kernel value in units of the last place, and whether float32 will do.
+    def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
+        """Return the error of a kernel value in units of the last place, and if float32 will do.
 
         From the largest squared norm of a row (around the centre, for a kernel of distances) and
         the most entries of a row.
         """
+
+
+def is_mapped(kernel: Kernel) -> TypeGuard[MappedKernel]:
+    """Return whether a kernel's values are computed on tiles of prepared rows."""
+    return kernel.is_mapped
 
 
 class FeatureKernel(Kernel):
@@ -160,29 +195,33 @@ class FeatureKernel(Kernel):
     returns g as nodes of a graph, from rows ``x`` in float64.
     """
 
-    is_inner_product: Any = True
+    is_inner_product = True
     has_features: ClassVar[bool] = True
 
     @abstractmethod
-    def features(self, X, n_jobs=1):
-        """g of every row, an array or CSR array of shape (len(X), n_features)."""
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> RowMatrix:
+        """Return g of every row, an array or CSR array of shape (len(X), n_features)."""
 
-    def values(self, X, Z):
-        """The matrix of values, dense float64, shape (len(X), len(Z))."""
+    def graph_features(self, graph: GraphWriter, x: str) -> str:
+        """Return g of rows x as nodes of an ONNX graph."""
+        raise NotImplementedError
+
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
         found = self.features(X) @ self.features(Z).T
         return found.toarray() if is_sparse(found) else np.asarray(found)
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         return squared_norms(self.features(X))
 
-    def weights(self, X, coef):
-        """The functions ``sum_j coef_j K(x_j, .)``, shape (..., n_features)."""
+    def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
+        """Return the functions ``sum_j coef_j K(x_j, .)`` as weights, shape (..., n_features)."""
         rows, coef = self.features(X).astype(np.float64, copy=False), np.asarray(coef, float)
         found = np.asarray(rows.T @ coef.T)
         return found.ravel() if coef.ndim == 1 else np.ascontiguousarray(found.T)
 
-    def sums(self, X, weights, n_jobs=1):
-        """Values of such functions at rows, shape (len(X), ...)."""
+    def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
+        """Return values of such functions at rows, shape (len(X), ...)."""
         return row_products(self.features(X, n_jobs), weights)
 
 
@@ -190,18 +229,18 @@ class FormedKernel(Kernel):
     """A kernel whose values are formed block by block, by a function of two arrays of rows."""
 
     @abstractmethod
-    def values(self, X, Z):
-        """The matrix of values, shape (len(X), len(Z)), dense or sparse."""
+    def values(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
+        """Return the matrix of values, shape (len(X), len(Z)), dense or sparse."""
 
-    def log_values(self, X, Z):
-        """log K(x, z), shape (len(X), len(Z)), of a similarity.
+    def log_values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        """Return log K(x, z), shape (len(X), len(Z)), of a similarity.
 
-        A kernel that knows them however far apart rows are says so, and scores do not end.
+        A kernel that computes them however far apart rows are overrides this.
         """
         values = self.values(X, Z)
         return np.log(values.toarray() if is_sparse(values) else values)
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
         values = (self.values(rows, rows) for rows in blocks)
         parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]

@@ -1,21 +1,29 @@
-"""A forest as arrays: what files hold of it, and a quick answer to where rows fall."""
+"""A forest as arrays, as files store it, and fast search for the leaves of rows."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .._core.forest import add_leaves, find_leaves, shared_leaves
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import run_ranges
+from .rows import is_sparse
 
-# Rows that fall through the trees at a time, and numbers that these may hold.
-_ROWS, _NUMBERS = 65_536, 2**24
+# Rows that fall through the trees at a time, at most.
+_ROWS_AT_A_TIME = 65_536
+# Numbers that these rows hold, at most.
+_NUMBERS_AT_A_TIME = 2**24
 
 
-def single(X):
-    """Dense rows in single precision, in which trees compare."""
-    X = X.toarray() if sp.issparse(X) else X  # entries given twice add up in double precision
+def to_float32(X: RowMatrix) -> NDArray[np.float32]:
+    """Return dense rows in single precision, in which trees compare."""
+    X = X.toarray() if is_sparse(X) else X  # entries given twice add up in double precision
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(X, dtype=np.float32)
 
@@ -29,17 +37,17 @@ class Forest:
     of rows are compared in float32, as scikit-learn does.
     """
 
-    feature: np.ndarray
-    threshold: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    value: np.ndarray
-    roots: np.ndarray
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    right: IntArray
+    value: FloatArray
+    roots: IntArray
     depth: int
 
     @classmethod
-    def of(cls, trees, value):
-        """From scikit-learn's trees, with ``value(tree)`` of their nodes."""
+    def of(cls, trees: Sequence[Any], value: Callable[[Any], FloatArray]) -> Forest:
+        """Return the forest of scikit-learn's trees, with ``value(tree)`` of their nodes."""
         sizes = [tree.tree_.node_count for tree in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         feature, threshold, left, right, values = [], [], [], [], []
@@ -51,28 +59,39 @@ class Forest:
             left.append(first + np.where(is_leaf, own, nodes.children_left))
             right.append(first + np.where(is_leaf, own, nodes.children_right))
             values.append(value(nodes))
-        parts = (np.concatenate(part) for part in (feature, threshold, left, right, values))
-        return cls(*parts, roots=roots, depth=max(tree.tree_.max_depth for tree in trees))
+        return cls(
+            feature=np.concatenate(feature),
+            threshold=np.concatenate(threshold),
+            left=np.concatenate(left),
+            right=np.concatenate(right),
+            value=np.concatenate(values),
+            roots=roots,
+            depth=max(tree.tree_.max_depth for tree in trees),
+        )
 
-    def leaves(self, X, n_jobs=1):
-        """The leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
+    def leaves(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
+        """Return the leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
         self._check(X.shape[1])
         found = np.empty((X.shape[0], len(self.roots)), dtype=np.int32)
-        nodes = [np.ascontiguousarray(part, np.int64) for part in (self.left, self.right)]
+        left = np.ascontiguousarray(self.left, np.int64)
+        right = np.ascontiguousarray(self.right, np.int64)
         threshold = np.ascontiguousarray(self.threshold, np.float64)
         roots = np.ascontiguousarray(self.roots, np.int64)
-        column, used = np.ascontiguousarray(self.feature, np.int64), slice(None)
-        if sp.issparse(X):  # only columns that matter become dense
+        column = np.ascontiguousarray(self.feature, np.int64)
+        used: slice | IntArray = slice(None)
+        if is_sparse(X):  # only columns that matter become dense
             used, column = np.unique(column, return_inverse=True)
-        step = max(1, min(_ROWS, _NUMBERS // max(1, X[:1, used].shape[1])))
+        step = max(1, min(_ROWS_AT_A_TIME, _NUMBERS_AT_A_TIME // max(1, X[:1, used].shape[1])))
         for first in range(0, X.shape[0], step):
-            part = single(X[first : first + step][:, used])
-            given = part, roots, column, threshold, *nodes, int(self.depth)
+            part = to_float32(X[first : first + step][:, used])
             out = found[first : first + step]
-            run_ranges(partial(find_leaves, *given, out), len(part), n_jobs)
+            find = partial(
+                find_leaves, part, roots, column, threshold, left, right, int(self.depth), out
+            )
+            run_ranges(find, len(part), n_jobs)
         return found
 
-    def _check(self, n_columns):
+    def _check(self, n_columns: int) -> None:
         """Refuse places that don't exist: compiled code wouldn't notice."""
         n_nodes = len(self.left)
         places = (self.left, n_nodes), (self.right, n_nodes), (self.roots, n_nodes)
@@ -83,21 +102,21 @@ class Forest:
                     "model is damaged, or the rows have too few columns."
                 )
 
-    def codes(self, leaves):
-        """The leaves of every tree numbered from 0, in as few bytes as these numbers take."""
+    def codes(self, leaves: IntArray) -> IntArray:
+        """Return the leaves of every tree numbered from 0, in as few bytes as possible."""
         is_leaf = self.left == np.arange(len(self.left))
         before = np.cumsum(is_leaf) - is_leaf
         tree = np.repeat(np.arange(len(self.roots)), np.diff([*self.roots, len(self.left)]))
         numbers = before - before[self.roots][tree]
         return numbers.astype(np.min_scalar_type(int(numbers.max())))[leaves]
 
-    def mean(self, X):
-        """Mean value of the leaves that rows fall into."""
+    def mean(self, X: RowMatrix) -> FloatArray:
+        """Return the mean value of the leaves that rows fall into."""
         return self.value[self.leaves(X)].mean(axis=1)
 
 
-def shared(a, b, n_jobs=1):
-    """Share of the trees in which rows fall into the same leaf, float64 of shape (n, m).
+def compute_leaf_similarity(a: IntArray, b: IntArray, n_jobs: int = 1) -> FloatArray:
+    """Return the share of trees in which rows share a leaf, float64 of shape (n, m).
 
     ``a`` and ``b`` are :meth:`Forest.codes` of rows, of shapes (n, n_trees) and (m, n_trees). Of
     many rows ``b``, keep the codes in Fortran's order.
@@ -109,19 +128,20 @@ def shared(a, b, n_jobs=1):
     return found
 
 
-def weights_of(leaves, coef, n_leaves):
-    """What each leaf adds to a sum of shared leaves, of shape (n_leaves,) or (k, n_leaves).
+def sum_leaf_weights(leaves: IntArray, coef: FloatArray, n_leaves: int) -> FloatArray:
+    """Return what each leaf adds to a sum of shared leaves, shape (n_leaves,) or (k, n_leaves).
 
     ``coef`` are coefficients of the rows with these ``leaves``, of shape (n,) or (k, n).
     """
     n_trees = leaves.shape[1]
     coef = np.asarray(coef, dtype=float) / n_trees
     if coef.ndim == 2:
-        return np.stack([weights_of(leaves, n_trees * one, n_leaves) for one in coef])
-    return np.bincount(leaves.ravel(), np.repeat(coef, n_trees), minlength=n_leaves)
+        return np.stack([sum_leaf_weights(leaves, n_trees * one, n_leaves) for one in coef])
+    found: AnyArray = np.bincount(leaves.ravel(), np.repeat(coef, n_trees), minlength=n_leaves)
+    return found
 
 
-def add_sums(leaves, weights, out, n_jobs=1):
+def add_sums(leaves: IntArray, weights: FloatArray, out: FloatArray, n_jobs: int = 1) -> None:
     """``out += weights[..., leaves].sum(over the trees)``, of shape (n,) or (n, k)."""
     given = leaves, np.atleast_2d(np.ascontiguousarray(weights, dtype=float)), out
     run_ranges(partial(add_leaves, *given), len(leaves), n_jobs)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import FloatArray, RowMatrix
 from .base import FormedKernel, Kernel
 from .sparse import canonical
 
@@ -18,7 +19,7 @@ class Precomputed(Kernel):
     name: ClassVar = "precomputed"
     is_matrix: ClassVar = True
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         raise TypeError("a precomputed kernel has no values beyond the given matrix.")
 
 
@@ -28,8 +29,8 @@ class Callable(FormedKernel):
 
     function: collections.abc.Callable[[Any, Any], Any]
 
-    def values(self, X, Z):
-        values, shape = self._called(X, Z), (X.shape[0], Z.shape[0])
+    def values(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
+        values, shape = self._call(X, Z), (X.shape[0], Z.shape[0])
         if not sp.issparse(values):
             values = np.asarray(values)
             values = values if np.iscomplexobj(values) else values.astype(float, copy=False)
@@ -47,11 +48,13 @@ class Callable(FormedKernel):
             )
         return values
 
-    def _called(self, X, Z):
+    def _call(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
         try:
             return self.function(canonical(X), canonical(Z))
         except TypeError as error:
-            if error.__traceback__.tb_next is not None:  # an error within the function
+            if (
+                error.__traceback__ and error.__traceback__.tb_next is not None
+            ):  # an error within the function
                 raise
             raise TypeError(
                 f"the kernel function can't be called with two arrays of rows ({error}); it must "

@@ -2,35 +2,44 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._core.forest import draw_rows, grow_trees
+from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.threads import run_ranges
-from .forest import Forest, add_sums, single
+from .forest import Forest, add_sums, to_float32
 
 # Nodes that there is room for while trees grow.
-_NODES = 2**22
+_NODES_AT_A_TIME = 2**22
 # Sparse rows of more numbers stay sparse, and scikit-learn grows the trees.
-_DENSE = 2**26
+_MAX_DENSE_NUMBERS = 2**26
 
 
 class GrownForest(NamedTuple):
-    """A forest, and a function that says how often each tree has seen each row.
+    """A forest, and a function that returns how often each tree has drawn each row.
 
     That is an array of shape (n_trees, n_rows).
     """
 
     forest: Forest
-    times: Callable[[], np.ndarray]
+    times: Callable[[], IntArray]
 
 
 def grow_forest(
-    X, place, n_trees, *, splits="random", min_samples_leaf=1, drawn=0, seed=0, n_jobs=1
-):
-    """Grow trees that tell classes apart, of equal weight.
+    X: RowMatrix,
+    place: VectorLike,
+    n_trees: int,
+    *,
+    splits: str = "random",
+    min_samples_leaf: int = 1,
+    drawn: int = 0,
+    seed: int = 0,
+    n_jobs: int = 1,
+) -> GrownForest:
+    """Grow trees that separate classes of equal weight.
 
     Every node takes the best of thresholds of sqrt(d) columns, by Gini impurity. It is what
     scikit-learn's ``RandomForestClassifier`` and ``ExtraTreesClassifier`` grow with balanced
@@ -60,13 +69,23 @@ def grow_forest(
     -------
     GrownForest
     """
-    if sp.issparse(X) and X.shape[0] * X.shape[1] > _DENSE:
-        return _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs)
+    if sp.issparse(X) and X.shape[0] * X.shape[1] > _MAX_DENSE_NUMBERS:
+        return _grow_with_scikit_learn(
+            X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs
+        )
     place = np.ascontiguousarray(place, dtype=np.int32)
     (n, d), n_classes = X.shape, int(place.max()) + 1
     most = 2 * min(drawn or n, n) - 1
-    step, tried = max(1, _NODES // most), max(1, int(np.sqrt(d)))
-    given = single(X.T), place, n_classes, drawn, int(splits == "best"), tried, min_samples_leaf
+    step, tried = max(1, _NODES_AT_A_TIME // most), max(1, int(np.sqrt(d)))
+    given = (
+        to_float32(X.T),
+        place,
+        n_classes,
+        drawn,
+        int(splits == "best"),
+        tried,
+        min_samples_leaf,
+    )
     batches = []
     for first in range(0, n_trees, step):
         count = min(step, n_trees - first)
@@ -90,16 +109,25 @@ def grow_forest(
         roots=roots,
         depth=int(depths.max()),
     )
-    return GrownForest(forest, partial(_drawn_again, n, n_trees, drawn, int(seed)))
+    return GrownForest(forest, partial(_count_draws, n, n_trees, drawn, int(seed)))
 
 
-def _drawn_again(n, n_trees, drawn, seed):
+def _count_draws(n: int, n_trees: int, drawn: int, seed: int) -> IntArray:
     times = np.empty((n_trees, n), dtype=np.int32)
     draw_rows(drawn, seed, times, 0, n_trees)
     return times
 
 
-def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n_jobs):
+def _grow_with_scikit_learn(
+    X: RowMatrix,
+    place: VectorLike,
+    n_trees: int,
+    splits: str,
+    min_samples_leaf: int,
+    drawn: int,
+    seed: int,
+    n_jobs: int,
+) -> GrownForest:
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
 
     kind = RandomForestClassifier if splits == "best" else ExtraTreesClassifier
@@ -113,7 +141,7 @@ def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n
         n_jobs=n_jobs,
     ).fit(X, np.asarray(place))
 
-    def times():
+    def times() -> IntArray:
         rows_of = grown.estimators_samples_ if drawn else [np.arange(X.shape[0])] * n_trees
         return np.stack([np.bincount(rows, minlength=X.shape[0]) for rows in rows_of])
 
@@ -122,7 +150,7 @@ def _by_scikit_learn(X, place, n_trees, splits, min_samples_leaf, drawn, seed, n
 
 
 class VotingForest:
-    """A forest that says of rows what share of its leaves, on average, each class has.
+    """A forest that predicts the mean share of each class in the leaves of a row.
 
     Parameters
     ----------
@@ -138,7 +166,9 @@ class VotingForest:
         Of :func:`grow_forest`.
     """
 
-    def __init__(self, X, place, n_trees, *, n_jobs=1, **options):
+    def __init__(
+        self, X: RowMatrix, place: IntArray, n_trees: int, *, n_jobs: int = 1, **options: Any
+    ) -> None:
         self._forest, times = grow_forest(X, place, n_trees, n_jobs=n_jobs, **options)
         self._times = times()
         self._leaves = self._forest.leaves(X, n_jobs)
@@ -154,17 +184,17 @@ class VotingForest:
         # Nodes that aren't leaves have no rows.
         self._shares = sums / np.maximum(sums.sum(axis=0), np.finfo(float).tiny)
 
-    def shares(self, X):
-        """Mean shares of the classes at rows, of shape (n_rows, n_classes)."""
+    def shares(self, X: RowMatrix) -> FloatArray:
+        """Return mean shares of the classes at rows, of shape (n_rows, n_classes)."""
         found = np.zeros((X.shape[0], len(self._shares)))
         leaves = self._forest.leaves(X, self._n_jobs)
         add_sums(leaves, self._shares, found, self._n_jobs)
         return found / leaves.shape[1]
 
-    def out_of_bag(self):
-        """Such shares of the forest's own rows by trees that haven't seen them.
+    def out_of_bag(self) -> FloatArray:
+        """Return such shares of the training rows, by trees that weren't grown on them.
 
-        NaN for rows that every tree has seen.
+        NaN for rows that every tree was grown on.
         """
         unseen = self._times.T == 0
         sums = [np.sum(own[self._leaves], axis=1, where=unseen) for own in self._shares]

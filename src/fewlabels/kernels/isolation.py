@@ -1,8 +1,10 @@
 """The isolation kernel: rows are similar if random centres seldom separate them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,9 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight
 
+from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import one_blas_thread, run_ranges
 from .base import FeatureKernel
-from .rows import center_of, centered, squared_norms
+from .rows import center_of, centered, is_sparse, squared_norms
 from .sampling import WeightedCopies
 from .sparse import canonical, checked_rows
 
@@ -22,15 +25,15 @@ _CONSTRAINTS = {
     "random_state": ["random_state"],
 }
 # Centres are drawn from this many rows; of more rows, from a random sample.
-_MOST_ROWS = 20_000
+_MAX_ROWS_TO_DRAW_FROM = 20_000
 # Products of rows with centres that are held at a time: they should stay in cache.
-_PRODUCTS = 1 << 20
+_PRODUCTS_AT_A_TIME = 1 << 20
 # Entries of the differences that decide near-ties, at a time.
-_DIFFERENCES = 1 << 22
+_DIFFERENCES_AT_A_TIME = 1 << 22
 # Up to this norm, squares fit into float32 and rows are multiplied in it.
-_LARGEST_FLOAT32 = 1e15
+_MAX_NORM_IN_FLOAT32 = 1e15
 # Rounding of a product of rows, in units of the last place: the row's length plus this.
-_ROUNDING = 8.0
+_ROUNDING_UNITS = 8.0
 #: Centres whose squared distances to a row differ by less, in units of the rounding that products
 #: of rows may have, are equally near: the first of them counts, however distances are computed.
 EQUALLY_NEAR = 1e-11
@@ -46,78 +49,88 @@ class Cells(FeatureKernel):
     for a row doesn't depend on the other rows.
     """
 
-    centers: Any
-    draws: np.ndarray
-    center: np.ndarray | None
+    centers: RowMatrix
+    draws: IntArray
+    center: FloatArray | None
 
     name: ClassVar = "isolation"
     has_cells: ClassVar = True
     onnx_form: ClassVar = "cells"
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, object]) -> Cells:
         return self
 
     @property
-    def n_cells(self):
+    def n_cells(self) -> int:
         """Cells in all draws."""
         return self.draws.size
 
-    def nearest(self, X, n_jobs=1):
-        """The place of each row's nearest centre within each draw, shape (len(X), n_draws)."""
+    def nearest(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
+        """Return the place of each row's nearest centre in each draw, (len(X), n_draws)."""
         n_draws, n_points = self.draws.shape
         out = np.empty((X.shape[0], n_draws), np.uint8 if n_points <= 256 else np.uint16)
         norms = squared_norms(self.centers)
         largest = float(np.sqrt(norms.max()))
-        single = not sp.issparse(self.centers) and largest <= _LARGEST_FLOAT32
+        single = not is_sparse(self.centers) and largest <= _MAX_NORM_IN_FLOAT32
         single_centers = self.centers.astype(np.float32) if single else None
-        step = max(1, _PRODUCTS // max(len(norms), self.draws.size))
-        counts = ~_repeated(self.draws)
+        step = max(1, _PRODUCTS_AT_A_TIME // max(len(norms), self.draws.size))
+        counts = ~_find_repeats(self.draws)
 
-        def find(start, stop):
+        def find(start: int, stop: int) -> None:
             for first in range(start, stop, step):
                 part = slice(first, min(first + step, stop))
-                rows = self._prepared(X[part])
+                rows = self._prepare(X[part])
                 length = np.sqrt(squared_norms(rows))
-                use_single = single and bool(np.all(length <= _LARGEST_FLOAT32))
+                use_single = single and bool(np.all(length <= _MAX_NORM_IN_FLOAT32))
                 centers = single_centers if use_single else self.centers
-                out[part] = self._nearest(rows, length, centers, norms, largest, counts)
+                out[part] = self._find_nearest(rows, length, centers, norms, largest, counts)
 
         with one_blas_thread():
             run_ranges(find, X.shape[0], n_jobs)
         return out
 
-    def _prepared(self, X):
-        """Rows in float64, moved like the centres and stored like them."""
-        if sp.issparse(self.centers):
+    def _prepare(self, X: RowMatrix) -> RowMatrix:
+        """Return rows in float64, moved and stored like the centres."""
+        if is_sparse(self.centers):
             X = sp.csr_array(canonical(X), dtype=np.float64)
         else:
-            X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+            X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         return centered(X, self.center)
 
-    def _nearest(self, rows, length, centers, norms, largest, counts):
+    def _find_nearest(
+        self,
+        rows: RowMatrix,
+        length: FloatArray,
+        centers: RowMatrix,
+        norms: FloatArray,
+        largest: float,
+        counts: BoolArray,
+    ) -> IntArray:
         n_draws, n_points = self.draws.shape
         with np.errstate(over="ignore", invalid="ignore"):
             products = centers @ rows.astype(centers.dtype, copy=False).T
-            products = products.toarray() if sp.issparse(products) else products
+            products = products.toarray() if is_sparse(products) else products
             products -= (0.5 * norms[:, None]).astype(products.dtype)
             products = products[self.draws.ravel()].reshape(n_draws, n_points, -1)
             products -= products.max(axis=1, keepdims=True)
-            rounding = (_ROUNDING + rows.shape[1]) * np.finfo(products.dtype).eps
+            rounding = (_ROUNDING_UNITS + rows.shape[1]) * np.finfo(products.dtype).eps
             rounding = max(float(rounding), EQUALLY_NEAR)
             tie = -2.0 * rounding * (length + largest) * largest
             is_near = (products >= tie.astype(products.dtype)) & counts[:, :, None]
         found = is_near.argmax(axis=1)
         draw, row = np.nonzero(is_near.sum(axis=1, dtype=np.int32) != 1)
-        step = max(1, _DIFFERENCES // (n_points * rows.shape[1]))
+        step = max(1, _DIFFERENCES_AT_A_TIME // (n_points * rows.shape[1]))
         for first in range(0, len(row), step):
             part = draw[first : first + step], row[first : first + step]
             near = is_near[part[0], :, part[1]]
             near[~near.any(axis=1)] = True  # products have overflowed
-            found[part] = self._first_nearest(rows, *part, near)
+            found[part] = self._find_first_nearest(rows, *part, near)
         return found.T
 
-    def _first_nearest(self, rows, draw, row, near):
-        """The first of the nearest among some centres, for pairs of draws and rows."""
+    def _find_first_nearest(
+        self, rows: RowMatrix, draw: IntArray, row: IntArray, near: BoolArray
+    ) -> IntArray:
+        """Return the first of the nearest among some centres, for pairs of draws and rows."""
         pair, place = np.nonzero(near)
         centers, rows = self.centers[self.draws[draw[pair], place]], rows[row[pair]]
         size = np.sqrt(squared_norms(centers))
@@ -132,8 +145,8 @@ class Cells(FeatureKernel):
         # Distances that have overflowed are infinite: then the first near centre counts.
         return np.where(is_nearest.any(axis=1), is_nearest.argmax(axis=1), near.argmax(axis=1))
 
-    def features(self, X, n_jobs=1):
-        """The cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
+        """Return the cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
         nearest = self.nearest(X, n_jobs)
         n, n_draws = nearest.shape
         columns = nearest + self.first_cells()
@@ -141,28 +154,30 @@ class Cells(FeatureKernel):
         ends = np.arange(0, columns.size + 1, n_draws)
         return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
 
-    def first_cells(self):
-        """Number of the first cell of each draw."""
+    def first_cells(self) -> IntArray:
+        """Return the number of the first cell of each draw."""
         n_draws, n_points = self.draws.shape
         return np.arange(n_draws) * n_points
 
-    def values(self, X, Z):
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         n_draws = len(self.draws)
         common = (self.features(X) @ self.features(Z).T).toarray()
         return np.rint(common * n_draws) / n_draws  # whole numbers of draws
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         return np.ones(X.shape[0])
 
-    def weights(self, X, coef):
-        """The functions ``sum_j coef_j K(x_j, .)`` as sums over cells: shape (..., n_cells)."""
+    def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
+        """Return the functions ``sum_j coef_j K(x_j, .)`` as sums over cells: (..., n_cells)."""
         return np.ascontiguousarray((self.features(X).T @ np.asarray(coef, dtype=float).T).T)
 
-    def sums(self, X, weights, n_jobs=1):
-        """Values of such functions at rows, shape (len(X), ...)."""
+    def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
+        """Return values of such functions at rows, shape (len(X), ...)."""
         weights = np.asarray(weights) * len(self.draws) ** -0.5
         out = np.empty((X.shape[0], *weights.shape[:-1]))
-        step = max(1, _DIFFERENCES // (len(self.draws) * max(1, weights.size // self.n_cells)))
+        step = max(
+            1, _DIFFERENCES_AT_A_TIME // (len(self.draws) * max(1, weights.size // self.n_cells))
+        )
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
             cells = self.nearest(X[part], n_jobs) + self.first_cells()
@@ -215,15 +230,22 @@ class Isolation(BaseEstimator):
 
     n_points: int = 32
     n_draws: int = 200
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
 
     name: ClassVar = "isolation"
     takes: ClassVar = ()
     is_similarity: ClassVar = False
     learns: ClassVar = "rows"
 
-    def over(self, X, sample_weight=None, *, random_state=0, **coefficients) -> Cells:
-        """The kernel with centres drawn from the rows of ``X``: what an estimator's ``fit`` uses.
+    def over(
+        self,
+        X: MatrixLike,
+        sample_weight: VectorLike | None = None,
+        *,
+        random_state: int = 0,
+        **coefficients: float,
+    ) -> Cells:
+        """Return the kernel with centres drawn from the rows ``X``, as ``fit`` does.
 
         Estimators accept the result as ``kernel``, too.
 
@@ -246,16 +268,18 @@ class Isolation(BaseEstimator):
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
         X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        X = sp.csr_array(X) if sp.issparse(X) else X
+        X = sp.csr_array(X) if is_sparse(X) else X
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not np.any(weight > 0):
             raise ValueError("all rows have a weight of 0 or less; pass rows to draw from.")
-        seed = _seed(self.random_state, random_state)
+        seed = _choose_seed(self.random_state, random_state)
         copies = WeightedCopies(X, weight)
-        return self.among(X, copies, copies.lowest(0, _MOST_ROWS, seed), seed)[0]
+        return self.among(X, copies, copies.lowest(0, _MAX_ROWS_TO_DRAW_FROM, seed), seed)[0]
 
-    def among(self, X, copies, places, seed, first=1):
-        """``Cells`` with centres among some ``WeightedCopies`` of rows, and where these are.
+    def among(
+        self, X: RowMatrix, copies: WeightedCopies, places: IntArray, seed: int, first: int = 1
+    ) -> tuple[Cells, IntArray]:
+        """Return ``Cells`` with centres among some ``WeightedCopies``, and where these are.
 
         ``first`` is the number of the first sample with the same copies and seed. The
         second result has the place of each centre in ``places``, shape (n_draws, n_points).
@@ -271,8 +295,8 @@ class Isolation(BaseEstimator):
         return Cells(centered(centers, center), draws, center), drawn
 
 
-def _repeated(draws):
-    """Which centres of a draw are equal to an earlier one of it."""
+def _find_repeats(draws: IntArray) -> BoolArray:
+    """Return which centres of a draw are equal to an earlier one of it."""
     order = np.argsort(draws, axis=1, kind="stable")
     ordered = np.take_along_axis(draws, order, axis=1)
     is_repeated = np.zeros(draws.shape, bool)
@@ -280,7 +304,7 @@ def _repeated(draws):
     return is_repeated
 
 
-def _seed(own, given):
+def _choose_seed(own: int | np.random.RandomState | None, given: int) -> int:
     if own is None:
         return int(given)
     return int(own.randint(2**31 - 1)) if isinstance(own, np.random.RandomState) else int(own)

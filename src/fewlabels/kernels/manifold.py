@@ -1,4 +1,6 @@
-"""A kernel that knows how rows lie: deformed by the graph of all rows, labelled or not."""
+"""A kernel deformed by the neighbourhood graph of all rows, labelled or not."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -14,6 +16,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from .._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.messages import Message, ref
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
@@ -23,15 +26,19 @@ from .sparse import checked_rows
 
 # Inner products that can be deformed.
 _BASES: dict[str, type[MappedKernel]] = {"rbf": RBF, "poly": Polynomial, "linear": Linear}
-# Rows up to which all are points of the kernel; beyond, so many, and fewer where their values with
-# all rows would not fit.
-_EXACT, _LANDMARKS, _VALUES = 3000, 1000, 50_000_000
+# Rows up to which all are points of the kernel.
+_MAX_ROWS_WITHOUT_LANDMARKS = 3000
+# Points of the kernel where there are more rows, at most.
+_MAX_LANDMARKS = 1000
+# Kernel values between points and rows, at most.
+_MAX_LANDMARK_VALUES = 50_000_000
 # Relative to the largest: eigenvalues of landmarks below are rounding.
-_NO_RANK = 1e-11
+_MIN_RELATIVE_EIGENVALUE = 1e-11
 _VALUES_AT_A_TIME = 4_000_000
-# Mean degree of a graph below which all its weights are 0; and least width of a weight, whose
-# square is a number still.
-_NO_WEIGHT, _NO_WIDTH = 1e-300, 1e-150
+# Mean degree of a graph below which all its weights are 0.
+_MIN_MEAN_DEGREE = 1e-300
+# Least width of a weight: its square is not 0.
+_MIN_WIDTH = 1e-150
 _CONSTRAINTS = {
     "r": [Interval(Real, 0.0, None, closed="left")],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -53,8 +60,8 @@ class Deformed(FormedKernel):
     """
 
     base: MappedKernel
-    points: Any
-    factor: np.ndarray
+    points: RowMatrix
+    factor: FloatArray
     scale: float
     is_low_rank: bool
 
@@ -64,31 +71,31 @@ class Deformed(FormedKernel):
     onnx_form: ClassVar = "graph"
 
     @property
-    def weights_of_sum(self):
+    def weights_of_sum(self) -> tuple[float, float] | None:  # type: ignore[override]  # computed, where the base has a constant
         """Weights of the base kernel and of the features; None for features alone."""
         return None if self.is_low_rank else (self.scale, -1.0)
 
     @property
-    def has_features(self):
+    def has_features(self) -> bool:  # type: ignore[override]  # computed, where the base has a constant
         return self.is_low_rank
 
     @property
-    def plain(self):
+    def plain(self) -> MappedKernel:
         """The base kernel, under which functions have more rows, or others."""
         return self.base
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, object]) -> Deformed:
         return self
 
-    def is_equal(self, other):
-        """Whether another kernel has the same numbers."""
+    def is_equal(self, other: object) -> bool:
+        """Return whether another kernel has the same numbers."""
         if not isinstance(other, Deformed) or self.points.shape != other.points.shape:
             return False
         apart = abs(self.points - other.points).max() > 0.0
         return not apart and np.array_equal(self.factor, other.factor)
 
-    def features(self, X, n_jobs=1):
-        """``sqrt(scale) g(x)`` of rows, shape (len(X), rank)."""
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> FloatArray:
+        """Return ``sqrt(scale) g(x)`` of rows, shape (len(X), rank)."""
         step = max(1, _VALUES_AT_A_TIME // len(self.factor))
         out = np.empty((X.shape[0], self.factor.shape[1]))
         for first in range(0, X.shape[0], step):
@@ -97,22 +104,24 @@ class Deformed(FormedKernel):
         out *= np.sqrt(self.scale)
         return out
 
-    def values(self, X, Z):
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         inner = self.features(X) @ self.features(Z).T
         return inner if self.is_low_rank else self.scale * self.base.values(X, Z) - inner
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         features = self.features(X)
         inner = np.einsum("ij,ij->i", features, features)
         return inner if self.is_low_rank else self.scale * self.base.diagonal(X) - inner
 
-    def on_points(self, X, coef):
-        """What functions ``sum_j coef_j k(x_j, .)`` have at the points, as coefficients of K."""
+    def on_points(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
+        """Return the coefficients of K at the points, for ``sum_j coef_j k(x_j, .)``."""
         inner = np.sqrt(self.scale) * ((coef @ self.features(X)) @ self.factor.T)
         return inner if self.is_low_rank else -inner
 
-    def expanded(self, X, coef, on_points=None):
-        """Rows and coefficients (in the last axis) of these functions under the base kernel."""
+    def expanded(
+        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
+    ) -> tuple[RowMatrix, FloatArray]:
+        """Return rows and coefficients (in the last axis) of functions under the base kernel."""
         coef = np.asarray(coef, dtype=float)
         own = self.on_points(X, coef) if on_points is None else on_points
         if self.is_low_rank:
@@ -191,26 +200,33 @@ class Manifold(BaseEstimator):
     learns: ClassVar = "rows"
 
     @property
-    def takes(self):
+    def takes(self) -> tuple[str, ...]:
         """Coefficients of the model that the base kernel has."""
         self._check()
         return _BASES[self.base].takes
 
     @property
-    def is_similarity(self):
-        """Whether the base kernel is one, whose width is chosen from distances."""
+    def is_similarity(self) -> bool:
+        """True if the base kernel is a similarity, whose width is chosen from distances."""
         self._check()
         return _BASES[self.base].is_similarity
 
-    def _check(self):
+    def _check(self) -> None:
         validate_parameter_constraints(
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
 
     def over(
-        self, X, sample_weight=None, *, gamma=1.0, degree=3, coef0=1.0, random_state=0
+        self,
+        X: MatrixLike,
+        sample_weight: VectorLike | None = None,
+        *,
+        gamma: float = 1.0,
+        degree: int = 3,
+        coef0: float = 1.0,
+        random_state: int = 0,
     ) -> Kernel:
-        """The kernel deformed by the graph of the rows of ``X``: what a model's ``fit`` makes.
+        """Return the kernel deformed by the graph of the rows ``X``, as a model's ``fit`` does.
 
         A model takes the outcome as ``kernel`` too, with the point cloud as it is here.
 
@@ -248,25 +264,31 @@ class Manifold(BaseEstimator):
         if self.r == 0 or n < 2:
             return base
         laplacian = graph_laplacian(X, self.n_neighbors, self.scaling)
-        auto = n if n <= _EXACT else max(1, min(_LANDMARKS, _VALUES // n))
+        auto = (
+            n
+            if n <= _MAX_ROWS_WITHOUT_LANDMARKS
+            else max(1, min(_MAX_LANDMARKS, _MAX_LANDMARK_VALUES // n))
+        )
         n_points = auto if isinstance(self.n_landmarks, str) else self.n_landmarks
         if n_points >= n:
             points = X
-            factor, scale = self._exact(base, X, laplacian)
+            factor, scale = self._factor_exactly(base, X, laplacian)
         else:
             points = X[np.sort(np.random.default_rng(0).choice(n, n_points, replace=False))]
-            factor, scale = self._low_rank(base, X, points, laplacian)
+            factor, scale = self._factor_with_landmarks(base, X, points, laplacian)
         if not np.isfinite(scale):
             return base  # all its values are 0
         return Deformed(base, points, factor, scale, n_points < n)
 
-    def _exact(self, base, X, laplacian):
-        """``factor`` and ``scale``, where all rows are points.
+    def _factor_exactly(
+        self, base: MappedKernel, X: RowMatrix, laplacian: sp.csr_array
+    ) -> tuple[FloatArray, float]:
+        """Return ``factor`` and ``scale``, where all rows are points.
 
         With L = S S', ``(I + r L K)^-1 r L = r S (I + r S' K S)^-1 S'``, whose inner matrix has
         no eigenvalue below 1.
         """
-        root = np.sqrt(self.r) * _root(laplacian, self.power)
+        root = np.sqrt(self.r) * _compute_matrix_root(laplacian, self.power)
         values = base.values(X, X)
         inner = root @ (root @ values).T
         inner[np.diag_indices_from(inner)] += 1.0
@@ -283,10 +305,12 @@ class Manifold(BaseEstimator):
         scale = of_deformed + (1.0 - self.share) / plain
         return np.ascontiguousarray(factor.T) * np.sqrt(of_deformed / scale), scale
 
-    def _low_rank(self, base, X, points, laplacian):
-        """The same with K the approximation from points, as features: ``F (I + r F'LF)^-1 F'``."""
+    def _factor_with_landmarks(
+        self, base: MappedKernel, X: RowMatrix, points: RowMatrix, laplacian: sp.csr_array
+    ) -> tuple[FloatArray, float]:
+        """Return them with K approximated from points, as features: ``F (I + r F'LF)^-1 F'``."""
         eigenvalues, vectors = eigh(base.values(points, points))
-        used = eigenvalues > _NO_RANK * eigenvalues[-1]
+        used = eigenvalues > _MIN_RELATIVE_EIGENVALUE * eigenvalues[-1]
         root = vectors[:, used] / np.sqrt(eigenvalues[used])
         features = Deformed(base, points, root, 1.0, True).features(X)
         inner = features.T @ features / len(features)
@@ -294,34 +318,36 @@ class Manifold(BaseEstimator):
         for _ in range(self.power // 2):
             smoothed = laplacian @ smoothed
         rough = smoothed.T @ (laplacian @ smoothed if self.power % 2 else smoothed)
-        price, turn = eigh(0.5 * (rough + rough.T))
-        kept = 1.0 / (1.0 + self.r * np.maximum(price, 0.0))
-        along = np.einsum("ij,ij->j", turn, inner @ turn)
-        deformed, plain = float(kept @ along), float(along.sum())
+        roughness, rotation = eigh(0.5 * (rough + rough.T))
+        damping = 1.0 / (1.0 + self.r * np.maximum(roughness, 0.0))
+        variance_along = np.einsum("ij,ij->j", rotation, inner @ rotation)
+        deformed, plain = float(damping @ variance_along), float(variance_along.sum())
         if self.scaling == "local":
-            deformed -= float(kept @ np.square(features.mean(axis=0) @ turn))
+            deformed -= float(damping @ np.square(features.mean(axis=0) @ rotation))
         if not deformed > 0.0:
             return root, np.inf
-        kept = self.share * kept + (1.0 - self.share) * deformed / plain
-        return root @ (turn * np.sqrt(kept)), 1.0 / deformed
+        damping = self.share * damping + (1.0 - self.share) * deformed / plain
+        return root @ (rotation * np.sqrt(damping)), 1.0 / deformed
 
 
-def graph_laplacian(X, n_neighbors, scaling="mean"):
-    """Laplacian of the symmetric nearest-neighbour graph of distinct rows, sparse."""
+def graph_laplacian(X: RowMatrix, n_neighbors: int, scaling: str = "mean") -> sp.csr_array:
+    """Return the sparse Laplacian of the symmetric nearest-neighbour graph of distinct rows."""
     n = X.shape[0]
-    distance, neighbor = nearest(X, n_neighbors)
+    distance, neighbor = find_neighbors(X, n_neighbors)
     if scaling == "mean":
         width = distance.mean()
         weight = np.exp(-0.5 * np.square(distance / width if width > 0.0 else distance))
     else:
-        width = np.maximum(distance[:, -1], _NO_WIDTH)
+        width = np.maximum(distance[:, -1], _MIN_WIDTH)
         weight = np.exp(-distance / width[:, None] * (distance / width[neighbor]))
     first = np.repeat(np.arange(n), neighbor.shape[1])
     graph = sp.csr_array((weight.ravel(), (first, neighbor.ravel())), shape=(n, n))
     graph = graph.maximum(graph.T)
     degree = graph.sum(axis=1)
     if scaling == "local":
-        return sp.csr_array((sp.diags_array(degree) - graph) / max(degree.mean(), _NO_WEIGHT))
+        return sp.csr_array(
+            (sp.diags_array(degree) - graph) / max(degree.mean(), _MIN_MEAN_DEGREE)
+        )
     connected = degree > 0.0  # a row far from all others has weights of 0
     inverse = np.zeros(n)
     inverse[connected] = 1.0 / np.sqrt(degree[connected])
@@ -329,8 +355,8 @@ def graph_laplacian(X, n_neighbors, scaling="mean"):
     return sp.csr_array(sp.diags_array(connected.astype(float)) - inverse @ graph @ inverse)
 
 
-def nearest(X, n_neighbors):
-    """Distances to the nearest other rows, up to a factor, and which they are: (n, neighbours)."""
+def find_neighbors(X: RowMatrix, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+    """Return distances to the nearest rows, up to a factor, and their numbers."""
     X = centered(X, center_of(X))  # distances without cancellation
     largest = abs(X).max()
     from sklearn.neighbors import NearestNeighbors  # slow to import
@@ -339,12 +365,12 @@ def nearest(X, n_neighbors):
     return NearestNeighbors(n_neighbors=k).fit(X / largest if largest > 0.0 else X).kneighbors()
 
 
-def graph_clustering(X, n_neighbors):
-    """How often two neighbours of a row are neighbours themselves, from 0 to 1.
+def graph_clustering(X: RowMatrix, n_neighbors: int) -> float:
+    """Return how often two neighbours of a row are neighbours themselves, from 0 to 1.
 
     Large where rows lie on threads or sheets of few dimensions, near 0 where they fill many.
     """
-    neighbor = nearest(X, n_neighbors)[1]
+    neighbor = find_neighbors(X, n_neighbors)[1]
     n, k = neighbor.shape
     graph = sp.csr_array((np.ones(n * k), (np.repeat(np.arange(n), k), neighbor.ravel())), (n, n))
     graph = graph.maximum(graph.T)
@@ -353,8 +379,8 @@ def graph_clustering(X, n_neighbors):
     return (graph @ graph).multiply(graph).sum() / pairs if pairs > 0.0 else 0.0
 
 
-def over_root(inner, columns):
-    """A with ``A' A = columns' inner^-1 columns``, where ``inner`` has no eigenvalue below 1."""
+def over_root(inner: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return A with ``A' A = columns' inner^-1 columns``; eigenvalues of ``inner`` are >= 1."""
     try:
         return solve_triangular(cholesky(inner, lower=True), columns, lower=True)
     except LinAlgError:  # by rounding it has
@@ -362,8 +388,8 @@ def over_root(inner, columns):
         return (vectors / np.sqrt(np.maximum(eigenvalues, 1.0))).T @ columns
 
 
-def _root(laplacian, power):
-    """A symmetric S with ``S S = laplacian^power``."""
+def _compute_matrix_root(laplacian: sp.csr_array, power: int) -> RowMatrix:
+    """Return a symmetric S with ``S S = laplacian^power``."""
     if power % 2 == 0:
         root = laplacian
         for _ in range(power // 2 - 1):
@@ -373,8 +399,8 @@ def _root(laplacian, power):
     return (vectors * np.maximum(eigenvalues, 0.0) ** (0.5 * power)) @ vectors.T
 
 
-def distinct_rows(X):
-    """The first of each group of equal rows, in an order that only values decide."""
+def distinct_rows(X: RowMatrix) -> RowMatrix:
+    """Return the first of each group of equal rows, in an order that only values decide."""
     weight = np.random.default_rng(0).normal(size=X.shape[1])
     keys = X @ weight if sp.issparse(X) else np.einsum("ij,j->i", X, weight)
     return X[np.unique(keys, return_index=True)[1]]

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from .._typing import AnyArray, FloatArray, RowMatrix
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel
-from .rows import growth, squared_distances
+from .rows import compute_rounding_growth, squared_distances
 
 _LOG2_E, _LN2 = math.log2(math.e), math.log(2.0)
 
@@ -32,26 +33,26 @@ class RBF(MappedKernel):
     of_distance: ClassVar = True
 
     @property
-    def factor(self):
+    def factor(self) -> float:
         return np.sqrt(2.0 * self.gamma * _LOG2_E)
 
-    def mapped(self, xp, z):
+    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
         # The array API has no powers of two; libraries do.
         return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
 
-    def rounding(self, largest_norm, row_length):
+    def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
         # What cancels is as large as the scaled squared norms.
         exponent = self.gamma * largest_norm * _LOG2_E
-        units = 2.0 + exponent * growth(row_length)
+        units = 2.0 + exponent * compute_rounding_growth(row_length)
         return units, units <= FLOAT32_UNITS_LIMIT
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         return np.ones(X.shape[0])
 
-    def values(self, X, Z):
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
         return np.exp(self.log_values(X, Z))
 
-    def log_values(self, X, Z):
+    def log_values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """log K(x, z), shape (len(X), len(Z)), however far apart rows are."""
         return -self.gamma * squared_distances(X, Z, self.factor)

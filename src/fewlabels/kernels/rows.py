@@ -6,43 +6,53 @@ move in columns whose median is far from zero, compared with the distances betwe
 half of such a column's entries are stored, so moved rows have at most twice as many entries.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._core import distances
+from .._typing import FloatArray, RowMatrix
 from .._util.threads import run_ranges
 from .sparse import canonical
 
+if TYPE_CHECKING:
+    from .base import Kernel
+
 # Norm of the medians, in typical distances of a row from them, beyond which columns are moved.
 # Up to here rounding costs two of sixteen digits.
-_FAR = 10.0
+_FAR_MEDIAN_DISTANCES = 10.0
 # Rows that medians are estimated from.
-_SAMPLE = 2000
+_SAMPLE_ROWS = 2000
 # Rounding of a squared distance that expanding the square may cause, in units of the exponent of a
-# kernel value, beyond which distances come from differences; and the rounding of its terms, which
-# grows with their number, measured over random rows, up to so many.
-_LOSSLESS, _LAST_PLACE, _MOST_TERMS = 1e-11, 4.5e-16, 1000
+# kernel value. Beyond it distances come from differences.
+_MAX_EXPONENT_ROUNDING = 1e-11
+# Relative rounding of a term in float64.
+_LAST_PLACE = 4.5e-16
+# Rounding grows with the number of terms, measured over random rows, up to this number.
+_MAX_TERMS = 1000
 # At such exponents all kernel values have ended.
-_OUT_OF_REACH = 1100.0
-# Numbers below which a second thread costs more than it saves, and rows that it takes at a time.
-_WORTH_A_THREAD, _ROWS_AT_A_TIME = 1_000_000, 256
+_MAX_EXPONENT = 1100.0
+# Multiply-adds below which a second thread costs more than it saves.
+_MIN_WORK_FOR_THREADS = 1_000_000
+# Rows that a thread takes at a time.
+_ROWS_AT_A_TIME = 256
 
 
-def is_sparse(X):
-    """Whether X is a sparse array or matrix of SciPy.
+def is_sparse(X: object) -> TypeGuard[sp.csr_array]:
+    """Return whether X is a sparse array or matrix of SciPy.
 
-    SciPy's own test takes longer to say no to an array, and a fit asks a dozen times.
+    SciPy's own test takes longer for an array, and a fit calls it a dozen times.
     """
     return type(X) is not np.ndarray and sp.issparse(X)
 
 
-def row_products(X, weights):
-    """``X @ weights``, where the value of a row does not depend on the other rows.
+def row_products(X: RowMatrix, weights: FloatArray) -> FloatArray:
+    """Return ``X @ weights``, where the value of a row does not depend on the other rows.
 
     BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
     """
@@ -52,8 +62,8 @@ def row_products(X, weights):
     return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)
 
 
-def squared_norms(X):
-    """Squared norm of every row, summed in float64."""
+def squared_norms(X: RowMatrix) -> FloatArray:
+    """Return the squared norm of every row, summed in float64."""
     if is_sparse(X):
         X = canonical(X)
         squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
@@ -61,8 +71,8 @@ def squared_norms(X):
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
-def growth(row_length: int) -> float:
-    """Return how the rounding of an inner product grows with its terms: over random rows."""
+def compute_rounding_growth(row_length: int) -> float:
+    """Return how the rounding of an inner product grows with its terms, for random rows."""
     return 1.3 + 0.4 * math.sqrt(row_length)
 
 
@@ -82,11 +92,11 @@ def far_from(n_columns: int) -> float:
     -------
     float
     """
-    rounding = _LAST_PLACE * growth(min(n_columns, _MOST_TERMS))
-    return max(_OUT_OF_REACH, _LOSSLESS / rounding)
+    rounding = _LAST_PLACE * compute_rounding_growth(min(n_columns, _MAX_TERMS))
+    return max(_MAX_EXPONENT, _MAX_EXPONENT_ROUNDING / rounding)
 
 
-def lossless(n_columns: int) -> float:
+def bound_rounding_of_differences(n_columns: int) -> float:
     """Return the rounding of kernel values where distances of far rows come from differences.
 
     Parameters
@@ -99,10 +109,12 @@ def lossless(n_columns: int) -> float:
     float
     """
     # Of two rows that are both near, or the farther one at twice the distance.
-    return _LAST_PLACE * (2.0 + 4.0 * far_from(n_columns) * growth(min(n_columns, _MOST_TERMS)))
+    return _LAST_PLACE * (
+        2.0 + 4.0 * far_from(n_columns) * compute_rounding_growth(min(n_columns, _MAX_TERMS))
+    )
 
 
-def direct_distances(X: Any, Z: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
     """Return squared distances from differences, in which nothing cancels.
 
     Parameters
@@ -124,16 +136,16 @@ def direct_distances(X: Any, Z: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         X, Z = (np.ascontiguousarray(rows, dtype=np.float64) for rows in (X, Z))
     n, out = X.shape[0], np.empty((Z.shape[0], X.shape[0]))
 
-    def some(start: int, stop: int) -> None:
+    def measure_blocks(start: int, stop: int) -> None:
         ends = start * _ROWS_AT_A_TIME, min(n, stop * _ROWS_AT_A_TIME)
         distances.squared_distances(X, Z, out, *ends)
 
-    n_jobs = n_jobs if out.size * (length + 4) > _WORTH_A_THREAD else 1
-    run_ranges(some, -(-n // _ROWS_AT_A_TIME), n_jobs)
+    n_jobs = n_jobs if out.size * (length + 4) > _MIN_WORK_FOR_THREADS else 1
+    run_ranges(measure_blocks, -(-n // _ROWS_AT_A_TIME), n_jobs)
     return out
 
 
-def squared_distances(X: Any, Z: Any, factor: float) -> NDArray[np.float64]:
+def squared_distances(X: RowMatrix, Z: RowMatrix, factor: float) -> FloatArray:
     """Return squared distances with the digits that a kernel of distances needs.
 
     Parameters
@@ -154,16 +166,16 @@ def squared_distances(X: Any, Z: Any, factor: float) -> NDArray[np.float64]:
     rows, others = centered(X, center), centered(Z, center)
     found = euclidean_distances(rows, others, squared=True)
     limit = far_from(X.shape[1])
-    far, also_far = (
+    far, far_others = (
         np.flatnonzero(0.5 * factor**2 * squared_norms(some) > limit) for some in (rows, others)
     )
-    if len(far) and len(also_far):
-        found[np.ix_(far, also_far)] = direct_distances(Z[also_far], X[far])
+    if len(far) and len(far_others):
+        found[np.ix_(far, far_others)] = direct_distances(Z[far_others], X[far])
     return found
 
 
-def center_of(X):
-    """Offset to subtract from all rows: their mean, or the medians of far columns of sparse rows.
+def center_of(X: RowMatrix) -> FloatArray | None:
+    """Return the offset of all rows: their mean, or the medians of far columns of sparse rows.
 
     Parameters
     ----------
@@ -176,12 +188,12 @@ def center_of(X):
         In float64. For sparse rows it is zero except in far columns, and None if there are none.
     """
     if is_sparse(X):
-        return _far_medians(X)
+        return _find_far_medians(X)
     return np.add.reduce(X, axis=0, dtype=np.float64) / len(X)
 
 
-def centered(X, center):
-    """Rows less a centre; sparse rows stay sparse.
+def centered(X: RowMatrix, center: FloatArray | None) -> RowMatrix:
+    """Return rows less a centre; sparse rows stay sparse.
 
     Parameters
     ----------
@@ -207,13 +219,13 @@ def centered(X, center):
     return sp.csr_array(X) + less
 
 
-def shift_of(kernel, X):
-    """What is taken from rows under the linear kernel, which changes nothing but rounding."""
+def shift_of(kernel: Kernel, X: RowMatrix) -> FloatArray | None:
+    """Return what is subtracted from rows under the linear kernel, against rounding."""
     return center_of(X) if kernel.is_linear else None
 
 
-def _far_medians(X):
-    X = _some_rows(X)
+def _find_far_medians(X: sp.csr_array) -> FloatArray | None:
+    X = _sample_rows(X)
     n, d = X.shape
     if not (2 * np.bincount(X.indices, minlength=d) > n).any():
         return None
@@ -222,28 +234,29 @@ def _far_medians(X):
     center = np.zeros(d)
     for k in np.flatnonzero(2 * np.diff(columns.indptr) > n):
         entries = columns.data[columns.indptr[k] : columns.indptr[k + 1]]
-        center[k] = _median(entries, n - len(entries))
+        center[k] = _find_median(entries, n - len(entries))
     largest = np.abs(center).max()
     if not largest > 0.0:
         return None
     with np.errstate(over="ignore"):
-        squares, rows = np.square(center / largest), centered(sp.csr_array(columns), center)
+        squares = np.square(center / largest)
+        rows: sp.csr_array = centered(sp.csr_array(columns), center)
         rows.data = np.square(rows.data / largest)
-    limit = _FAR**2 * float(np.median(rows @ np.ones(d)))
+    limit = _FAR_MEDIAN_DISTANCES**2 * float(np.median(rows @ np.ones(d)))
     if not squares.sum() > limit:
         return None
     # The medians that stay are together within the limit.
     return np.where(squares * np.count_nonzero(center) > limit, center, 0.0)
 
 
-def _some_rows(X):
+def _sample_rows(X: sp.csr_array) -> sp.csr_array:
     n = X.shape[0]
-    if n > _SAMPLE:
-        X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))]
+    if n > _SAMPLE_ROWS:
+        X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE_ROWS, replace=False))]
     return sp.csr_array(canonical(X))
 
 
-def _median(entries, n_zeros):
-    """The lower median of some numbers and so many zeros."""
+def _find_median(entries: FloatArray, n_zeros: int) -> float:
+    """Return the lower median of some numbers and so many zeros."""
     place = (len(entries) + n_zeros - 1) // 2
     return np.partition(np.append(entries, np.zeros(n_zeros)), place)[place]

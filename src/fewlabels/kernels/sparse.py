@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 # Kinds of numbers that entries can add up in; scikit-learn refuses the others.
-_NUMBERS = "biufc"
+_NUMBER_KINDS = "biufc"
 
 
 def canonical(X: Any) -> Any:
@@ -37,10 +37,10 @@ def canonical(X: Any) -> Any:
     """
     if type(X) is np.ndarray or not sp.issparse(X) or X.ndim != 2:
         return X
-    if X.dtype.kind not in _NUMBERS:
+    if X.dtype.kind not in _NUMBER_KINDS:
         return X
     try:
-        rows = _own_view(X)
+        rows = _view_csr(X)
     except ValueError as error:
         raise ValueError(
             f"the sparse X is invalid ({error}); rebuild it from rows, columns and values."
@@ -53,7 +53,7 @@ def canonical(X: Any) -> Any:
     return rows
 
 
-def _own_view(X: Any) -> Any:
+def _view_csr(X: Any) -> Any:
     """Return CSR rows over the numbers of X that remember nothing, after a check."""
     kind = "matrix" if sp.isspmatrix(X) else "array"
     if X.format in ("csr", "csc", "bsr"):

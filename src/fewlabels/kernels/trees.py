@@ -1,5 +1,7 @@
 """A kernel of trees: rows are alike that fall into the same leaves of a forest."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import ClassVar
@@ -13,18 +15,19 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from .._typing import FloatArray, RowMatrix, VectorLike
 from .base import FormedKernel
-from .forest import Forest, add_sums, shared, weights_of
+from .forest import Forest, add_sums, compute_leaf_similarity, sum_leaf_weights
 from .growing import grow_forest
 from .rbf import RBF
 
 _COUNT = [Interval(Integral, 1, None, closed="left")]
-_SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
+_POSITIVE_SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
 _CONSTRAINTS = {
     "n_trees": _COUNT,
     "min_samples_leaf": _COUNT,
-    "max_samples": _SHARE,
-    "share": _SHARE,
+    "max_samples": _POSITIVE_SHARE,
+    "share": _POSITIVE_SHARE,
     "splits": [StrOptions({"best", "random"})],
 }
 
@@ -45,29 +48,30 @@ class SharedLeaves(FormedKernel):
     has_leaves: ClassVar = True
 
     @property
-    def weights_of_sum(self):
+    def weights_of_sum(self) -> tuple[float, float]:  # type: ignore[override]  # computed, where the base has a constant
         """Weights of the base kernel and of the leaves."""
         return 1.0 - self.share, self.share
 
     onnx_form: ClassVar = "leaves"
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, object]) -> SharedLeaves:
         return self
 
-    def features(self, X, n_jobs=1):
-        """Of every row its leaves, as a sparse row of norm 1."""
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
+        """Return the leaves of every row, as a sparse row of norm 1."""
         leaves = self.forest.leaves(X)
         n, n_trees = leaves.shape
         entries = np.full(leaves.size, n_trees**-0.5), leaves.ravel()
         ends = np.arange(0, leaves.size + 1, n_trees)
         return sp.csr_array((*entries, ends), shape=(n, len(self.forest.value)))
 
-    def values(self, X, Z):
-        common = shared(*(self.forest.codes(self.forest.leaves(rows)) for rows in (X, Z)))
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        a, b = (self.forest.codes(self.forest.leaves(rows)) for rows in (X, Z))
+        common = compute_leaf_similarity(a, b)
         return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
 
-    def weights(self, X, coef):
-        """What each leaf adds to the sum of ``coef`` times the kernel's values at rows X.
+    def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
+        """Return what each leaf adds to the sum of ``coef`` times the kernel's values at rows X.
 
         Parameters
         ----------
@@ -80,11 +84,11 @@ class SharedLeaves(FormedKernel):
         -------
         ndarray of shape (n_leaves,) or (k, n_leaves)
         """
-        found = weights_of(self.forest.leaves(X), coef, len(self.forest.value))
+        found = sum_leaf_weights(self.forest.leaves(X), coef, len(self.forest.value))
         return self.share * found
 
-    def sums(self, X, weights):
-        """The part of such sums that leaves add, at rows X.
+    def sums(self, X: RowMatrix, weights: FloatArray) -> FloatArray:
+        """Return the part of such sums that leaves add, at rows X.
 
         Parameters
         ----------
@@ -101,7 +105,7 @@ class SharedLeaves(FormedKernel):
         add_sums(self.forest.leaves(X), weights, found)
         return found
 
-    def diagonal(self, X):
+    def diagonal(self, X: RowMatrix) -> FloatArray:
         return np.ones(X.shape[0])
 
 
@@ -165,8 +169,10 @@ class Trees(BaseEstimator):
     is_similarity: ClassVar = True  # the Gaussian kernel is, whose width follows from distances
     learns: ClassVar = "labels"
 
-    def over(self, X, positive, *, gamma=1.0, random_state=0) -> SharedLeaves:
-        """The kernel of a forest grown on rows: what a model's ``fit`` makes.
+    def over(
+        self, X: RowMatrix, positive: VectorLike, *, gamma: float = 1.0, random_state: int = 0
+    ) -> SharedLeaves:
+        """Return the kernel of a forest grown on rows, as a model's ``fit`` does.
 
         Parameters
         ----------

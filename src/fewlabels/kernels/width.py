@@ -1,29 +1,42 @@
 """The coefficient gamma of a kernel from the rows."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._typing import AnyArray, FloatArray, RowMatrix
 from .rows import center_of, centered, is_sparse
 from .sparse import canonical
 
+if TYPE_CHECKING:
+    from . import KernelChoice
+
+#: A number, or the name of a rule.
+GammaLike: TypeAlias = str | float
+
 # Rows whose distances tell how many dimensions there are in effect.
-_SAMPLE = 500
-# gamma times the mean squared distance, and what it is in many effective dimensions, times
-# their number.
-_WIDTH, _MANY = 1.4, 100.0
+_SAMPLE_ROWS = 500
+# gamma times the mean squared distance, in few effective dimensions.
+_FEW_DIMENSIONS_FACTOR = 1.4
+# The same in many effective dimensions, times their number.
+_MANY_DIMENSIONS_FACTOR = 100.0
 # Effective dimensions for each column, at most.
-_MOST_DIMENSIONS = 2.0
+_MAX_DIMENSIONS_PER_COLUMN = 2.0
 # Relative to the mean: a variance below this share of its square is rounding.
-_EQUAL = 1e-28
+_VARIANCE_ROUNDING = 1e-28
 
 
-def rule_for(kernel, gamma):
-    """What ``gamma`` stands for under a kernel: "distance" is a rule for similarities alone."""
+def rule_for(kernel: KernelChoice, gamma: GammaLike) -> GammaLike:
+    """Return the rule that ``gamma`` names for a kernel: "distance" is for similarities alone."""
     return "scale" if gamma == "distance" and not kernel.is_similarity else gamma
 
 
-def resolve_gamma(gamma, X, weight):
-    """scikit-learn's "scale" and "auto" as a number, and our "distance".
+def resolve_gamma(gamma: GammaLike, X: RowMatrix, weight: FloatArray | None) -> float:
+    """Return a number for scikit-learn's "scale" and "auto", and for "distance".
 
     The variance of "scale" counts a row as often as its weight says, so that weights
     act as repetitions here too.
@@ -35,12 +48,12 @@ def resolve_gamma(gamma, X, weight):
     if gamma != "scale":
         return float(gamma)
     if weight is None and not is_sparse(X):
-        return _scale(X.shape[1], X.var(dtype=np.float64))
-    return _scale(X.shape[1], _variance_of_entries(X, weight))
+        return _gamma_of_scale(X.shape[1], X.var(dtype=np.float64))
+    return _gamma_of_scale(X.shape[1], _compute_entry_variance(X, weight))
 
 
-def _variance_of_entries(X, weight):
-    """Variance of all entries together, including entries that a sparse row doesn't store."""
+def _compute_entry_variance(X: RowMatrix, weight: FloatArray | None) -> float:
+    """Return the variance of all entries, including entries that a sparse row doesn't store."""
     n, d = X.shape
     share = np.full(n, 1.0 / (n * d)) if weight is None else weight / weight.sum() / d
     if not is_sparse(X):
@@ -52,8 +65,15 @@ def _variance_of_entries(X, weight):
     return float(apart + (share @ (d - length)) * mean**2)
 
 
-def gamma_of_moments(gamma, n_columns, variance, total, mean, sample):
-    """The same of rows that lie elsewhere.
+def gamma_of_moments(
+    gamma: str,
+    n_columns: int,
+    variance: float,
+    total: float,
+    mean: FloatArray,
+    sample: RowMatrix | None,
+) -> float:
+    """Return gamma of rows that aren't in memory.
 
     From the variance of all entries, the sum of the columns' variances, their means, and, for
     "distance", so many rows as distances are measured between.
@@ -61,16 +81,18 @@ def gamma_of_moments(gamma, n_columns, variance, total, mean, sample):
     if gamma == "auto":
         return 1.0 / n_columns
     if gamma == "scale":
-        return _scale(n_columns, variance)
-    return _distance(total if total > _EQUAL * float(mean @ mean) else 0.0, sample)
+        return _gamma_of_scale(n_columns, variance)
+    return _gamma_of_distances(
+        total if total > _VARIANCE_ROUNDING * float(mean @ mean) else 0.0, sample
+    )
 
 
-def _scale(n_columns, variance):
+def _gamma_of_scale(n_columns: int, variance: float) -> float:
     return 1.0 / (n_columns * variance) if variance > 0 else 1.0
 
 
-def distance_gamma(X, weight=None):
-    """``min(1.4, 100 / d_eff) / D``, with D the mean squared distance between rows.
+def distance_gamma(X: RowMatrix, weight: FloatArray | None = None) -> float:
+    """Return ``min(1.4, 100 / d_eff) / D``, with D the mean squared distance between rows.
 
     ``d_eff = 2 D**2 / var(squared distance)`` is the number of dimensions of a Gaussian cloud
     whose distances vary as much. With thousands of them all distances are alike: a kernel of
@@ -82,38 +104,44 @@ def distance_gamma(X, weight=None):
 
     1.0 when all rows are equal to rounding, or too near to each other for a finite gamma.
     """
-    return _distance(total_variance(X, weight), X)
+    return _gamma_of_distances(total_variance(X, weight), X)
 
 
-def _distance(total, X):
+def _gamma_of_distances(total: float, X: RowMatrix) -> float:
     mean_distance = 2.0 * total
     if not mean_distance > 0:
         return 1.0
     # At most twice the columns, so it matters only where these are many.
-    is_wide = _MANY >= _WIDTH * _MOST_DIMENSIONS * X.shape[1]
-    wide = _WIDTH if is_wide else min(_WIDTH, _MANY / _effective_dimension(X))
+    is_wide = (
+        _MANY_DIMENSIONS_FACTOR >= _FEW_DIMENSIONS_FACTOR * _MAX_DIMENSIONS_PER_COLUMN * X.shape[1]
+    )
+    wide = (
+        _FEW_DIMENSIONS_FACTOR
+        if is_wide
+        else min(_FEW_DIMENSIONS_FACTOR, _MANY_DIMENSIONS_FACTOR / _estimate_dimension(X))
+    )
     return wide / mean_distance if mean_distance > wide / np.finfo(float).max else 1.0
 
 
-def total_variance(X, weight=None):
-    """Sum of the columns' variances; zero when it is rounding."""
+def total_variance(X: RowMatrix, weight: FloatArray | None = None) -> float:
+    """Return the sum of the columns' variances; zero when it is rounding."""
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if is_sparse(X):
-        mean, total = _sparse_moments(X, share)
+        mean, total = _compute_sparse_moments(X, share)
     else:
         mean = share @ X
         apart = X - mean
         total = float(np.einsum("i,ij,ij->", share, apart, apart))
-    return total if total > _EQUAL * float(mean @ mean) else 0.0
+    return total if total > _VARIANCE_ROUNDING * float(mean @ mean) else 0.0
 
 
-def _sparse_moments(X, share):
-    """Means of the columns, and the sum of their variances without cancellation."""
+def _compute_sparse_moments(X: sp.csr_array, share: FloatArray) -> tuple[FloatArray, float]:
+    """Return means of the columns, and the sum of their variances without cancellation."""
     X = canonical(X)
     n, d = X.shape
     row_share = np.repeat(share, np.diff(X.indptr))
-    mean = np.bincount(X.indices, row_share * X.data, minlength=d)
+    mean: AnyArray = np.bincount(X.indices, row_share * X.data, minlength=d)
     stored = np.bincount(X.indices, row_share, minlength=d)
     is_full = np.bincount(X.indices, minlength=d) == n
     apart = X.data - mean[X.indices]
@@ -121,13 +149,15 @@ def _sparse_moments(X, share):
     return mean, float(row_share @ apart**2 + zeros @ mean**2)
 
 
-def _effective_dimension(X):
-    if X.shape[0] > _SAMPLE:
-        X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _SAMPLE, replace=False))]
+def _estimate_dimension(X: RowMatrix) -> float:
+    if X.shape[0] > _SAMPLE_ROWS:
+        X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _SAMPLE_ROWS, replace=False))]
     X = centered(X, center_of(X))
     squared = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
-    most, largest = _MOST_DIMENSIONS * X.shape[1], float(squared.max(initial=0.0))
+    most, largest = _MAX_DIMENSIONS_PER_COLUMN * X.shape[1], float(squared.max(initial=0.0))
     if len(squared) < 2 or largest == 0.0:
         return 1.0
     share = squared.astype(np.float64) / largest
-    return most * min(1.0, 2.0 * float(share.mean()) ** 2 / max(float(share.var()) * most, _EQUAL))
+    return most * min(
+        1.0, 2.0 * float(share.mean()) ** 2 / max(float(share.var()) * most, _VARIANCE_ROUNDING)
+    )

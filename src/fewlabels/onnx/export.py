@@ -17,14 +17,14 @@ from ..base.locking import snapshot_of
 from ..kernels.base import LARGEST
 from ..tables.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
-from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix
-from .machines import answers, label_values, shape_of
-from .transformers import text_columns, transform, used_columns
+from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix, Rows
+from .machines import add_outputs, get_label_values, get_output_shape
+from .transformers import list_used_columns, text_columns, transform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx import ModelProto
+    from onnx import ModelProto, ValueInfoProto
 
 
 def to_onnx(
@@ -104,32 +104,34 @@ def make_graph(
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype={dtype!r} is not known; pass 'float32' or 'float64'.")
-    machine = model[-1] if isinstance(model, Pipeline) else model
-    n_labels = max(2, len(getattr(machine, "classes_", ())))
+    estimator = model[-1] if isinstance(model, Pipeline) else model
+    n_labels = max(2, len(getattr(estimator, "classes_", ())))
     if labels is not None and (isinstance(labels, str) or len(labels) != n_labels):
         what = "two texts, for rows below and above" if n_labels == 2 else f"{n_labels} texts"
         raise ValueError(f"labels={labels!r} is not {what}.")
     graph = Graph(float32=dtype == "float32")
     onnx = graph.onnx
-    kind = type(machine)
-    known = hasattr(kind, "function_") and isinstance(machine, BaseEstimator)
-    if not known or not hasattr(kind, "offset_" if is_outlier_detector(machine) else "has_curve_"):
+    kind = type(estimator)
+    known = hasattr(kind, "function_") and isinstance(estimator, BaseEstimator)
+    if not known or not hasattr(
+        kind, "offset_" if is_outlier_detector(estimator) else "has_curve_"
+    ):
         raise ValueError(
             "to_onnx takes a fewlabels estimator with a kernel, or a pipeline that ends in one, "
             f"not {kind.__name__}."
         )
-    check_is_fitted(machine)
+    check_is_fitted(estimator)
     model = snapshot_of(model)
-    machine = model[-1] if isinstance(model, Pipeline) else model
+    estimator = model[-1] if isinstance(model, Pipeline) else model
     _check_texts(model)
-    inputs, rows = _inputs(graph, model)
+    inputs, rows = _declare_inputs(graph, model)
     if of_table:
         for name in [rows.name] if isinstance(rows, Matrix) else rows.numeric:
             graph.refuse_beyond(name, LARGEST, allow_nan=True)
     if isinstance(model, Pipeline):
         rows = transform(graph, model[:-1], rows)
-    found = answers(graph, machine, rows.numbers(graph).name, labels)
-    outputs = [_output(graph, name, found[name], machine, labels) for name in found]
+    found = add_outputs(graph, estimator, rows.numbers(graph).name, labels)
+    outputs = [_declare_output(graph, name, found[name], estimator, labels) for name in found]
     size = sum(constant.ByteSize() for constant in graph.constants)
     if size > MOST_BYTES:
         raise ValueError(
@@ -143,11 +145,11 @@ def make_graph(
         producer_name="fewlabels",
         producer_version=version("fewlabels"),
     )
-    onnx.helper.set_model_props(proto, {"machine": type(machine).__name__})
+    onnx.helper.set_model_props(proto, {"machine": type(estimator).__name__})
     return proto
 
 
-def _check_texts(model):
+def _check_texts(model: BaseEstimator | Pipeline) -> None:
     """Refuse models that read words, which no operator takes apart in exactly the same way."""
     first = model[0] if isinstance(model, Pipeline) else model
     if not isinstance(first, ColumnTransformer):
@@ -161,8 +163,10 @@ def _check_texts(model):
         )
 
 
-def _inputs(graph, model):
-    """Declarations of the inputs, and the rows that they hold, as float64 or text."""
+def _declare_inputs(
+    graph: Graph, model: BaseEstimator | Pipeline
+) -> tuple[list[ValueInfoProto], Rows]:
+    """Return declarations of the inputs, and the rows that they hold, as float64 or text."""
     helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
     kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE
     first = model
@@ -176,22 +180,24 @@ def _inputs(graph, model):
         return declared, Matrix(graph.cast("X", np.float64) if graph.float32 else "X", width)
     names = [f"x{place}" for place in range(width)] if names is None else list(names)
     declared = []
-    for place in used_columns(first, width):
-        of_column = tensor.STRING if is_text[place] else kind
-        declared.append(helper.make_tensor_value_info(names[place], of_column, [None, 1]))
+    for place in list_used_columns(first, width):
+        column_kind = tensor.STRING if is_text[place] else kind
+        declared.append(helper.make_tensor_value_info(names[place], column_kind, [None, 1]))
         if graph.float32 and not is_text[place]:
             names[place] = graph.cast(names[place], np.float64)
     return declared, InputColumns(tuple(names), tuple(is_text.tolist()))
 
 
-def _output(graph, name, value, machine, labels):
-    """Declaration of an output, in the type that users see."""
+def _declare_output(
+    graph: Graph, name: str, value: str, estimator: BaseEstimator, labels: Sequence[str] | None
+) -> ValueInfoProto:
+    """Return the declaration of an output, in the type that users see."""
     helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
     kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE
     if name == "label":
-        dtype = label_values(machine, labels).dtype
+        dtype = get_label_values(estimator, labels).dtype
         kind = tensor.STRING if dtype.kind == "O" else helper.np_dtype_to_tensor_dtype(dtype)
     elif graph.float32:
         value = graph.cast(value, np.float32)
     graph.rename(value, name)
-    return helper.make_tensor_value_info(name, kind, shape_of(name, machine, None))
+    return helper.make_tensor_value_info(name, kind, get_output_shape(name, estimator, None))

@@ -1,11 +1,21 @@
 """The models as steps that skl2onnx converts, in pipelines with any of its transformers."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..base.locking import snapshot_of
 from ..tasks import machine_class, own_machines
 from .graph import Graph
-from .machines import answers, label_values, names_of_answers, shape_of
+from .machines import add_outputs, get_label_values, get_output_shape, list_output_names
+
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope, Variable
 
 
 def register_with_skl2onnx() -> None:
@@ -26,44 +36,49 @@ def register_with_skl2onnx() -> None:
             "register_with_skl2onnx needs the package skl2onnx; install it with "
             "pip install skl2onnx."
         ) from error
-    for machine in map(machine_class, own_machines()):
-        alias = f"Fewlabels{machine.__name__}"
-        update_registered_converter(machine, alias, _shapes, _convert, parser=_parse)
+    for model in map(machine_class, own_machines()):
+        alias = f"Fewlabels{model.__name__}"
+        update_registered_converter(model, alias, _set_shapes, _convert, parser=_parse)
 
 
-def _parse(scope, machine, inputs, custom_parsers=None):
+def _parse(
+    scope: Scope,
+    model: BaseEstimator,
+    inputs: list[Variable],
+    custom_parsers: dict[type, Callable[..., object]] | None = None,
+) -> list[Variable]:
     from skl2onnx.common import data_types as types
 
-    of_labels = {
+    label_types = {
         "i": types.Int64TensorType,
         "f": types.DoubleTensorType,
         "b": types.BooleanTensorType,
         "O": types.StringTensorType,
     }
-    operator = scope.declare_local_operator(f"Fewlabels{type(machine).__name__}", machine)
+    operator = scope.declare_local_operator(f"Fewlabels{type(model).__name__}", model)
     operator.inputs = inputs
-    for name in names_of_answers(machine):
+    for name in list_output_names(model):
         kind = type(inputs[0].type)
         if name == "label":
-            kind = of_labels[label_values(machine).dtype.kind]
+            kind = label_types[get_label_values(model).dtype.kind]
         operator.outputs.append(scope.declare_local_variable(name, kind()))
     return operator.outputs
 
 
-def _shapes(operator):
+def _set_shapes(operator: Operator) -> None:
     rows = operator.inputs[0].get_first_dimension()
-    names = names_of_answers(operator.raw_operator)
+    names = list_output_names(operator.raw_operator)
     for name, output in zip(names, operator.outputs, strict=True):
-        output.type.shape = shape_of(name, operator.raw_operator, rows)
+        output.type.shape = get_output_shape(name, operator.raw_operator, rows)
 
 
-def _convert(scope, operator, container):
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
     from skl2onnx.common.data_types import FloatTensorType
 
     float32 = isinstance(operator.inputs[0].type, FloatTensorType)
     graph = Graph(unique=scope.get_unique_variable_name, float32=float32)
     x = graph.cast(operator.inputs[0].full_name, np.float64)
-    found = answers(graph, snapshot_of(operator.raw_operator), x)
+    found = add_outputs(graph, snapshot_of(operator.raw_operator), x)
     for (name, value), output in zip(found.items(), operator.outputs, strict=True):
         if float32 and name != "label":
             value = graph.cast(value, np.float32)

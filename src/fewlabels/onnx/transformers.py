@@ -1,6 +1,10 @@
 """scikit-learn's transformers as nodes. A missing text is the empty text."""
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -17,14 +21,15 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..tables.encoding.blanks import BlankColumns
 from ..tables.encoding.rare import RareCategories, RareColumns
 from ..tables.encoding.truth import TruthColumns
-from .graph import FINITE, InputColumns, Matrix, joined
+from .graph import FINITE, Graph, InputColumns, Matrix, Rows, concatenate
 
 
-def transform(graph, transformer, rows):
-    """Nodes for what a fitted transformer makes of rows, a Matrix or InputColumns.
+def transform(graph: Graph, transformer: BaseEstimator | str, rows: Rows) -> Rows:
+    """Write what a fitted transformer makes of rows, a Matrix or InputColumns.
 
     Rows in which it doesn't accept a number are refused, as the transformer itself would.
     """
@@ -51,31 +56,33 @@ def transform(graph, transformer, rows):
     )
 
 
-def _require_finite(graph, rows, allow_nan=False):
+def _require_finite(graph: Graph, rows: Rows, allow_nan: bool = False) -> None:
     """Refuse rows with an infinite number, and with NaN unless that is allowed."""
     names = [rows.name] if isinstance(rows, Matrix) else rows.numeric
     for name in names:
         graph.refuse_beyond(name, FINITE, allow_nan)
 
 
-def _standard(graph, scaler, rows):
+def _write_standard_scaler(
+    graph: Graph, scaler: StandardScaler | RobustScaler, rows: Rows
+) -> Matrix:
     robust = isinstance(scaler, RobustScaler)
     center = scaler.center_ if robust else scaler.mean_ if scaler.with_mean else None
-    return _affine(graph, rows, center, scaler.scale_)
+    return _shift_and_scale(graph, rows, center, scaler.scale_)
 
 
-def _max_abs(graph, scaler, rows):
-    rows = _affine(graph, rows, None, scaler.scale_)
-    return _clipped(graph, rows, -1.0, 1.0) if getattr(scaler, "clip", False) else rows
+def _write_max_abs_scaler(graph: Graph, scaler: MaxAbsScaler, rows: Rows) -> Matrix:
+    rows = _shift_and_scale(graph, rows, None, scaler.scale_)
+    return _clip(graph, rows, -1.0, 1.0) if getattr(scaler, "clip", False) else rows
 
 
-def _rare(graph, step, rows):
+def _write_rare_columns(graph: Graph, step: RareColumns, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows)
     return Matrix(graph.add("Mul", rows.name, step.weight_), rows.width)
 
 
-def _rare_categories(graph, step, rows):
+def _write_rare_categories(graph: Graph, step: RareCategories, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows)
     known = graph.add("MatMul", rows.name, step.mixing().toarray())
@@ -85,51 +92,55 @@ def _rare_categories(graph, step, rows):
     return Matrix(graph.add("Add", known, unseen), step.n_columns_out_)
 
 
-def _blanks(graph, step, rows):
-    """The marks of columns with known blanks, and the distance that new blanks make."""
-    gaps = [_blank(graph, rows, place, text) for place, text in enumerate(step.is_text_.tolist())]
-    gaps = graph.cast(joined(graph, [Matrix(gap, 1) for gap in gaps]).name, np.float64)
+def _write_blank_columns(graph: Graph, step: BlankColumns, rows: Rows) -> Matrix:
+    """Write the marks of columns with known blanks, and the distance that new blanks make."""
+    gaps = [
+        _mark_blank(graph, rows, place, text) for place, text in enumerate(step.is_text_.tolist())
+    ]
+    marked = graph.cast(concatenate(graph, [Matrix(gap, 1) for gap in gaps]).name, np.float64)
     n, known = len(step.is_text_), np.zeros((len(step.is_text_), len(step.known_)))
     known[step.known_, np.arange(len(step.known_))] = 1.0
     new = np.zeros((n, 1))
     new[step.new_, 0] = step.new_weight_
-    square = graph.add("MatMul", gaps, new)
+    square = graph.add("MatMul", marked, new)
     is_known = (known.sum(axis=1) > 0)[:, None].astype(np.float64)
-    excess = graph.add("Sub", graph.add("MatMul", gaps, is_known), np.float64(step.most_))
+    excess = graph.add("Sub", graph.add("MatMul", marked, is_known), np.float64(step.most_))
     excess = graph.add("Relu", excess)
     square = graph.add("Add", square, graph.add("Mul", excess, np.float64(step.excess_weight_)))
     parts = [Matrix(graph.add("Sqrt", square), 1)]
     if len(step.known_):
-        marks = graph.add("MatMul", gaps, known * step.weight_)
+        marks = graph.add("MatMul", marked, known * step.weight_)
         parts.insert(0, Matrix(marks, len(step.known_)))
-    return joined(graph, parts)
+    return concatenate(graph, parts)
 
 
-def _blank(graph, rows, place, text):
-    """1 where a number is missing, or a truth value is none; else 0."""
+def _mark_blank(graph: Graph, rows: Rows, place: int, text: bool) -> str:
+    """Write 1 where a number is missing, or a truth value is none; else 0."""
     if not text:
         name, _ = rows.column(graph, place)
-        return graph.cast(_gap(graph, name, False), np.float64)
-    return _truth_value(graph, rows, place)[1]
+        return graph.cast(_find_gaps(graph, name, False), np.float64)
+    return _find_truth_value(graph, rows, place)[1]
 
 
-def _min_max(graph, scaler, rows):
+def _write_min_max_scaler(graph: Graph, scaler: MinMaxScaler, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows, allow_nan=True)
     name = graph.add("Mul", rows.name, scaler.scale_.astype(np.float64))
     rows = Matrix(graph.add("Add", name, scaler.min_.astype(np.float64)), rows.width)
-    return _clipped(graph, rows, *scaler.feature_range) if scaler.clip else rows
+    return _clip(graph, rows, *scaler.feature_range) if scaler.clip else rows
 
 
-def _clipped(graph, rows, low, high):
-    """Rows between two numbers. NaN stays, on which runtimes don't agree."""
+def _clip(graph: Graph, rows: Matrix, low: float, high: float) -> Matrix:
+    """Clip rows to two numbers. NaN stays, on which runtimes don't agree."""
     clipped = graph.add("Clip", rows.name, np.float64(low), np.float64(high))
     is_missing = graph.add("IsNaN", rows.name)
     return Matrix(graph.add("Where", is_missing, rows.name, clipped), rows.width)
 
 
-def _affine(graph, rows, center, scale):
-    """Rows less a centre, divided by a scale. NaN passes, as in all scalers."""
+def _shift_and_scale(
+    graph: Graph, rows: Rows, center: FloatArray | None, scale: FloatArray | None
+) -> Matrix:
+    """Subtract a centre from rows and divide by a scale. NaN passes, as in all scalers."""
     rows = rows.numbers(graph)
     _require_finite(graph, rows, allow_nan=True)
     name, width = rows
@@ -139,7 +150,7 @@ def _affine(graph, rows, center, scale):
     return Matrix(name, width)
 
 
-def _function(graph, transformer, rows):
+def _write_function(graph: Graph, transformer: FunctionTransformer, rows: Rows) -> Rows:
     if transformer.func is not None:
         raise ValueError(
             "a FunctionTransformer contains a Python function, which ONNX can't express; apply "
@@ -150,24 +161,24 @@ def _function(graph, transformer, rows):
     return rows
 
 
-def _projection(graph, step, rows):
+def _write_projection(graph: Graph, step: PCA | TruncatedSVD, rows: Rows) -> Matrix:
     _require_finite(graph, rows)
     components = step.components_.astype(np.float64)
     if getattr(step, "whiten", False):
         scale = np.sqrt(step.explained_variance_)
         components /= np.maximum(scale, np.finfo(scale.dtype).eps)[:, None]
-    rows = _affine(graph, rows, getattr(step, "mean_", None), None)
+    rows = _shift_and_scale(graph, rows, getattr(step, "mean_", None), None)
     return Matrix(graph.add("MatMul", rows.name, components.T), len(components))
 
 
-def _impute(graph, imputer, rows):
-    """Missing numbers are what ``missing_values`` says, missing texts empty ones."""
+def _write_imputer(graph: Graph, imputer: SimpleImputer, rows: Rows) -> Rows:
+    """Fill cells equal to ``missing_values``, and empty texts."""
     _require_finite(graph, rows, allow_nan=is_missing(imputer.missing_values))
     parts, flags = [], []
     flagged = set(imputer.indicator_.features_) if imputer.add_indicator else set()
     for place, value in enumerate(imputer.statistics_):
         name, text = rows.column(graph, place)
-        gap = _gap(graph, name, text, imputer.missing_values)
+        gap = _find_gaps(graph, name, text, imputer.missing_values)
         if place in flagged:
             flags.append((graph.cast(gap, np.float64), False))
         if text:
@@ -179,8 +190,8 @@ def _impute(graph, imputer, rows):
     return columns if any(columns.is_text) else columns.numbers(graph)
 
 
-def _missing(graph, indicator, rows):
-    """A column of zeros and ones for each column that had missing values, or for all."""
+def _write_missing_indicator(graph: Graph, indicator: MissingIndicator, rows: Rows) -> Matrix:
+    """Write a column of zeros and ones for each column that had missing values, or for all."""
     if not is_missing(indicator.missing_values):
         raise ValueError(
             f"a MissingIndicator of missing_values={indicator.missing_values!r} can't be "
@@ -189,13 +200,13 @@ def _missing(graph, indicator, rows):
     _require_finite(graph, rows, allow_nan=True)
     if indicator.features == "missing-only" and indicator.error_on_new:
         for place in np.setdiff1d(np.arange(indicator.n_features_in_), indicator.features_):
-            graph.refuse(_gap(graph, *rows.column(graph, place)))
-    gaps = (_gap(graph, *rows.column(graph, place)) for place in indicator.features_)
-    return joined(graph, [Matrix(graph.cast(gap, np.float64), 1) for gap in gaps])
+            graph.refuse(_find_gaps(graph, *rows.column(graph, place)))
+    gaps = (_find_gaps(graph, *rows.column(graph, place)) for place in indicator.features_)
+    return concatenate(graph, [Matrix(graph.cast(gap, np.float64), 1) for gap in gaps])
 
 
-def _gap(graph, name, text, marker=np.nan):
-    """Which cells of a column are missing."""
+def _find_gaps(graph: Graph, name: str, text: bool, marker: float | str | None = np.nan) -> str:
+    """Write which cells of a column are missing."""
     if text:
         marker = "" if is_missing(marker) else marker
         return graph.add("Equal", name, np.array([[marker]], dtype=object))
@@ -204,25 +215,27 @@ def _gap(graph, name, text, marker=np.nan):
     return graph.add("Equal", name, np.float64(marker))
 
 
-def _pipeline(graph, pipeline, rows):
+def _write_pipeline(graph: Graph, pipeline: Pipeline, rows: Rows) -> Rows:
     for _, step in pipeline.steps:
         rows = rows if step is None else transform(graph, step, rows)
     return rows
 
 
-def _by_columns(graph, transformer, rows):
+def _write_column_transformer(graph: Graph, transformer: ColumnTransformer, rows: Rows) -> Matrix:
     parts = []
     weights = transformer.transformer_weights or {}
-    for name, step, places in _parts(transformer):
+    for name, step, places in _each_step(transformer):
         part = transform(graph, step, rows.take(graph, places)).numbers(graph)
         if name in weights:
             part = Matrix(graph.add("Mul", part.name, np.float64(weights[name])), part.width)
         parts.append(part)
-    return joined(graph, parts)
+    return concatenate(graph, parts)
 
 
-def _parts(transformer):
-    """Names, steps and input columns (their places) of a fitted ColumnTransformer, if any."""
+def _each_step(
+    transformer: ColumnTransformer,
+) -> Iterator[tuple[str, BaseEstimator | str, IntArray]]:
+    """Yield names, steps and places of input columns of a fitted ColumnTransformer."""
     from pandas import Series  # whoever named the columns has pandas
 
     n = transformer.n_features_in_
@@ -239,22 +252,22 @@ def _parts(transformer):
             yield name, step, found
 
 
-def used_columns(transformer, width):
-    """Places of the columns that a fitted transformer looks at."""
+def list_used_columns(transformer: BaseEstimator, width: int) -> Sequence[int]:
+    """Return places of the columns that a fitted transformer uses."""
     if not isinstance(transformer, ColumnTransformer):
         return range(width)
-    return sorted({int(place) for *_, places in _parts(transformer) for place in places})
+    return sorted({int(place) for *_, places in _each_step(transformer) for place in places})
 
 
-def text_columns(transformer, width):
-    """Which columns a fitted transformer takes as text, bool of shape (width,)."""
+def text_columns(transformer: BaseEstimator | str, width: int) -> BoolArray:
+    """Return which columns a fitted transformer takes as text, bool of shape (width,)."""
     found = np.zeros(width, dtype=bool)
     if isinstance(transformer, Pipeline):
         for _, step in transformer.steps:
             if step is not None and step != "passthrough":
                 return text_columns(step, width)
     elif isinstance(transformer, ColumnTransformer):
-        for _, step, places in _parts(transformer):
+        for _, step, places in _each_step(transformer):
             found[places] |= text_columns(step, len(places))
     elif isinstance(transformer, OneHotEncoder | OrdinalEncoder):
         found[:] = [_is_text(values) for values in transformer.categories_]
@@ -267,13 +280,13 @@ def text_columns(transformer, width):
     return found
 
 
-def is_missing(value):
-    """Whether a value is None, NaN or pandas.NA."""
+def is_missing(value: object) -> bool:
+    """Return whether a value is None, NaN or pandas.NA."""
     return value is None or value != value or type(value).__name__ == "NAType"
 
 
-def _is_text(categories):
-    """Whether the categories of a column are texts; refuses what is neither text nor number."""
+def _is_text(categories: AnyArray) -> bool:
+    """Return whether the categories of a column are texts; refuse what isn't text or number."""
     categories = np.asarray(categories)
     if categories.dtype.kind in "iufb":
         return False
@@ -285,10 +298,10 @@ def _is_text(categories):
     )
 
 
-def _one_hot(graph, encoder, rows):
-    """A column of zeros and ones for each category.
+def _write_one_hot(graph: Graph, encoder: OneHotEncoder, rows: Rows) -> Matrix:
+    """Write a column of zeros and ones for each category.
 
-    All are zero for one that was not seen, where that is no error.
+    All are zero for an unknown category, where that is no error.
     """
     _require_finite(graph, rows, allow_nan=True)
     parts = []
@@ -296,15 +309,15 @@ def _one_hot(graph, encoder, rows):
         dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[place]
         if encoder.handle_unknown == "error":
             _refuse_unseen(graph, rows, place, categories)
-        kept = np.delete(np.arange(len(categories)), [] if dropped is None else [dropped])
-        if len(kept):
-            same = _matches(graph, rows, place, np.asarray(categories)[kept])
-            parts.append(Matrix(graph.cast(same, np.float64), len(kept)))
-    return joined(graph, parts)
+        remaining = np.delete(np.arange(len(categories)), [] if dropped is None else [dropped])
+        if len(remaining):
+            same = _match_categories(graph, rows, place, np.asarray(categories)[remaining])
+            parts.append(Matrix(graph.cast(same, np.float64), len(remaining)))
+    return concatenate(graph, parts)
 
 
-def _ordinal(graph, encoder, rows):
-    """The number of the category; ``unknown_value`` for one that was not seen, or an error."""
+def _write_ordinal(graph: Graph, encoder: OrdinalEncoder, rows: Rows) -> Matrix:
+    """Write the number of the category; ``unknown_value`` for an unknown one, or an error."""
     _require_finite(graph, rows, allow_nan=True)
     known = encoder.handle_unknown == "use_encoded_value"
     unknown = float(encoder.unknown_value) if known else np.nan
@@ -317,45 +330,47 @@ def _ordinal(graph, encoder, rows):
         ]
         if not known:
             _refuse_unseen(graph, rows, place, categories)
-        same = graph.cast(_matches(graph, rows, place, categories), np.float64)
+        same = graph.cast(_match_categories(graph, rows, place, categories), np.float64)
         code = graph.add("Gather", np.array(codes), graph.add("ArgMax", same, axis=1, keepdims=1))
-        seen = graph.add("Greater", graph.row_sums(same), np.float64(0.0))
-        parts.append(Matrix(graph.add("Where", seen, code, np.float64(unknown)), 1))
-    return joined(graph, parts)
+        is_known = graph.add("Greater", graph.row_sums(same), np.float64(0.0))
+        parts.append(Matrix(graph.add("Where", is_known, code, np.float64(unknown)), 1))
+    return concatenate(graph, parts)
 
 
-def _refuse_unseen(graph, rows, place, categories):
+def _refuse_unseen(graph: Graph, rows: Rows, place: int, categories: AnyArray) -> None:
     """Refuse rows with a category that isn't among these."""
-    same = graph.cast(_matches(graph, rows, place, categories), np.float64)
+    same = graph.cast(_match_categories(graph, rows, place, categories), np.float64)
     graph.refuse(graph.add("Equal", graph.row_sums(same), np.float64(0.0)))
 
 
-def _truth(graph, step, rows):
-    """1 for yes, 0 for no, the usual value for anything else, which may be marked."""
+def _write_truth_columns(graph: Graph, step: TruthColumns, rows: Rows) -> Matrix:
+    """Write 1 for yes, 0 for no, the usual value for anything else, which may be marked."""
     values, gaps = [], []
     for place, usual in enumerate(step.usual_):
-        yes, gap = _truth_value(graph, rows, place)
+        yes, gap = _find_truth_value(graph, rows, place)
         values.append(Matrix(graph.add("Add", yes, graph.add("Mul", gap, np.float64(usual))), 1))
         if step.mark and place in step.gaps_:
             gaps.append(Matrix(gap, 1))
-    return joined(graph, values + gaps)
+    return concatenate(graph, values + gaps)
 
 
-def _truth_value(graph, rows, place):
-    """1 for yes and else 0, and 1 for what is neither yes nor no and else 0."""
+def _find_truth_value(graph: Graph, rows: Rows, place: int) -> tuple[str, str]:
+    """Write 1 for yes and else 0, and 1 for what is neither yes nor no and else 0."""
     no, yes = (
-        graph.row_sums(graph.cast(_matches(graph, rows, place, words), np.float64))
+        graph.row_sums(graph.cast(_match_categories(graph, rows, place, words), np.float64))
         for words in TruthColumns.spellings()
     )
     return yes, graph.add("Sub", np.float64(1.0), graph.add("Add", no, yes))
 
 
-def _matches(graph, rows, place, categories):
-    """Whether each row is of each category, shape (n, n_categories)."""
+def _match_categories(
+    graph: Graph, rows: Rows, place: int, categories: AnyArray | Sequence[str]
+) -> str:
+    """Write whether each row is of each category, shape (n, n_categories)."""
     name, text = rows.column(graph, place)
     if text:
-        values = ["" if is_missing(value) else value for value in np.asarray(categories).tolist()]
-        return graph.add("Equal", name, np.array([values], dtype=object))
+        texts = ["" if is_missing(value) else value for value in np.asarray(categories).tolist()]
+        return graph.add("Equal", name, np.array([texts], dtype=object))
     values = np.array([categories], dtype=np.float64)
     if graph.float32:  # as the column comes in
         values = values.astype(np.float32).astype(np.float64)
@@ -366,22 +381,22 @@ def _matches(graph, rows, place, categories):
     return same
 
 
-_WRITERS = {
-    BlankColumns: _blanks,
-    ColumnTransformer: _by_columns,
-    FunctionTransformer: _function,
-    MaxAbsScaler: _max_abs,
-    MissingIndicator: _missing,
-    RareCategories: _rare_categories,
-    RareColumns: _rare,
-    MinMaxScaler: _min_max,
-    OneHotEncoder: _one_hot,
-    OrdinalEncoder: _ordinal,
-    PCA: _projection,
-    Pipeline: _pipeline,
-    RobustScaler: _standard,
-    SimpleImputer: _impute,
-    StandardScaler: _standard,
-    TruncatedSVD: _projection,
-    TruthColumns: _truth,
+_WRITERS: dict[type, Callable[[Graph, Any, Rows], Rows]] = {
+    BlankColumns: _write_blank_columns,
+    ColumnTransformer: _write_column_transformer,
+    FunctionTransformer: _write_function,
+    MaxAbsScaler: _write_max_abs_scaler,
+    MissingIndicator: _write_missing_indicator,
+    RareCategories: _write_rare_categories,
+    RareColumns: _write_rare_columns,
+    MinMaxScaler: _write_min_max_scaler,
+    OneHotEncoder: _write_one_hot,
+    OrdinalEncoder: _write_ordinal,
+    PCA: _write_projection,
+    Pipeline: _write_pipeline,
+    RobustScaler: _write_standard_scaler,
+    SimpleImputer: _write_imputer,
+    StandardScaler: _write_standard_scaler,
+    TruncatedSVD: _write_projection,
+    TruthColumns: _write_truth_columns,
 }

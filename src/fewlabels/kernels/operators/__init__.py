@@ -1,7 +1,10 @@
-"""Where kernel values come from: operators that never hold the whole matrix."""
+"""Kernel matrices as operators that don't store the whole matrix."""
 
 import numpy as np
+import numpy.typing as npt
 
+from ..._typing import RowMatrix
+from .. import Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
 from ..rows import row_products
 from ..sparse import canonical
 from .base import Columns, GramOperator
@@ -39,8 +42,15 @@ __all__ = [
 ]
 
 
-def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
-    """The operator of ``kernel`` over the rows of ``X``; (n, n) values for a precomputed kernel.
+def make_gram(
+    kernel: Kernel,
+    X: RowMatrix,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    n_jobs: int = 1,
+    exact: int = 0,
+) -> GramOperator:
+    """Return the operator of ``kernel`` over rows ``X``, or (n, n) values if it is precomputed.
 
     ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it, and
     there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
@@ -48,28 +58,35 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
     """
     X = canonical(X)
     copies = equal_rows(X, is_matrix=kernel.is_matrix)
+    gram: GramOperator
     if kernel.is_matrix:
         gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)
     else:
         rows = X if copies is None else X[copies.first]
         if kernel.weights_of_sum is not None:
-            gram = _sum(kernel, rows, n_jobs)
+            assert isinstance(kernel, Deformed | SharedLeaves)
+            gram = _make_sum(kernel, rows, n_jobs)
         elif kernel.has_features:
+            assert isinstance(kernel, FeatureKernel | Deformed)
             gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
         elif kernel.is_mapped:
+            assert isinstance(kernel, MappedKernel)
             dtype = np.float64 if rows.shape[0] <= exact else dtype
             row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
             gram = RowsGram(row_map, rows, n_jobs)
         else:
+            assert isinstance(kernel, FormedKernel)
             gram = FormedGram(kernel, rows, n_jobs)
     return gram if copies is None else RepeatedGram(gram, copies)
 
 
-def _sum(kernel, rows, n_jobs):
-    """The base kernel's values and products of features, weighted."""
+def _make_sum(kernel: Deformed | SharedLeaves, rows: RowMatrix, n_jobs: int) -> SumGram:
+    """Return the weighted sum of the base kernel's values and products of features."""
     base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
-    if kernel.has_leaves:
+    inner: GramOperator
+    if isinstance(kernel, SharedLeaves):
         inner = LeavesGram(kernel.forest, kernel.forest.leaves(rows), n_jobs)
     else:
         inner = LinearGram(kernel.features(rows), n_jobs)
+    assert kernel.weights_of_sum is not None
     return SumGram([base, inner], kernel.weights_of_sum, is_inner_product=True)

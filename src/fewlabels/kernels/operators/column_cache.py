@@ -1,17 +1,24 @@
 """Columns of a kernel matrix, kept within a bound on memory, and an operator that keeps them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from ..._core import columns as stored_columns
+from ..._typing import BoolArray, FloatArray, IntArray, RealArray
 from ..._util.threads import run_ranges
-from .base import WrappedGram
+from .base import Columns, GramOperator, WrappedGram
 
 # Multiply-adds below which a second thread costs more than it saves.
-_WORTH_A_THREAD = 1_000_000
+_MIN_WORK_FOR_THREADS = 1_000_000
 _ROWS_AT_A_TIME = 4096
 # Kernel values that are evaluated at a time (float64: 32 MB).
 VALUES_AT_A_TIME = 4_000_000
-_LEAST_AT_A_TIME = 64
+_MIN_COLUMNS_AT_A_TIME = 64
 
 
 class ColumnCache:
@@ -21,7 +28,7 @@ class ColumnCache:
     larger than the cache costs evaluations and nothing else. One thread at a time.
     """
 
-    def __init__(self, n, max_bytes, dtype=np.float64):
+    def __init__(self, n: int, max_bytes: float, dtype: npt.DTypeLike = np.float64) -> None:
         self.max_bytes = max_bytes
         self.storage = np.empty((0, 0), dtype)
         self._column_of = np.empty(0, np.int64)  # of every slot; -1 for none
@@ -30,11 +37,11 @@ class ColumnCache:
         self._request = 1
         self.resize(n, n)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[ColumnCache], tuple[int, float, np.dtype[Any]]]:
         # The columns can be evaluated again.
         return ColumnCache, (self.n, self.max_bytes, self.storage.dtype)
 
-    def resize(self, n, length):
+    def resize(self, n: int, length: int) -> None:
         """Let columns have ``n`` values, in room for ``length`` where there is none for ``n``."""
         self.allow(n)
         self.n = n
@@ -50,34 +57,36 @@ class ColumnCache:
         column_of, stamp = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int64)
         column_of[: len(slots)], stamp[: len(slots)] = self._column_of[slots], self._stamp[slots]
         self.storage, self._column_of, self._stamp = storage, column_of, stamp
-        self._number()
+        self._index_slots()
 
-    def allow(self, n):
+    def allow(self, n: int) -> None:
         """Allow for columns with numbers below ``n``."""
         if len(self._slot_of) < n:
             larger = np.full(max(n, 2 * len(self._slot_of)), -1, np.int64)
             larger[: len(self._slot_of)] = self._slot_of
             self._slot_of = larger
 
-    def _number(self):
+    def _index_slots(self) -> None:
         """Find the slot of every column."""
         self._slot_of[:] = -1
         slots = self.used()
         self._slot_of[self._column_of[slots]] = slots
 
-    def used(self):
-        """Slots with a column."""
+    def used(self) -> IntArray:
+        """Return the slots with a column."""
         return np.flatnonzero(self._column_of >= 0)
 
-    def slots(self, columns):
-        """Slots of columns, -1 where there is none."""
+    def slots(self, columns: IntArray | slice) -> IntArray:
+        """Return the slots of columns, -1 where there is none."""
         return self._slot_of[columns]
 
-    def extend(self, first, values):
+    def extend(self, first: int, values: FloatArray) -> None:
         """Set rows from ``first`` on of all stored columns: of column j to ``values[:, j]``."""
         stored_columns.extend_columns(self.storage, self._column_of, values, first)
 
-    def extend_by(self, rows, evaluate):
+    def extend_by(
+        self, rows: IntArray, evaluate: Callable[[IntArray, IntArray], FloatArray]
+    ) -> None:
         """Set some rows of all stored columns to ``evaluate(rows, columns)``."""
         slots = self.used()
         step = max(1, VALUES_AT_A_TIME // max(1, len(slots)))
@@ -86,7 +95,7 @@ class ColumnCache:
             for slot, column in zip(slots.tolist(), values.T, strict=True):
                 self.storage[slot, part] = column
 
-    def keep(self, rows):
+    def keep(self, rows: IntArray) -> None:
         """Keep some rows, which are numbered again, and the columns of these."""
         number = np.full(self.n, -1)
         number[rows] = np.arange(len(rows))
@@ -95,16 +104,16 @@ class ColumnCache:
             self.storage[slot, : len(rows)] = self.storage[slot, rows]
         self._column_of[used] = number[self._column_of[used]]
         self.n = len(rows)
-        self._number()
+        self._index_slots()
 
     # -- requests ------------------------------------------------------------------------------
 
-    def begin(self):
+    def begin(self) -> None:
         """Begin a request: columns used before may give way to its own."""
         self._request += 1
 
-    def find(self, columns, evaluate):
-        """Slots of columns; missing ones are evaluated where there is room, -1 for the others.
+    def find(self, columns: IntArray, evaluate: Callable[[IntArray], RealArray]) -> IntArray:
+        """Return slots of columns; missing ones are evaluated if there is room, else they are -1.
 
         ``evaluate(columns)`` returns the values, a column in every row.
         """
@@ -115,13 +124,13 @@ class ColumnCache:
         self._stamp[slots[slots >= 0]] = self._request
         room = int(np.sum((self._stamp < self._request) | (self._column_of < 0)))
         missing = np.unique(columns[slots < 0])[:room]
-        step = max(_LEAST_AT_A_TIME, VALUES_AT_A_TIME // max(1, self.n))
+        step = max(_MIN_COLUMNS_AT_A_TIME, VALUES_AT_A_TIME // max(1, self.n))
         for first in range(0, len(missing), step):
             part = missing[first : first + step]
             self.put(part, evaluate(part))
         return self._slot_of[columns]
 
-    def put(self, columns, values, replace=True):
+    def put(self, columns: IntArray, values: RealArray, replace: bool = True) -> None:
         """Keep columns where there is room, or in the place of those not in use."""
         slots = np.flatnonzero(self._column_of < 0)[: len(columns)]
         if replace and len(slots) < len(columns):
@@ -137,7 +146,14 @@ class ColumnCache:
             self._column_of[slot], self._stamp[slot] = j, self._request
             self._slot_of[j] = slot
 
-    def add_product(self, columns, coef, out, evaluate, n_jobs=1):
+    def add_product(
+        self,
+        columns: IntArray,
+        coef: FloatArray,
+        out: FloatArray,
+        evaluate: Callable[[IntArray], RealArray] | None,
+        n_jobs: int = 1,
+    ) -> BoolArray | None:
         """``out += K[:, columns] @ coef`` where columns are stored; missing ones as by ``find``.
 
         Returns the mask of the columns that are not stored, or None. Without ``evaluate``, none
@@ -145,13 +161,12 @@ class ColumnCache:
         """
         self._request += 1
         slots = self._slot_of[columns] if evaluate is None else self.find(columns, evaluate)
-        left = slots < 0
-        if left.any():
+        is_left = slots < 0
+        left = is_left if is_left.any() else None
+        if left is not None:
             slots, coef = slots[~left], coef[~left]
-        else:
-            left = None
 
-        def add(start, stop):
+        def add(start: int, stop: int) -> None:
             stored_columns.apply_columns(
                 self.storage,
                 slots,
@@ -162,7 +177,7 @@ class ColumnCache:
             )
 
         n_parts = -(-self.n // _ROWS_AT_A_TIME)
-        run_ranges(add, n_parts, n_jobs if self.n * len(slots) > _WORTH_A_THREAD else 1)
+        run_ranges(add, n_parts, n_jobs if self.n * len(slots) > _MIN_WORK_FOR_THREADS else 1)
         return left
 
 
@@ -173,37 +188,39 @@ class CachedGram(WrappedGram):
     user's function. One thread at a time: every solver makes its own.
     """
 
-    def __init__(self, inner, max_bytes):
+    def __init__(self, inner: GramOperator, max_bytes: float) -> None:
         super().__init__(inner, inner.n)
         self.cache = ColumnCache(inner.n, max_bytes, inner.dtype)
-        self._elsewhere = {}  # numbers in the cache of columns that belong to other rows
+        self._foreign_numbers: dict[
+            int, int
+        ] = {}  # numbers in the cache of columns that belong to other rows
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         return self.inner.diagonal()
 
-    def gather(self, indices):
+    def gather(self, indices: IntArray) -> Columns:
         return self.inner.gather(indices)
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         return self.inner.block_of(columns)
 
-    def values_of(self, columns):
+    def values_of(self, columns: Columns) -> RealArray:
         return self.inner.values_of(columns)
 
-    def refined(self):
+    def refined(self) -> GramOperator | None:
         return self.inner.refined()
 
-    def take(self, indices):
+    def take(self, indices: IntArray) -> GramOperator:
         return self.inner.take(indices)
 
-    def some(self, indices):
+    def some(self, indices: IntArray) -> GramOperator:
         return self.inner.some(indices)
 
-    def add_columns(self, columns, coef, out):
-        numbers = self._numbers(columns.ids)
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
+        numbers = self._number_columns(columns.ids)
         order = np.argsort(numbers)
 
-        def evaluate(some):
+        def evaluate(some: IntArray) -> RealArray:
             place = order[np.searchsorted(numbers, some, sorter=order)]
             return self.inner.values_of(columns.take(place))
 
@@ -214,9 +231,9 @@ class CachedGram(WrappedGram):
         if left is not None:  # columns for which there is no room
             self.inner.add_columns(columns.take(left), coef[left], out)
 
-    def _numbers(self, ids):
-        """Numbers of columns in the cache, which are few also where ids of all rows are many."""
-        n, found = self.inner.n, self._elsewhere
+    def _number_columns(self, ids: IntArray) -> IntArray:
+        """Return numbers of columns in the cache, few even where ids of all rows are many."""
+        n, found = self.inner.n, self._foreign_numbers
         far = np.flatnonzero(ids >= n)
         if len(far):
             ids = ids.copy()

@@ -1,18 +1,23 @@
 """f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted model evaluates."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..rows import row_products
+from ..._typing import FloatArray, IntArray, RowMatrix
+from .. import FeatureKernel, FormedKernel, Kernel, SharedLeaves
+from ..base import is_mapped
+from ..rows import is_sparse, row_products
 from .far_rows import FarColumns, far_places
 from .row_map import RowMap
 from .rows import packed
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
-_NONE = np.empty(0, np.intp)
+_NO_ROWS = np.empty(0, np.intp)
 
 
 class Expansion:
@@ -29,41 +34,42 @@ class Expansion:
 
     def __init__(
         self,
-        kernel,
-        vectors,
-        coef,
+        kernel: Kernel,
+        vectors: RowMatrix,
+        coef: FloatArray,
         *,
-        columns=None,
-        row_map=None,
-        n_jobs=1,
-        on_points=None,
-        on_leaves=None,
-    ):
+        columns: IntArray | None = None,
+        row_map: RowMap | None = None,
+        n_jobs: int = 1,
+        on_points: FloatArray | None = None,
+        on_leaves: FloatArray | None = None,
+    ) -> None:
         if kernel.plain is not kernel:
             vectors, coef = kernel.expanded(vectors, coef, on_points)
             kernel = kernel.plain
-            row_map = RowMap(kernel, vectors, np.float64) if kernel.is_mapped else None
+            row_map = RowMap(kernel, vectors, np.float64) if is_mapped(kernel) else None
         self.kernel = kernel
         self.vectors = vectors
         self.coef = np.asarray(coef, dtype=float)
         self.columns = columns
         self.n_jobs = n_jobs
         self.row_map = row_map
-        if row_map is None and kernel.is_mapped:
+        if row_map is None and is_mapped(kernel):
             self.row_map = RowMap(kernel, vectors)
         if kernel.has_features:
+            assert isinstance(kernel, FeatureKernel)
             self.weights = kernel.weights(vectors, self.coef)
-        elif kernel.has_leaves:
+        elif isinstance(kernel, SharedLeaves):
             self.weights = kernel.weights(vectors, self.coef) if on_leaves is None else on_leaves
             row_map = RowMap(kernel.base, vectors, np.float64)
             coef = (1.0 - kernel.share) * self.coef
             self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
-            self._far = far_places(kernel, self._prepared[1], vectors.shape[1])
+            self._far = far_places(self.row_map.kernel, self._prepared[1], vectors.shape[1])
 
-    def __call__(self, X):
-        """Values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
+    def __call__(self, X: RowMatrix) -> FloatArray:
+        """Return values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
         out = np.zeros((X.shape[0], *self.coef.shape[:-1]))
         step = _ROWS_AT_A_TIME
         # These form the values.
@@ -71,17 +77,19 @@ class Expansion:
             step = min(step, max(1, _VALUES_AT_A_TIME // max(1, self.coef.shape[-1])))
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
-            self._add(X[part], out[part])
+            self._add_values(X[part], out[part])
         self._correct_overflow(X, out)
         return out
 
-    def _correct_overflow(self, X, out):
+    def _correct_overflow(self, X: RowMatrix, out: FloatArray) -> None:
         """Evaluate in float64 what overflowed in float32: rows far outside the model's."""
         if self.row_map is None or self.row_map.dtype == np.float64:
             return
-        is_lost = ~np.isfinite(out)
-        lost = np.flatnonzero(is_lost if out.ndim == 1 else is_lost.any(axis=1))
-        if len(lost):
+        has_overflowed = ~np.isfinite(out)
+        overflowed = np.flatnonzero(
+            has_overflowed if out.ndim == 1 else has_overflowed.any(axis=1)
+        )
+        if len(overflowed):
             exact = Expansion(
                 self.kernel,
                 self.vectors,
@@ -89,49 +97,52 @@ class Expansion:
                 row_map=self.row_map.refined(),
                 n_jobs=self.n_jobs,
             )
-            out[lost] = exact(X[lost])
+            out[overflowed] = exact(X[overflowed])
 
-    def _add(self, X, out):
+    def _add_values(self, X: RowMatrix, out: FloatArray) -> None:
         if self.kernel.is_matrix:
             out += row_products(X[:, self.columns], self.coef)
         elif self.kernel.has_features:
+            assert isinstance(self.kernel, FeatureKernel)
             out += self.kernel.sums(X, self.weights, self.n_jobs)
-        elif self.kernel.has_leaves:
+        elif isinstance(self.kernel, SharedLeaves):
             out += self._base(X)
             out += self.kernel.sums(X, self.weights)
         elif self.row_map is None:
+            assert isinstance(self.kernel, FormedKernel)
             values = self.kernel.values(X, self.vectors)
-            out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T
+            out += (values if is_sparse(values) else np.asarray(values)) @ self.coef.T
         else:
+            kernel = self.row_map.kernel
             rows, row_term = self.row_map.prepare(X)
             columns, term = self._prepared
-            if sp.issparse(columns) != sp.issparse(rows):
-                columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
-            far = FarColumns(self.kernel, _NONE, X[:0], self.n_jobs)
+            if is_sparse(columns) != is_sparse(rows):
+                columns = columns.toarray() if is_sparse(columns) else sp.csr_array(columns)
+            far = FarColumns(kernel, _NO_ROWS, X[:0], self.n_jobs)
             if len(self._far):
-                places = far_places(self.kernel, row_term, X.shape[1])
-                far = FarColumns(self.kernel, places, X[places], self.n_jobs)
+                places = far_places(kernel, row_term, X.shape[1])
+                far = FarColumns(kernel, places, X[places], self.n_jobs)
             rows = packed(rows, row_term)
             if self.coef.ndim == 1:
                 apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
-                far_vectors = self._far_vectors(X) if len(far) else None
+                far_vectors = self._select_far_vectors(X) if len(far) else None
                 far.add_product(apply, columns, term, self.coef, out, self._far, far_vectors)
             else:
                 values = rows.columns(self.row_map, columns, term, self.n_jobs)
                 if len(far):
-                    far.set_values(values, self._far, self._far_vectors(X))
+                    far.set_values(values, self._far, self._select_far_vectors(X))
                 out += np.einsum("ji,kj->ik", values, self.coef)
 
-    def _far_vectors(self, X):
-        """Far vectors, stored as rows X are."""
+    def _select_far_vectors(self, X: RowMatrix) -> RowMatrix:
+        """Return far vectors, stored as rows X are."""
         vectors = self.vectors[self._far]
-        if sp.issparse(vectors) == sp.issparse(X):
+        if is_sparse(vectors) == is_sparse(X):
             return vectors
-        return vectors.toarray() if sp.issparse(vectors) else sp.csr_array(vectors)
+        return vectors.toarray() if is_sparse(vectors) else sp.csr_array(vectors)
 
 
-def continued(sums, tail, logs=None):
-    """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
+def continued(sums: FloatArray, tail: float, logs: FloatArray | None = None) -> FloatArray:
+    """Return sums of positive terms, those below ``tail`` as ``tail (1 + log(s / tail))``.
 
     Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.
     """

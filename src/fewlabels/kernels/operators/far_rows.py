@@ -2,22 +2,23 @@
 
 A kernel of distances is evaluated as ``row_term + column_term + <row, column>``, where terms as
 large as squared norms cancel. Between rows that are far from the centre, values therefore come
-from differences of the rows as they were given. Other pairs keep their digits (``far_from``).
+from differences of the rows as they were given. Other pairs keep their digits, see
+``far_from``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._typing import FloatArray, IntArray, RealArray, RowMatrix
 from .. import MappedKernel
 from ..rows import direct_distances, far_from
 
 
-def far_places(kernel: MappedKernel, term: NDArray[Any], n_columns: int) -> NDArray[np.intp]:
+def far_places(kernel: MappedKernel, term: RealArray, n_columns: int) -> NDArray[np.intp]:
     """Return the places of rows beyond reach of expanded distances, from their terms.
 
     Parameters
@@ -39,7 +40,9 @@ def far_places(kernel: MappedKernel, term: NDArray[Any], n_columns: int) -> NDAr
     return np.flatnonzero(term < limit) if term.min() < limit else np.empty(0, np.intp)
 
 
-def direct_values(kernel: MappedKernel, X: Any, Z: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+def evaluate_directly(
+    kernel: MappedKernel, X: RowMatrix, Z: RowMatrix, n_jobs: int = 1
+) -> FloatArray:
     """Return kernel values from differences of rows as they were given, shape (len(Z), len(X))."""
     with np.errstate(over="ignore", under="ignore"):
         distances = direct_distances(X, Z, n_jobs)
@@ -62,31 +65,31 @@ class FarColumns:
     """
 
     def __init__(
-        self, kernel: MappedKernel, places: NDArray[np.intp], X: Any, n_jobs: int = 1
+        self, kernel: MappedKernel, places: IntArray, X: RowMatrix, n_jobs: int = 1
     ) -> None:
         self.kernel, self.places, self.X, self.n_jobs = kernel, places, X, n_jobs
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def values(self, Z: Any) -> NDArray[np.float64]:
+    def values(self, Z: RowMatrix) -> FloatArray:
         """Return values of far columns ``Z`` at the far rows, shape (len(Z), len(self))."""
-        return direct_values(self.kernel, self.X, Z, self.n_jobs)
+        return evaluate_directly(self.kernel, self.X, Z, self.n_jobs)
 
-    def set_values(self, out: NDArray[Any], columns: NDArray[np.intp], Z: Any) -> None:
+    def set_values(self, out: RealArray, columns: IntArray, Z: RowMatrix) -> None:
         """Set the values of far columns, which are ``Z``, in ``out``, a column in every row."""
         if len(columns) and len(self):
             out[np.ix_(columns, self.places)] = self.values(Z)
 
     def add_product(
         self,
-        apply: Callable[..., None],
-        rows: Any,
-        term: NDArray[Any],
-        coef: NDArray[np.float64],
-        out: NDArray[np.float64],
-        columns: NDArray[np.intp],
-        Z: Any,
+        apply: Callable[[RowMatrix, RealArray, FloatArray, FloatArray], None],
+        rows: RowMatrix,
+        term: RealArray,
+        coef: FloatArray,
+        out: FloatArray,
+        columns: IntArray,
+        Z: RowMatrix,
     ) -> None:
         """Add products of columns with coefficients to ``out``.
 
@@ -111,10 +114,10 @@ class FarColumns:
         apply(rows[columns], term[columns], coef[columns], out)
         out[self.places] = sums
 
-    def take(self, indices: NDArray[np.intp]) -> FarColumns:
+    def take(self, indices: IntArray) -> FarColumns:
         """Return the far ones among some rows, with their places there."""
         number = np.full(int(max(indices.max(initial=-1), self.places.max(initial=-1))) + 1, -1)
         number[self.places] = np.arange(len(self))
-        own = number[indices]
-        places = np.flatnonzero(own >= 0)
-        return FarColumns(self.kernel, places, self.X[own[places]], self.n_jobs)
+        far_number = number[indices]
+        places = np.flatnonzero(far_number >= 0)
+        return FarColumns(self.kernel, places, self.X[far_number[places]], self.n_jobs)

@@ -1,16 +1,55 @@
 """A kernel matrix over rows that come in pieces, or lie in several shards."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
+from ..._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from .. import centered
 from .base import Columns, GramOperator
-from .linear import LinearGram, add_products, products, weights
+from .linear import LinearGram, add_products, multiply_rows, weights
 
 # Rows that are moved at a time.
-_AT_A_TIME = 8192
+_ROWS_AT_A_TIME = 8192
+
+
+class RowPieces(Protocol):
+    """Rows that come in pieces: a ``Shard``."""
+
+    n: int
+    first: int
+
+    def pieces(self) -> Iterable[tuple[slice, RowMatrix]]:
+        """Yield all rows, as (slice, rows) one after the other."""
+
+    def take(self, places: IntArray) -> RowMatrix:
+        """Return the rows at ascending places."""
+
+
+class PartitionedRows(Protocol):
+    """Rows in several shards: a ``ShardedSource``."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def shards(self) -> Sequence[RowPieces]:
+        """The shards."""
+
+    def ask(self, function: Callable[[RowPieces], Any]) -> list[Any]:
+        """Return what a function of a shard returns, for every shard."""
+
+    def ask_each(self, functions: Sequence[Callable[[RowPieces], Any]]) -> list[Any]:
+        """Return what one function for each shard returns."""
+
+    def take(self, ids: IntArray) -> RowMatrix:
+        """Return the rows with ascending numbers."""
 
 
 class PieceGram(GramOperator):
@@ -21,53 +60,59 @@ class PieceGram(GramOperator):
     float64 values. ``diagonal`` may be known.
     """
 
-    def __init__(self, part, over, refined=None, diagonal=None):
+    def __init__(
+        self,
+        part: RowPieces,
+        make_gram: Callable[[RowMatrix], GramOperator],
+        refined: Callable[[RowMatrix], GramOperator] | None = None,
+        diagonal: FloatArray | None = None,
+    ) -> None:
         super().__init__(part.n)
-        self._part, self._over, self._refined = part, over, refined
+        self._part, self._make_gram, self._make_refined = part, make_gram, refined
         self._diagonal = diagonal
-        self._some = some = over(part.take(np.arange(min(1, part.n))))
+        self._sample = some = make_gram(part.take(np.arange(min(1, part.n))))
         self.value_cost, self.dtype = some.value_cost, some.dtype
         self.value_error, self.is_inner_product = some.value_error, some.is_inner_product
 
-    def _grams(self):
+    def _each_gram(self) -> Iterator[tuple[slice, GramOperator]]:
         for where, rows in self._part.pieces():
-            gram = self._over(rows)
+            gram = self._make_gram(rows)
             yield where, gram
             self.n_values += gram.n_values
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         if self._diagonal is None:
             self._diagonal = np.concatenate(
-                [np.empty(0), *(gram.diagonal() for _, gram in self._grams())]
+                [np.empty(0), *(gram.diagonal() for _, gram in self._each_gram())]
             )
         return self._diagonal
 
-    def gather(self, indices):
+    def gather(self, indices: IntArray) -> Columns:
         indices = np.asarray(indices)
-        gram = self._over(self._part.take(indices))
+        gram = self._make_gram(self._part.take(indices))
         return replace(gram.gather(np.arange(gram.n)), ids=indices)
 
-    def values_of(self, columns):
+    def values_of(self, columns: Columns) -> RealArray:
         out = np.empty((len(columns), self.n), self.dtype)
-        for where, gram in self._grams():
+        for where, gram in self._each_gram():
             out[:, where] = gram.values_of(columns)
         return out
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
-        return self._some.block_of(columns)
+        return self._sample.block_of(columns)
 
-    def add_columns(self, columns, coef, out):
-        for where, gram in self._grams() if len(columns) else ():
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
+        for where, gram in self._each_gram() if len(columns) else ():
             gram.add_columns(columns, coef, out[where])
 
-    def take(self, indices):
-        return self._over(self._part.take(np.asarray(indices)))
+    def take(self, indices: IntArray) -> GramOperator:
+        return self._make_gram(self._part.take(np.asarray(indices)))
 
-    def refined(self):
-        if self._refined is None or self.dtype == np.float64:
+    def refined(self) -> PieceGram | None:
+        if self._make_refined is None or self.dtype == np.float64:
             return None
-        return PieceGram(self._part, self._refined, None, self._diagonal)
+        return PieceGram(self._part, self._make_refined, None, self._diagonal)
 
 
 class LinearSourceGram(GramOperator):
@@ -80,92 +125,102 @@ class LinearSourceGram(GramOperator):
 
     is_inner_product = True
 
-    def __init__(self, source, shift):
+    def __init__(self, source: PartitionedRows, shift: FloatArray | None) -> None:
         super().__init__(source.n)
-        self._source, self._shift, self._diagonal = source, shift, None
+        self._source, self._shift = source, shift
+        self._diagonal: FloatArray | None = None
 
-    def _asked(self, question, **options):
-        return self._source.ask(partial(question, shift=self._shift, **options))
+    def _call_shards(
+        self, function: Callable[..., FloatArray], **options: AnyArray
+    ) -> list[FloatArray]:
+        return self._source.ask(partial(function, shift=self._shift, **options))
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         if self._diagonal is None:
-            self._diagonal = np.concatenate(self._asked(_diagonal_of))
+            self._diagonal = np.concatenate(self._call_shards(_compute_diagonal))
         return self._diagonal
 
-    def gather(self, indices):
+    def gather(self, indices: IntArray) -> Columns:
         indices = np.asarray(indices)
-        return Columns(indices, (self._rows(indices),))
+        return Columns(indices, (self._select_rows(indices),))
 
-    def _rows(self, indices):
+    def _select_rows(self, indices: IntArray) -> RowMatrix:
         ids, where = np.unique(indices, return_inverse=True)
         rows = self._source.take(ids)[where]
         return centered(rows, self._shift)
 
-    def values_of(self, columns):
+    def values_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) * self.n
-        return np.concatenate(self._asked(_products_of, rows=columns.values[0]), axis=1)
+        return np.concatenate(self._call_shards(_multiply_rows, rows=columns.values[0]), axis=1)
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
         (rows,) = columns.values
-        return products(rows, rows)
+        return multiply_rows(rows, rows)
 
-    def add_columns(self, columns, coef, out):
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         if len(columns):
-            self._add(weights(columns.values[0], coef), out)
+            self._add_product(weights(columns.values[0], coef), out)
 
-    def _add(self, w, out):
-        out += np.concatenate(self._asked(_times, w=w))
+    def _add_product(self, w: FloatArray, out: FloatArray) -> None:
+        out += np.concatenate(self._call_shards(_multiply_vector, w=w))
 
-    def sum_of(self, indices, coef):
-        """``sum_i coef_i x_i`` over some rows in ascending order, formed where they lie."""
-        questions = []
+    def sum_of(self, indices: IntArray, coef: FloatArray) -> FloatArray:
+        """Return ``sum_i coef_i x_i`` over some ascending rows, computed in their shards."""
+        functions = []
         for part in self._source.shards:
             low, high = np.searchsorted(indices, (part.first, part.first + part.n))
-            own = indices[low:high] - part.first
-            questions.append(partial(_sum_of, own=own, coef=coef[low:high], shift=self._shift))
-        return sum(self._source.ask_each(questions))
+            places = indices[low:high] - part.first
+            functions.append(
+                partial(_combine_rows, places=places, coef=coef[low:high], shift=self._shift)
+            )
+        return sum(self._source.ask_each(functions))
 
-    def apply(self, indices, coef, out):
+    def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
         if len(indices):
-            self._add(self.sum_of(np.asarray(indices), coef), out)
+            self._add_product(self.sum_of(np.asarray(indices), coef), out)
 
-    def take(self, indices):
-        return LinearGram(self._rows(np.asarray(indices)))
-
-
-# What the shards of a source are asked.
+    def take(self, indices: IntArray) -> LinearGram:
+        return LinearGram(self._select_rows(np.asarray(indices)))
 
 
-def _moved(part, shift):
-    """The rows of a part less ``shift``, some at a time, as (slice, rows)."""
+# Functions of a shard.
+
+
+def _each_shifted(part: RowPieces, shift: FloatArray | None) -> Iterator[tuple[slice, RowMatrix]]:
+    """Yield the rows of a part less ``shift``, some at a time, as (slice, rows)."""
     for where, rows in part.pieces():
-        step = rows.shape[0] if shift is None else _AT_A_TIME
+        step = rows.shape[0] if shift is None else _ROWS_AT_A_TIME
         for start in range(0, rows.shape[0], max(1, step)):
             some = rows[start : start + step]
             first = where.start + start
             yield slice(first, first + some.shape[0]), centered(some, shift)
 
 
-def _diagonal_of(part, shift):
-    found = [LinearGram(rows).diagonal() for _, rows in _moved(part, shift)]
+def _compute_diagonal(part: RowPieces, shift: FloatArray | None) -> FloatArray:
+    found = [LinearGram(rows).diagonal() for _, rows in _each_shifted(part, shift)]
     return np.concatenate([np.empty(0), *found])
 
 
-def _products_of(part, shift, rows):
-    return np.concatenate([products(rows, some) for _, some in _moved(part, shift)], axis=1)
+def _multiply_rows(part: RowPieces, shift: FloatArray | None, rows: RowMatrix) -> FloatArray:
+    return np.concatenate(
+        [multiply_rows(rows, some) for _, some in _each_shifted(part, shift)], axis=1
+    )
 
 
-def _times(part, shift, w):
+def _multiply_vector(part: RowPieces, shift: FloatArray | None, w: FloatArray) -> FloatArray:
     out = np.zeros(part.n)
-    for where, rows in _moved(part, shift):
+    for where, rows in _each_shifted(part, shift):
         add_products(rows, w, out[where])
     return out
 
 
-def _sum_of(part, shift, own, coef):
-    everywhere, total = np.zeros(part.n), 0.0
-    everywhere[own] = coef
-    for where, rows in _moved(part, shift) if len(own) else ():
-        total = total + weights(rows, everywhere[where])
+def _combine_rows(
+    part: RowPieces, shift: FloatArray | None, places: IntArray, coef: FloatArray
+) -> FloatArray | float:
+    full_coef = np.zeros(part.n)
+    total: FloatArray | float = 0.0
+    full_coef[places] = coef
+    for where, rows in _each_shifted(part, shift) if len(places) else ():
+        total = total + weights(rows, full_coef[where])
     return total

@@ -1,29 +1,35 @@
 """Kernel matrices of rows of features, dense or CSR."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..._core import tiles
+from ..._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ..._util.threads import run_ranges
 from ..rows import is_sparse
 from .base import Columns, GramOperator
 from .far_rows import FarColumns, far_places
+from .row_map import RowMap
 
-_SPARSE_WORTH_A_THREAD = 200_000
+_MIN_SPARSE_WORK_FOR_THREADS = 200_000
 # Rows that a thread takes at least.
 _ROWS_AT_A_TIME = 256
 # Bytes of dense columns that stay close to the processor (level 2 cache).
-_CLOSE = 1 << 19
+_CACHE_BYTES = 1 << 19
 
 
 class SparseRows:
     """Prepared CSR rows that columns can be evaluated against, a group at a time."""
 
-    def __init__(self, rows, term):
+    def __init__(self, rows: sp.csr_array, term: RealArray) -> None:
         self._view(rows, term)
 
-    def _view(self, rows, term):
+    def _view(self, rows: sp.csr_array, term: RealArray) -> None:
         self.csr, self.term, self.n = rows, term, rows.shape[0]
         self.arrays = (
             rows.data,
@@ -31,17 +37,19 @@ class SparseRows:
             rows.indptr.astype(np.int64, copy=False),
         )
 
-    def rows(self, indices):
+    def rows(self, indices: IntArray) -> tuple[sp.csr_array, RealArray]:
         return self.csr[indices], self.term[indices]
 
-    def all_rows(self):
-        """All prepared rows and their terms."""
+    def all_rows(self) -> tuple[sp.csr_array, RealArray]:
+        """Return all prepared rows and their terms."""
         return self.csr, self.term
 
-    def _each_group(self, columns, column_term, constant):
+    def _each_column_group(
+        self, columns: sp.csr_array, column_term: RealArray, constant: float
+    ) -> Iterator[tuple[slice, RealArray, RealArray]]:
         """Yield (slice of columns, dense interleaved columns, their terms)."""
         m = columns.shape[0]
-        width = self._width(m)
+        width = self._choose_width(m)
         lanes = np.zeros((self.csr.shape[1], width), self.csr.dtype)
         for first in range(0, m, width):
             last = min(m, first + width)
@@ -54,25 +62,35 @@ class SparseRows:
             yield slice(first, last), lanes, lane_term
             lanes[feature, lane] = 0.0
 
-    def _width(self, m):
-        """Columns of a group of ``m``: many share the walk over a row, but fill the cache."""
+    def _choose_width(self, m: int) -> int:
+        """Return the columns in a group: many share the walk over a row, but fill the cache."""
         if m <= 1:
             return 1
-        close = _CLOSE // (self.csr.dtype.itemsize * max(1, min(self.csr.shape[1], self.csr.nnz)))
+        close = _CACHE_BYTES // (
+            self.csr.dtype.itemsize * max(1, min(self.csr.shape[1], self.csr.nnz))
+        )
         return tiles.whole_vectors(min(m, close, tiles.LANES), self.csr.dtype)
 
-    def _run(self, function, width, n_jobs):
+    def _run(self, function: Callable[[int, int], None], width: int, n_jobs: int) -> None:
         work = (self.csr.nnz + self.n) * width
 
-        def some(start, stop):
+        def run_blocks(start: int, stop: int) -> None:
             function(start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME))
 
-        n_jobs = n_jobs if work > _SPARSE_WORTH_A_THREAD else 1
-        run_ranges(some, -(-self.n // _ROWS_AT_A_TIME), n_jobs)
+        n_jobs = n_jobs if work > _MIN_SPARSE_WORK_FOR_THREADS else 1
+        run_ranges(run_blocks, -(-self.n // _ROWS_AT_A_TIME), n_jobs)
 
-    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
-        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
-        groups = self._each_group(columns, column_term, row_map.kernel.coef0)
+    def apply(
+        self,
+        row_map: RowMap,
+        columns: sp.csr_array,
+        column_term: RealArray,
+        coef: FloatArray,
+        out: FloatArray,
+        n_jobs: int,
+    ) -> None:
+        """Add ``K(rows, columns) @ coef`` to ``out``, float64 of shape (n,)."""
+        groups = self._each_column_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
@@ -80,11 +98,18 @@ class SparseRows:
             function = partial(tiles.apply_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
-    def columns(self, row_map, columns, column_term, n_jobs, out=None):
-        """``K(rows, columns)``, one column per row of the result."""
+    def columns(
+        self,
+        row_map: RowMap,
+        columns: sp.csr_array,
+        column_term: RealArray,
+        n_jobs: int,
+        out: RealArray | None = None,
+    ) -> AnyArray:
+        """Return Return ``K(rows, columns)``, one column per row of the result."""
         if out is None:
             out = np.empty((columns.shape[0], self.n), self.csr.dtype)
-        groups = self._each_group(columns, column_term, row_map.kernel.coef0)
+        groups = self._each_column_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
             fixed = (row_map, self.arrays, self.term, lanes, lane_term, out[part])
             function = partial(tiles.column_sparse, *fixed)
@@ -93,7 +118,7 @@ class SparseRows:
 
 
 # Below this many multiply-adds a second thread costs more than it saves.
-_WORTH_A_THREAD = 8_000_000
+_MIN_WORK_FOR_THREADS = 8_000_000
 
 
 class TiledRows:
@@ -102,7 +127,7 @@ class TiledRows:
     In tiles of one ``width``: without it, just as wide as the rows need.
     """
 
-    def __init__(self, rows, term, width=None):
+    def __init__(self, rows: RealArray, term: RealArray, width: int | None = None) -> None:
         self.n, self.d = rows.shape
         whole = tiles.tile_rows(rows.dtype)
         self.width = width or min(whole, tiles.whole_vectors(self.n, rows.dtype))
@@ -116,39 +141,54 @@ class TiledRows:
         self.term = np.zeros((n_tiles, self.width), rows.dtype)
         self.term.reshape(-1)[: self.n] = term
 
-    def rows(self, indices):
+    def rows(self, indices: IntArray) -> tuple[RealArray, RealArray]:
         """Gather prepared rows and their terms, row-major."""
         tile, place = np.divmod(indices, self.width)
         return np.ascontiguousarray(self.tiles[tile, :, place]), self.term[tile, place]
 
-    def all_rows(self):
-        """All prepared rows and their terms."""
+    def all_rows(self) -> tuple[RealArray, RealArray]:
+        """Return all prepared rows and their terms."""
         rows = self.tiles.transpose(0, 2, 1).reshape(-1, self.d)[: self.n]
         return np.ascontiguousarray(rows), self.term.reshape(-1)[: self.n]
 
-    def threads(self, n_columns, n_jobs):
+    def choose_threads(self, n_columns: int, n_jobs: int) -> int:
         work = self.n * n_columns * (self.d + 16)
-        return n_jobs if work > _WORTH_A_THREAD else 1
+        return n_jobs if work > _MIN_WORK_FOR_THREADS else 1
 
-    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
-        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
+    def apply(
+        self,
+        row_map: RowMap,
+        columns: RealArray,
+        column_term: RealArray,
+        coef: FloatArray,
+        out: FloatArray,
+        n_jobs: int,
+    ) -> None:
+        """Add ``K(rows, columns) @ coef`` to ``out``, float64 of shape (n,)."""
         coef = np.ascontiguousarray(coef, np.float64)
         fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, coef, out)
-        n_jobs = self.threads(len(columns), n_jobs)
+        n_jobs = self.choose_threads(len(columns), n_jobs)
         run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
 
-    def columns(self, row_map, columns, column_term, n_jobs, out=None):
+    def columns(
+        self,
+        row_map: RowMap,
+        columns: RealArray,
+        column_term: RealArray,
+        n_jobs: int,
+        out: RealArray | None = None,
+    ) -> AnyArray:
         """``K(rows, columns)``, one column per row of the result."""
         if out is None:
             out = np.empty((len(columns), self.n), self.tiles.dtype)
         fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, out)
-        n_jobs = self.threads(len(columns), n_jobs)
+        n_jobs = self.choose_threads(len(columns), n_jobs)
         run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
         return out
 
 
-def packed(rows, term):
-    """Prepared rows in the form that columns are evaluated against."""
+def packed(rows: RowMatrix, term: RealArray) -> SparseRows | TiledRows:
+    """Return prepared rows in the form that columns are evaluated against."""
     return (SparseRows if is_sparse(rows) else TiledRows)(rows, term)
 
 
@@ -160,7 +200,15 @@ class RowsGram(GramOperator):
     differences; None finds them.
     """
 
-    def __init__(self, row_map, X, n_jobs=1, *, part=None, far=None):
+    def __init__(
+        self,
+        row_map: RowMap,
+        X: RowMatrix,
+        n_jobs: int = 1,
+        *,
+        part: tuple[tuple[RowMatrix, RealArray], FloatArray, IntArray | None] | None = None,
+        far: FarColumns | None = None,
+    ) -> None:
         if part is None:
             part = row_map.prepare(X), row_map.kernel.diagonal(X), None
         (rows, term), self._diagonal, self._index = part
@@ -172,88 +220,89 @@ class RowsGram(GramOperator):
         self.value_cost = rows.nnz / max(1, self.n) if is_sparse(rows) else rows.shape[1]
         self._X = X
         self._packed = packed(rows, term)
-        self._exact = row_map.refined()
-        self._far = self._far_rows(term) if far is None else far
+        self._float64_map = row_map.refined()
+        self._far = self._find_far_rows(term) if far is None else far
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         return self._diagonal
 
-    def gather(self, indices):
+    def gather(self, indices: IntArray) -> Columns:
         # In float64, from the raw rows if need be: blocks decide the steps, and cost little.
         indices = np.asarray(indices)
         if self.dtype == np.float64:
             values = self._packed.rows(indices)
         else:
-            values = self._exact.prepare(self._X[self._places(indices)])
+            values = self._float64_map.prepare(self._X[self._raw_index(indices)])
         if self.row_map.has_far:  # rows as they were given, for differences
-            values = *values, self._X[self._places(indices)]
+            values = *values, self._X[self._raw_index(indices)]
         return Columns(indices, values)
 
-    def columns(self, indices, out=None):
-        return self._values(self.gather(indices), out)
+    def columns(self, indices: IntArray, out: RealArray | None = None) -> RealArray:
+        return self._evaluate(self.gather(indices), out)
 
-    def values_of(self, columns):
-        return self._values(columns)
+    def values_of(self, columns: Columns) -> RealArray:
+        return self._evaluate(columns)
 
-    def _values(self, columns, out=None):
+    def _evaluate(self, columns: Columns, out: RealArray | None = None) -> RealArray:
         self.n_values += len(columns) * self.n
         rows, term = self.row_map.rounded(*columns.values[:2])
         out = self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
         if len(self._far):
-            self._far.set_values(out, *self._far_among(columns))
+            self._far.set_values(out, *self._select_far(columns))
         return out
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
         rows, term = columns.values[:2]
-        out = packed(rows, term).columns(self._exact, rows, term, self.n_jobs)
+        out = packed(rows, term).columns(self._float64_map, rows, term, self.n_jobs)
         if self.row_map.has_far:
-            far, X = self._far_among(columns)
+            far, X = self._select_far(columns)
             FarColumns(self.row_map.kernel, far, X, self.n_jobs).set_values(out, far, X)
         return out
 
-    def whole(self):
+    def whole(self) -> FloatArray:
         if self.dtype != np.float64:
             return super().whole()
         self.n_values += self.n**2
-        out = self._packed.columns(self.row_map, *self._packed.all_rows(), self.n_jobs)
+        rows, term = self._packed.all_rows()
+        out = self._packed.columns(self.row_map, rows, term, self.n_jobs)
         self._far.set_values(out, self._far.places, self._far.X)
         return out
 
-    def add_columns(self, columns, coef, out):
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         self.n_values += len(columns) * self.n
         rows, term = self.row_map.rounded(*columns.values[:2])
         if not len(self._far):
             self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
             return
         apply = partial(self._packed.apply, self.row_map, n_jobs=self.n_jobs)
-        self._far.add_product(apply, rows, term, coef, out, *self._far_among(columns))
+        self._far.add_product(apply, rows, term, coef, out, *self._select_far(columns))
 
-    def _far_rows(self, term):
+    def _find_far_rows(self, term: RealArray) -> FarColumns:
         places = np.empty(0, np.intp)
         if self.row_map.has_far:
             places = far_places(self.row_map.kernel, term, self._X.shape[1])
-        X = self._X[self._places(places)]
+        X = self._X[self._raw_index(places)]
         return FarColumns(self.row_map.kernel, places, X, self.n_jobs)
 
-    def _far_among(self, columns):
-        """Places of far columns, and these rows as they were given."""
+    def _select_far(self, columns: Columns) -> tuple[IntArray, RowMatrix]:
+        """Return places of far columns, and these rows as they were given."""
         _, term, X = columns.values
         far = far_places(self.row_map.kernel, term, X.shape[1])
         return far, X[far]
 
-    def refined(self):
+    def refined(self) -> RowsGram | None:
         if self.dtype == np.float64:
             return None
         X = self._X if self._index is None else self._X[self._index]
-        return RowsGram(self._exact, X, self.n_jobs)
+        return RowsGram(self._float64_map, X, self.n_jobs)
 
-    def take(self, indices):
+    def take(self, indices: IntArray) -> RowsGram:
         indices = np.asarray(indices)
-        part = self._packed.rows(indices), self._diagonal[indices], self._places(indices)
+        part = self._packed.rows(indices), self._diagonal[indices], self._raw_index(indices)
         far = self._far.take(indices) if len(self._far) else self._far
         return RowsGram(self.row_map, self._X, self.n_jobs, part=part, far=far)
 
-    def _places(self, indices):
-        """Indices into the raw rows."""
+    def _raw_index(self, indices: IntArray) -> IntArray:
+        """Return indices into the raw rows."""
         return indices if self._index is None else self._index[indices]

@@ -1,8 +1,15 @@
 """A weighted sum of kernel matrices over the same rows."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
+from ..._typing import FloatArray, IntArray, RealArray, VectorLike
 from .base import Columns, GramOperator
+from .equal_rows import Copies
 
 
 class SumGram(GramOperator):
@@ -20,11 +27,17 @@ class SumGram(GramOperator):
            [0.193, 1.   ]])
     """
 
-    def __init__(self, members, weight, *, is_inner_product=False):
+    def __init__(
+        self,
+        members: Sequence[GramOperator],
+        weight: VectorLike,
+        *,
+        is_inner_product: bool = False,
+    ) -> None:
         self.members = list(members)
         self.weight = np.asarray(weight, dtype=float)
-        may_be_taken = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
-        if self.weight.shape != (len(self.members),) or not np.all(may_be_taken):
+        is_allowed = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
+        if self.weight.shape != (len(self.members),) or not np.all(is_allowed):
             raise ValueError(
                 f"weights {self.weight} are not allowed; pass one number > 0 per kernel matrix "
                 f"(there are {len(self.members)})."
@@ -35,21 +48,21 @@ class SumGram(GramOperator):
                 f"the kernel matrices have {sizes} rows; they must be over the same rows."
             )
         super().__init__(sizes[0], self.members[0].n_jobs)
-        self._beside = 0
-        self._diagonal = self._summed(member.diagonal() for member in self.members)
+        self._extra_values = 0
+        self._diagonal = self._combine(member.diagonal() for member in self.members)
         self.value_cost = float(sum(member.value_cost for member in self.members))
         self.is_inner_product = is_inner_product or all(m.is_inner_product for m in self.members)
         self.dtype = np.result_type(*(member.dtype for member in self.members))
-        self.value_error = self._largest_error()
+        self.value_error = self._bound_error()
 
-    def _summed(self, parts):
-        total = 0.0
+    def _combine(self, parts: Iterable[FloatArray]) -> FloatArray:
+        total: Any = 0.0
         for weight, part in zip(self.weight, parts, strict=True):
             total = total + weight * part
         return total
 
-    def _largest_error(self):
-        """By Cauchy-Schwarz: the largest mean of the members' errors, by their diagonals."""
+    def _bound_error(self) -> float:
+        """Return the largest mean of the members' errors, by their diagonals (Cauchy-Schwarz)."""
         weight = np.abs(self.weight)[:, None]
         errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
         sizes = weight * [np.abs(member.diagonal()) for member in self.members]
@@ -59,58 +72,60 @@ class SumGram(GramOperator):
         return float(np.max(errors[used] / size[used], initial=0.0))
 
     @property
-    def n_values(self):
+    def n_values(self) -> int:
         """The sum of the members' counts."""
-        return self._beside + sum(member.n_values for member in self.members)
+        return self._extra_values + sum(member.n_values for member in self.members)
 
     @n_values.setter
-    def n_values(self, value):
-        self._beside += value - self.n_values
+    def n_values(self, value: int) -> None:
+        self._extra_values += value - self.n_values
 
     @property
-    def copies(self):
+    def copies(self) -> Copies | None:  # type: ignore[override]  # computed, where the base has a constant
         """The copies of the members, which are over the same rows."""
         return self.members[0].copies
 
-    def diagonal(self):
+    def diagonal(self) -> FloatArray:
         return self._diagonal
 
-    def gather(self, indices):
+    def gather(self, indices: IntArray) -> Columns:
         return Columns(np.asarray(indices), tuple(m.gather(indices) for m in self.members))
 
-    def values_of(self, columns):
+    def values_of(self, columns: Columns) -> RealArray:
         total = np.zeros((len(columns), self.n), self.dtype)
         weights = self.weight.astype(self.dtype)
-        for member, own, weight in zip(self.members, columns.values, weights, strict=True):
-            _add_each(total, weight, member.values_of(own))
+        for member, gathered, weight in zip(self.members, columns.values, weights, strict=True):
+            _add_rows(total, weight, member.values_of(gathered))
         return total
 
-    def block_of(self, columns):
+    def block_of(self, columns: Columns) -> FloatArray:
         members = zip(self.members, columns.values, strict=True)
-        return self._summed(member.block_of(own) for member, own in members)
+        return self._combine(member.block_of(gathered) for member, gathered in members)
 
-    def add_columns(self, columns, coef, out):
-        for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
-            member.add_columns(own, weight * coef, out)
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
+        for weight, member, gathered in zip(
+            self.weight, self.members, columns.values, strict=True
+        ):
+            member.add_columns(gathered, weight * coef, out)
 
-    def take(self, indices):
-        return self._of([member.take(indices) for member in self.members])
+    def take(self, indices: IntArray) -> SumGram:
+        return self._with_members([member.take(indices) for member in self.members])
 
-    def _of(self, members):
+    def _with_members(self, members: Sequence[GramOperator]) -> SumGram:
         return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
-    def some(self, indices):
-        return self._of([member.some(indices) for member in self.members])
+    def some(self, indices: IntArray) -> SumGram:
+        return self._with_members([member.some(indices) for member in self.members])
 
-    def refined(self):
+    def refined(self) -> SumGram | None:
         refined = [member.refined() for member in self.members]
         if all(member is None for member in refined):
             return None
         members = [new or old for new, old in zip(refined, self.members, strict=True)]
-        return self._of(members)
+        return self._with_members(members)
 
 
-def _add_each(total, weight, values):
+def _add_rows(total: RealArray, weight: float, values: RealArray) -> None:
     """Add weighted values a column at a time, which stays in cache."""
     for row, column in zip(total, values, strict=True):
         row += weight * column

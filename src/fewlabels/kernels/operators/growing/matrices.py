@@ -13,15 +13,20 @@ All three of them have ``n`` rows, ``n_values`` evaluated so far, and
     product_at(rows, indices, coef)  ``K[rows][:, indices] @ coef`` without touching other rows
 """
 
+from __future__ import annotations
+
 from operator import attrgetter
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...._core import columns as stored_columns
+from ...._typing import FloatArray, IntArray, RowMatrix
+from ... import Cells, Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
+from ...rows import is_sparse
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
-from ..linear import add_products, products, weights
+from ..linear import add_products, multiply_rows, weights
 from .stores import (
     CellStore,
     FeatureStore,
@@ -29,38 +34,47 @@ from .stores import (
     MatrixStore,
     RepeatedStore,
     SumStore,
+    ValueStore,
     check_width,
     grown,
 )
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
-MANY = 64
+MANY_ROWS = 64
 
 
-def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
-    """An empty growing kernel matrix for rows such as ``X``, in a cache of some bytes.
+def make_growing(
+    kernel: Kernel, X: RowMatrix, *, cache_size: float = 200e6, n_jobs: int = 1
+) -> GrowingColumns | GrowingLinear:
+    """Return an empty growing kernel matrix for rows such as ``X``, in a cache of some bytes.
 
     The rows are not added; they decide the storage, and the centre of an RBF kernel.
     """
+    store: ValueStore
     if kernel.is_matrix:
         store = MatrixStore()
     elif kernel.has_cells:
+        assert isinstance(kernel, Cells)
         store = CellStore(kernel, X.shape[1])
     elif kernel.has_features:
+        assert isinstance(kernel, FeatureKernel | Deformed)
         return GrowingLinear(kernel, X, n_jobs)
     elif kernel.weights_of_sum is not None:
+        assert isinstance(kernel, Deformed | SharedLeaves)
         store = SumStore(kernel, X)
     elif kernel.is_mapped:
+        assert isinstance(kernel, MappedKernel)
         store = FeatureStore(kernel, X)
     else:
+        assert isinstance(kernel, FormedKernel)
         store = FormedStore(kernel)
-    if isinstance(store, FeatureStore) and not store.sparse and _are_few(X):
+    if isinstance(store, FeatureStore) and not store.sparse and _has_many_copies(X):
         store = RepeatedStore(store)
     return GrowingColumns(store, cache_size, n_jobs)
 
 
-def _are_few(X):
-    """Whether half of some rows at least are copies of others."""
+def _has_many_copies(X: RowMatrix) -> bool:
+    """Return whether at least half of some rows are copies of others."""
     copies = equal_rows(X)
     return copies is not None and 2 * len(copies.first) <= X.shape[0]
 
@@ -68,24 +82,24 @@ def _are_few(X):
 class GrowingLinear:
     """K = F F' of the features F that a kernel gives rows: products cost O(n n_features)."""
 
-    def __init__(self, kernel, X, n_jobs=1):
+    def __init__(self, kernel: FeatureKernel | Deformed, X: RowMatrix, n_jobs: int = 1) -> None:
         self.kernel, self.n, self.n_jobs, self.n_values = kernel, 0, n_jobs, 0
         self.d = X.shape[1]
         self._rows = self._features(X[:0])
-        self.sparse = sp.issparse(self._rows)
+        self.sparse = is_sparse(self._rows)
 
     @property
-    def X(self):
+    def X(self) -> RowMatrix:
         """The features of the rows."""
         return self._rows if self.sparse else self._rows[: self.n]
 
-    def _features(self, X):
+    def _features(self, X: RowMatrix) -> RowMatrix:
         features = self.kernel.features(X)
-        if sp.issparse(features):
+        if is_sparse(features):
             return sp.csr_array(features, dtype=np.float64)
         return np.asarray(features, dtype=np.float64)
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         check_width(X, self.d)
         X = self._features(X)
         if self.sparse:
@@ -93,94 +107,96 @@ class GrowingLinear:
             self._rows = sp.csr_array(sp.vstack([self._rows, X], format="csr"))
             self.n = self._rows.shape[0]
             return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        X = X.toarray() if sp.issparse(X) else X
+        X = X.toarray() if is_sparse(X) else X
         self._rows = grown(self._rows, self.n + len(X))
         self._rows[self.n : self.n + len(X)] = X
         self.n += len(X)
         return np.einsum("ij,ij->i", X, X)
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         self._rows = self.X[indices]
         self.n = len(indices)
 
-    def weights(self, indices, coef):
+    def weights(self, indices: IntArray, coef: FloatArray) -> FloatArray:
         """``X[indices].T @ coef``, shape (d,)."""
         return weights(self.X[indices], coef)
 
-    def at(self, rows, w):
+    def at(self, rows: IntArray, w: FloatArray) -> FloatArray:
         """``X[rows] @ w``."""
         return self.X[rows] @ w
 
-    def block(self, rows, columns):
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         self.n_values += len(rows) * len(columns)
-        return products(self.X[rows], self.X[columns])
+        return multiply_rows(self.X[rows], self.X[columns])
 
-    def apply(self, indices, coef, out, hold=True):
+    def apply(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
+    ) -> None:
         self.add_products(self.weights(indices, coef), out)
 
-    def add_products(self, w, out):
+    def add_products(self, w: FloatArray, out: FloatArray) -> None:
         """``out += X @ w``."""
         add_products(self.X, w, out)
 
-    def product_at(self, rows, indices, coef):
+    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
         return self.at(rows, self.weights(indices, coef))
 
 
 class GrowingColumns:
     """Columns of a kernel matrix, kept within a bound on memory; values come from a store."""
 
-    def __init__(self, store, cache_size, n_jobs=1):
+    def __init__(self, store: ValueStore, cache_size: float, n_jobs: int = 1) -> None:
         self.n, self.n_jobs, self.n_values = 0, n_jobs, 0
         self.store = store
         self.cache = ColumnCache(0, cache_size)
 
-    def _evaluated(self, columns):
+    def _evaluate(self, columns: IntArray) -> FloatArray:
         self.n_values += len(columns) * self.n
         return self.store.columns_of(columns, self.n_jobs)
 
-    def _cross(self, rows, columns):
+    def _evaluate_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         self.n_values += len(rows) * len(columns)
         return self.store.cross(rows, columns, self.n_jobs)
 
     # -- rows ------------------------------------------------------------------------
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         first = self.n
         diagonal = self.store.append(X)
         self.n = self.store.n
         self.cache.resize(self.n, max(256, self.n + self.n // 2))
         new = np.arange(first, self.n)
-        if len(new) > MANY:
-            self.cache.extend_by(new, self._cross)
+        if len(new) > MANY_ROWS:
+            self.cache.extend_by(new, self._evaluate_block)
             return diagonal
-        values = self._evaluated(new)
+        values = self._evaluate(new)
         self.cache.begin()
         self.cache.extend(first, values)
         self.cache.put(new, values, replace=len(new) == 1)
         return diagonal
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         self.store.keep(indices)
         self.n = len(indices)
         self.cache.keep(indices)
 
     # -- values ----------------------------------------------------------------------
 
-    def block(self, rows, columns):
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         rows, columns = np.asarray(rows), np.asarray(columns)
         out = np.empty((len(rows), len(columns)))
         if not out.size:
             return out
-        slots = self.cache.find(columns, self._evaluated)
-        held = slots >= 0
-        if held.all():
+        slots = self.cache.find(columns, self._evaluate)
+        is_stored = slots >= 0
+        if is_stored.all():
             stored_columns.gather(self.cache.storage, slots, rows, out)
             return out
-        out[:, held] = self.cache.storage[np.ix_(slots[held], rows)].T
-        out[:, ~held] = self._cross(rows, columns[~held])
+        out[:, is_stored] = self.cache.storage[np.ix_(slots[is_stored], rows)].T
+        out[:, ~is_stored] = self._evaluate_block(rows, columns[~is_stored])
         return out
 
-    def product_at(self, rows, indices, coef):
+    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
         rows, indices = np.asarray(rows), np.asarray(indices)
         out = np.zeros(len(rows))
         if not (len(rows) and len(indices)):
@@ -193,26 +209,30 @@ class GrowingColumns:
             for i, slot in enumerate(slots.tolist()):
                 out[i] = self.cache.storage[slot][indices] @ coef
             return out
-        slots = self.cache.find(indices, self._evaluated)
-        held = slots >= 0
-        stored_columns.gather_product(self.cache.storage, slots[held], rows, coef[held], out)
-        if not held.all():
-            out += self._products(rows, indices[~held], coef[~held])
+        slots = self.cache.find(indices, self._evaluate)
+        is_stored = slots >= 0
+        stored_columns.gather_product(
+            self.cache.storage, slots[is_stored], rows, coef[is_stored], out
+        )
+        if not is_stored.all():
+            out += self._products(rows, indices[~is_stored], coef[~is_stored])
         return out
 
-    def _products(self, rows, indices, coef):
+    def _products(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
         out = np.zeros(len(rows))
         step = max(1, VALUES_AT_A_TIME // max(1, len(rows)))
         for first in range(0, len(indices), step):
             part = slice(first, first + step)
-            out += self._cross(rows, indices[part]) @ coef[part]
+            out += self._evaluate_block(rows, indices[part]) @ coef[part]
         return out
 
-    def apply(self, indices, coef, out, hold=True):
+    def apply(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
+    ) -> None:
         indices = np.asarray(indices)
         if not len(indices):
             return
-        evaluate = self._evaluated if hold else None
+        evaluate = self._evaluate if hold else None
         left = self.cache.add_product(indices, coef, out, evaluate, self.n_jobs)
         if left is not None:
             missing = indices[left]
@@ -228,7 +248,7 @@ class BorderedGrowing:
     of its own that follows the rows that join and leave the mean.
     """
 
-    def __init__(self, inner):
+    def __init__(self, inner: GrowingColumns | GrowingLinear) -> None:
         self.inner, self.n = inner, inner.n + 1
         self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
         self._in_mean = np.zeros(self.n, bool)
@@ -238,17 +258,17 @@ class BorderedGrowing:
     n_values = property(attrgetter("inner.n_values"))
 
     @property
-    def border(self):
+    def border(self) -> FloatArray:
         """``K(x_0, x_j)``, j = 0, 1, ..."""
         return self._border[: self.n]
 
     @property
-    def _mean_rows(self):
+    def _mean_rows(self) -> IntArray:
         return np.flatnonzero(self._in_mean[1 : self.n])
 
     # -- rows ---------------------------------------------------------------------------
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         first = self.inner.n
         diagonal = self.inner.append(X)
         self.n = self.inner.n + 1
@@ -259,6 +279,7 @@ class BorderedGrowing:
         if self.n_mean == 0:
             values = np.zeros(len(new))
         elif self._weights is not None:
+            assert isinstance(self.inner, GrowingLinear)
             values = self.inner.at(new, self._weights)
         else:
             mean = self._mean_rows
@@ -266,7 +287,7 @@ class BorderedGrowing:
         self._border[first + 1 : self.n] = values
         return diagonal
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         indices = np.asarray(indices)
         self.inner.keep(indices[1:] - 1)
         self._border, self._in_mean = self._border[indices], self._in_mean[indices]
@@ -274,7 +295,7 @@ class BorderedGrowing:
 
     # -- the mean -------------------------------------------------------------------------
 
-    def change_mean(self, indices, sign):
+    def change_mean(self, indices: IntArray, sign: int) -> None:
         """Let rows join the mean (sign 1) or leave it (sign -1)."""
         indices = np.asarray(indices)
         before, self.n_mean = self.n_mean, self.n_mean + sign * len(indices)
@@ -285,18 +306,19 @@ class BorderedGrowing:
                 self._weights[:] = 0.0
             return
         change = np.zeros(self.inner.n)
-        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY
+        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY_ROWS
         self.inner.apply(indices - 1, share, change, hold=hold)
         self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
         if self._weights is not None:
+            assert isinstance(self.inner, GrowingLinear)
             change = self.inner.weights(indices - 1, share)
             self._weights = (before * self._weights + change) / self.n_mean
         self._set_corner()
 
-    def _set_corner(self):
+    def _set_corner(self) -> None:
         self._border[0] = self._border[1 : self.n][self._in_mean[1 : self.n]].mean()
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Evaluate the border again."""
         mean = self._mean_rows
         if not len(mean):
@@ -306,12 +328,13 @@ class BorderedGrowing:
         self.inner.apply(mean, coef, border, hold=False)
         self._border[1 : self.n] = border
         if self._weights is not None:
+            assert isinstance(self.inner, GrowingLinear)
             self._weights = self.inner.weights(mean, coef)
         self._set_corner()
 
     # -- values -----------------------------------------------------------------------------
 
-    def block(self, rows, columns):
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         rows, columns = np.asarray(rows), np.asarray(columns)
         if columns.all():
             out = self.inner.block(np.maximum(rows - 1, 0), columns - 1)
@@ -323,14 +346,17 @@ class BorderedGrowing:
             out[:, real] = self.block(rows, columns[real])
         return out
 
-    def apply(self, indices, coef, out, hold=True):
-        indices, coef, share = _apart(indices, coef)
+    def apply(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
+    ) -> None:
+        indices, coef, share = _split_virtual(indices, coef)
         rows = indices - 1
         if self._weights is None:
             if share:
                 out += self.border * share
             self.inner.apply(rows, coef, out[1:], hold)
         else:
+            assert isinstance(self.inner, GrowingLinear)
             # The mean is a point like any other: one product with all rows instead of two.
             self.inner.add_products(
                 self.inner.weights(rows, coef) + share * self._weights, out[1:]
@@ -338,8 +364,8 @@ class BorderedGrowing:
             out[0] += share * self._border[0]
         out[0] += self._border.take(indices) @ coef
 
-    def product_at(self, rows, indices, coef):
-        indices, coef, share = _apart(indices, coef)
+    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
+        indices, coef, share = _split_virtual(indices, coef)
         out = self.inner.product_at(np.maximum(rows - 1, 0), indices - 1, coef)
         out[rows == 0] = self._border.take(indices) @ coef
         if share:
@@ -347,8 +373,8 @@ class BorderedGrowing:
         return out
 
 
-def _apart(indices, coef):
-    """The real rows, their coefficients, and the coefficient of the virtual row.
+def _split_virtual(indices: IntArray, coef: FloatArray) -> tuple[IntArray, FloatArray, float]:
+    """Return the real rows, their coefficients, and the coefficient of the virtual row.
 
     Indices are distinct.
     """

@@ -3,25 +3,32 @@
 A store evaluates values in float64 and keeps none; ``columns`` caches them.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...._core import tiles
-from ...rows import squared_norms
+from ...._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
+from ... import Cells, Deformed, FormedKernel, MappedKernel, SharedLeaves
+from ...rows import is_sparse, squared_norms
 from ..explicit import formed_values
 from ..far_rows import FarColumns, far_places
-from ..linear import products
+from ..linear import multiply_rows
 from ..row_map import RowMap
 from ..rows import SparseRows, TiledRows, packed
+
+_Array = TypeVar("_Array", bound=AnyArray)
 
 _FIRST_CAPACITY = 256
 _ROWS_AT_A_TIME = 8192
 
 
-def grown(array, n, axis=0, least=_FIRST_CAPACITY):
-    """``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
+def grown(array: _Array, n: int, axis: int = 0, least: int = _FIRST_CAPACITY) -> _Array:
+    """Return ``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
 
     A copy has room for ``least`` or more.
     """
@@ -29,29 +36,54 @@ def grown(array, n, axis=0, least=_FIRST_CAPACITY):
         return array
     shape = list(array.shape)
     shape[axis] = max(n, array.shape[axis] + array.shape[axis] // 2, least)
-    larger = np.zeros(shape, array.dtype)
+    larger: Any = np.zeros(shape, array.dtype)
     larger[tuple(slice(0, s) for s in array.shape)] = array
     return larger
 
 
-def check_width(X, d):
+def check_width(X: RowMatrix, d: int) -> None:
     if X.shape[1] != d:
         raise ValueError(
             f"the new rows have {X.shape[1]} features, the others {d}; they must have the same."
         )
 
 
+class ValueStore(Protocol):
+    """Rows that come and go, and kernel values between them."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    def append(self, X: RowMatrix) -> FloatArray:
+        """Add rows, and return their K(x, x)."""
+
+    def keep(self, indices: IntArray) -> None:
+        """Drop all rows but these, which are sorted."""
+
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
+        """Return columns of K, one in each row of the result."""
+
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
+        """Return ``K[rows][:, columns]``."""
+
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
+        """Add ``K[:, indices] @ coef`` to ``out``."""
+
+
 class GrowingTiles(TiledRows):
     """Dense rows in tiles with room for more."""
 
-    def __init__(self, rows, term):
+    def __init__(self, rows: RealArray, term: RealArray) -> None:
         super().__init__(rows, term, tiles.tile_rows(rows.dtype))
         self._tiles, self._terms = self.tiles, self.term
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[GrowingTiles], tuple[RealArray, RealArray]]:
         return GrowingTiles, self.rows(np.arange(self.n))
 
-    def append(self, rows, term):
+    def append(self, rows: RealArray, term: RealArray) -> None:
         tile, place = np.divmod(np.arange(self.n, self.n + len(rows)), self.width)
         self.n += len(rows)
         n_tiles = max(1, -(-self.n // self.width))
@@ -63,7 +95,7 @@ class GrowingTiles(TiledRows):
         self._terms[tile, place] = term
         self.tiles, self.term = self._tiles[:n_tiles], self._terms[:n_tiles]
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         rows = self.rows(indices)
         self.n = 0
         self.append(*rows)
@@ -72,43 +104,43 @@ class GrowingTiles(TiledRows):
 class GrowingSparse(SparseRows):
     """CSR rows with room for more."""
 
-    def __init__(self, rows, term):
+    def __init__(self, rows: sp.csr_array, term: RealArray) -> None:
         super().__init__(rows, term)
-        self._room = *self.arrays, self.term
+        self._buffers = *self.arrays, self.term
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[GrowingSparse], tuple[sp.csr_array, RealArray]]:
         return GrowingSparse, (self.csr.copy(), self.term.copy())
 
-    def append(self, rows, term):
-        data, indices, indptr, terms = self._room
+    def append(self, rows: sp.csr_array, term: RealArray) -> None:
+        data, indices, indptr, terms = self._buffers
         n, first, used = self.n + len(term), self.csr.nnz, self.csr.nnz + rows.nnz
         data, indices = grown(data, used), grown(indices, used)
         indptr, terms = grown(indptr, n + 1), grown(terms, n)
         data[first:used], indices[first:used] = rows.data, rows.indices
         indptr[self.n + 1 : n + 1], terms[self.n : n] = first + rows.indptr[1:], term
-        self._room = data, indices, indptr, terms
+        self._buffers = data, indices, indptr, terms
         view = data[:used], indices[:used], indptr[: n + 1]
         self._view(sp.csr_array(view, shape=(n, rows.shape[1])), terms[:n])
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         self._view(*self.rows(indices))
-        self._room = *self.arrays, self.term
+        self._buffers = *self.arrays, self.term
 
 
 class GrowingFar(FarColumns):
     """Rows far from the centre, with room for more."""
 
-    def __init__(self, kernel, X):
-        self._rows = X.astype(np.float64)
-        self._is_sparse = sp.issparse(X)
-        if self._is_sparse:
-            self._rows = GrowingSparse(sp.csr_array(self._rows), np.zeros(X.shape[0]))
+    def __init__(self, kernel: MappedKernel, X: RowMatrix) -> None:
+        rows = X.astype(np.float64)
+        self._rows: AnyArray | GrowingSparse = rows
+        if is_sparse(X):
+            self._rows = GrowingSparse(sp.csr_array(rows), np.zeros(X.shape[0]))
         super().__init__(kernel, np.empty(0, np.intp), X[:0].astype(np.float64))
 
-    def append(self, places, X):
+    def append(self, places: IntArray, X: RowMatrix) -> None:
         """Add far rows, at later places."""
         first, n = len(self), len(self) + len(places)
-        if self._is_sparse:
+        if isinstance(self._rows, GrowingSparse):
             self._rows.append(sp.csr_array(X, dtype=np.float64), np.zeros(len(places)))
             self.X = self._rows.csr
         else:
@@ -117,11 +149,11 @@ class GrowingFar(FarColumns):
             self.X = self._rows[:n]
         self.places = np.append(self.places, places)
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         """Keep those among some of all rows, with their places there."""
-        some = self.take(indices)
+        some, rows = self.take(indices), self._rows
         self.places, self._rows = some.places, some.X
-        if self._is_sparse:
+        if isinstance(rows, GrowingSparse):
             self._rows = GrowingSparse(some.X, np.zeros(len(some)))
         self.X = some.X
 
@@ -129,21 +161,23 @@ class GrowingFar(FarColumns):
 class FeatureStore:
     """Rows of features under a MappedKernel; the first decide the centre, and dense or CSR."""
 
-    def __init__(self, kernel, X):
+    def __init__(self, kernel: MappedKernel, X: RowMatrix) -> None:
         self.row_map = RowMap(kernel, X, np.float64)
-        self.d, self.sparse = X.shape[1], sp.issparse(X)
-        grows = GrowingSparse if self.sparse else GrowingTiles
-        self.rows = grows(*self.row_map.prepare(X[:0]))
+        self.d, self.sparse = X.shape[1], is_sparse(X)
+        rows, term = self.row_map.prepare(X[:0])
+        self.rows = GrowingSparse(rows, term) if self.sparse else GrowingTiles(rows, term)
         self.far = GrowingFar(kernel, X[:0])
 
     @property
-    def n(self):
+    def n(self) -> int:
         return self.rows.n
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         check_width(X, self.d)
-        if sp.issparse(X) != self.sparse:
-            X = sp.csr_array(X) if self.sparse else X.toarray()
+        if self.sparse and not is_sparse(X):
+            X = sp.csr_array(X)
+        elif is_sparse(X) and not self.sparse:
+            X = X.toarray()
         rows, term = self.row_map.prepare(X)
         far = far_places(self.row_map.kernel, term, self.d)
         if len(far):  # the centre stays, so rows may be however far from it
@@ -151,28 +185,32 @@ class FeatureStore:
         self.rows.append(rows, term)
         return self.row_map.kernel.diagonal(X)
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         self.rows.keep(indices)
         if len(self.far):
             self.far.keep(np.asarray(indices))
 
-    def columns_of(self, indices, n_jobs):
-        out = self.rows.columns(self.row_map, *self.rows.rows(indices), n_jobs)
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
+        rows, term = self.rows.rows(indices)
+        out = self.rows.columns(self.row_map, rows, term, n_jobs)
         if len(self.far):
             some = self.far.take(np.asarray(indices))
             self.far.set_values(out, some.places, some.X)
         return out
 
-    def cross(self, rows, columns, n_jobs):
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
-        some = packed(*self.rows.rows(rows))
-        out = some.columns(self.row_map, *self.rows.rows(columns), n_jobs)
+        left, left_term = self.rows.rows(rows)
+        right, right_term = self.rows.rows(columns)
+        out = packed(left, left_term).columns(self.row_map, right, right_term, n_jobs)
         if len(self.far):
             far, others = (self.far.take(np.asarray(some)) for some in (rows, columns))
             far.set_values(out, others.places, others.X)
         return out.T
 
-    def add_product(self, indices, coef, out, n_jobs):
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
         rows, term = self.rows.rows(indices)
         apply = partial(self.rows.apply, self.row_map, n_jobs=n_jobs)
         if len(self.far):
@@ -188,19 +226,21 @@ class SumStore(FeatureStore):
     ``kernel.weights_of_sum`` are the weights of the two; features are dense, or CSR.
     """
 
-    def __init__(self, kernel, X):
+    def __init__(self, kernel: Deformed | SharedLeaves, X: RowMatrix) -> None:
         super().__init__(kernel.base, X)
+        assert kernel.weights_of_sum is not None
         self.kernel, (self.share, self.share_of_features) = kernel, kernel.weights_of_sum
-        self.features = kernel.features(X[:0])
-        if sp.issparse(self.features):
-            self.features = GrowingSparse(self.features, np.zeros(0))
+        features: RowMatrix = kernel.features(X[:0])
+        self.features: AnyArray | GrowingSparse = (
+            GrowingSparse(features, np.zeros(0)) if is_sparse(features) else features
+        )
 
-    def _own(self):
-        """Features of all rows."""
+    def _all_features(self) -> RowMatrix:
+        """Return the features of all rows."""
         features = self.features
         return features.csr if isinstance(features, GrowingSparse) else features[: self.n]
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         first, new = self.n, self.kernel.features(X)
         diagonal = self.share * super().append(X)
         if isinstance(self.features, GrowingSparse):
@@ -208,62 +248,66 @@ class SumStore(FeatureStore):
         else:
             self.features = grown(self.features, self.n)
             self.features[first : self.n] = new
-        return diagonal + self.share_of_features * self._whole(squared_norms(new))
+        return diagonal + self.share_of_features * self._round_shares(squared_norms(new))
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         super().keep(indices)
         if isinstance(self.features, GrowingSparse):
             self.features.keep(indices)
         else:
             self.features = self.features[indices]
 
-    def _with_features(self, values, rows, columns):
-        own = self._own()
-        inner = self._whole(products(own[rows], own[columns]))
+    def _add_features(
+        self, values: FloatArray, rows: IntArray | slice, columns: IntArray | slice
+    ) -> FloatArray:
+        own = self._all_features()
+        inner = self._round_shares(multiply_rows(own[rows], own[columns]))
         return self.share * values + self.share_of_features * inner
 
-    def _whole(self, inner):
-        """Shares of leaves without rounding: they are whole numbers of trees."""
-        if not self.kernel.has_leaves:
+    def _round_shares(self, inner: FloatArray) -> FloatArray:
+        """Return shares of leaves without rounding: they are whole numbers of trees."""
+        if not isinstance(self.kernel, SharedLeaves):
             return inner
         n_trees = len(self.kernel.forest.roots)
         return np.rint(inner * n_trees) / n_trees
 
-    def columns_of(self, indices, n_jobs):
-        return self._with_features(super().columns_of(indices, n_jobs), indices, slice(None))
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
+        return self._add_features(super().columns_of(indices, n_jobs), indices, slice(None))
 
-    def cross(self, rows, columns, n_jobs):
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
-        return self._with_features(super().cross(rows, columns, n_jobs), rows, columns)
+        return self._add_features(super().cross(rows, columns, n_jobs), rows, columns)
 
-    def add_product(self, indices, coef, out, n_jobs):
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
         super().add_product(indices, self.share * coef, out, n_jobs)
-        own = self._own()
+        own = self._all_features()
         out += own @ (self.share_of_features * (own[indices].T @ coef))
 
 
 class CellStore:
     """Rows under an isolation kernel: the nearest centre of each in every draw."""
 
-    def __init__(self, kernel, d):
+    def __init__(self, kernel: Cells, d: int) -> None:
         self.kernel, self.d, self.n = kernel, d, 0
         self._cells = np.empty((0, len(kernel.draws)), np.uint16)
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         check_width(X, self.d)
         first, self.n = self.n, self.n + X.shape[0]
         self._cells = grown(self._cells, self.n)
         self._cells[first : self.n] = self.kernel.nearest(X)
         return self.kernel.diagonal(X)
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         self._cells = self._cells[indices]
         self.n = len(indices)
 
-    def columns_of(self, indices, n_jobs):
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
         return self.cross(indices, np.arange(self.n), n_jobs)
 
-    def cross(self, rows, columns, n_jobs):
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
         others = self._cells[columns]
         out = np.empty((len(rows), len(columns)))
@@ -272,7 +316,9 @@ class CellStore:
         out /= len(self.kernel.draws)
         return out
 
-    def add_product(self, indices, coef, out, n_jobs):
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
         for first in range(0, self.n, _ROWS_AT_A_TIME):
             part = np.arange(first, min(first + _ROWS_AT_A_TIME, self.n))
             out[part] += coef @ self.cross(indices, part, n_jobs)
@@ -281,32 +327,37 @@ class CellStore:
 class FormedStore:
     """Rows under a FormedKernel, whose values are formed block by block."""
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: FormedKernel) -> None:
         self.kernel = kernel
         self.n = 0
-        self.X = None
+        self.X: RowMatrix | None = None
 
-    def append(self, X):
-        stack = sp.vstack if sp.issparse(X) else np.concatenate
-        self.X = X if self.X is None else stack([self.X, X])
-        if sp.issparse(X):
-            self.X = sp.csr_array(self.X)
-        self.n = self.X.shape[0]
+    def append(self, X: RowMatrix) -> FloatArray:
+        stack = sp.vstack if is_sparse(X) else np.concatenate
+        every = X if self.X is None else stack([self.X, X])
+        self.X = sp.csr_array(every) if is_sparse(X) else every
+        self.n = every.shape[0]
         rows = (X[[i]] for i in range(X.shape[0]))
         return np.concatenate([formed_values(self.kernel, row, row)[0] for row in rows])
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
+        assert self.X is not None
         self.X = self.X[indices]
         self.n = len(indices)
 
-    def columns_of(self, indices, n_jobs):
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
+        assert self.X is not None
         return np.ascontiguousarray(formed_values(self.kernel, self.X, self.X[indices]).T)
 
-    def cross(self, rows, columns, n_jobs):
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
+        assert self.X is not None
         return formed_values(self.kernel, self.X[rows], self.X[columns])
 
-    def add_product(self, indices, coef, out, n_jobs):
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
+        assert self.X is not None
         out += formed_values(self.kernel, self.X, self.X[indices]) @ coef
 
 
@@ -317,12 +368,12 @@ class MatrixStore:
     before them and with each other.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.n = 0
         self._K = np.zeros((0, 0))
 
-    def append(self, X):
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+    def append(self, X: RowMatrix) -> FloatArray:
+        X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
         b = X.shape[0]
         if X.shape[1] != self.n + b:
             raise ValueError(
@@ -336,68 +387,76 @@ class MatrixStore:
         self.n = n
         return X[np.arange(b), n - b + np.arange(b)]
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         self._K = self._K[np.ix_(indices, indices)]
         self.n = len(indices)
 
-    def columns_of(self, indices, n_jobs):
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
         return self._K[indices, : self.n]
 
-    def cross(self, rows, columns, n_jobs):
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
         return self._K[np.ix_(rows, columns)]
 
-    def add_product(self, indices, coef, out, n_jobs):
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
         out += coef @ self._K[indices, : self.n]
 
 
 class RepeatedStore:
     """Dense rows of features, each of which the inner ``store`` holds once."""
 
-    def __init__(self, store):
+    def __init__(self, store: ValueStore) -> None:
         self.store, self.n = store, 0
-        self._of = np.zeros(0, np.int64)  # the distinct row that each is
+        self._group = np.zeros(0, np.int64)  # the distinct row that each is
         self._diagonal = np.zeros(0)  # of the distinct rows
-        self._place = {}  # these by their bytes
+        self._number_of_bytes: dict[bytes, int] = {}  # these by their bytes
 
     @property
-    def of(self):
-        """Which distinct row each row is."""
-        return self._of[: self.n]
+    def of(self) -> IntArray:
+        """The distinct row that each row is a copy of."""
+        return self._group[: self.n]
 
-    def append(self, X):
+    def append(self, X: RowMatrix) -> FloatArray:
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        before, new, of = self.store.n, [], np.empty(len(X), np.int64)
+        before, of = self.store.n, np.empty(len(X), np.int64)
+        new: list[int] = []
         for k, row in enumerate(X + 0.0):  # one zero
-            place = of[k] = self._place.setdefault(row.tobytes(), before + len(new))
+            place = of[k] = self._number_of_bytes.setdefault(row.tobytes(), before + len(new))
             if place == before + len(new):
                 new.append(k)
         if new:
             self._diagonal = np.append(self._diagonal, self.store.append(X[new]))
         first, self.n = self.n, self.n + len(X)
-        self._of = grown(self._of, self.n)
-        self._of[first : self.n] = of
+        self._group = grown(self._group, self.n)
+        self._group[first : self.n] = of
         return self._diagonal[of]
 
-    def keep(self, indices):
+    def keep(self, indices: IntArray) -> None:
         used, of = np.unique(self.of[indices], return_inverse=True)
         number = dict(zip(used.tolist(), range(len(used)), strict=True))
-        self._place = {k: number[place] for k, place in self._place.items() if place in number}
+        self._number_of_bytes = {
+            k: number[place] for k, place in self._number_of_bytes.items() if place in number
+        }
         self.store.keep(used)
-        self._of, self._diagonal, self.n = of, self._diagonal[used], len(of)
+        self._group, self._diagonal, self.n = of, self._diagonal[used], len(of)
 
-    def columns_of(self, indices, n_jobs):
+    def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
         distinct, which = np.unique(self.of[indices], return_inverse=True)
         return self.store.columns_of(distinct, n_jobs)[which].take(self.of, axis=1)
 
-    def cross(self, rows, columns, n_jobs):
+    def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
         left, of_rows = np.unique(self.of[rows], return_inverse=True)
         right, of_columns = np.unique(self.of[columns], return_inverse=True)
         return self.store.cross(left, right, n_jobs)[np.ix_(of_rows, of_columns)]
 
-    def add_product(self, indices, coef, out, n_jobs):
+    def add_product(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
+    ) -> None:
         distinct, which = np.unique(self.of[indices], return_inverse=True)
         part = np.zeros(self.store.n)
-        self.store.add_product(distinct, np.bincount(which, coef), part, n_jobs)
+        sums: AnyArray = np.bincount(which, coef)
+        self.store.add_product(distinct, sums, part, n_jobs)
         out += part[self.of]
