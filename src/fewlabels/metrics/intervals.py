@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import beta
+
+from .._typing import FloatArray, IntArray
 
 CONFIDENCE = 0.9
 # Cross-fitted models share training rows, so n scores of theirs count as fewer independent ones.
@@ -16,7 +17,7 @@ _SHARE_OF_CROSS_FITTED = 0.7
 _SHARE_OF_WEIGHTED, _DRAWS = 0.5, 8000
 
 
-def counted_interval(hits, n, confidence=CONFIDENCE):
+def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Interval of a rate of which ``hits`` of ``n`` rows were counted (Clopper and Pearson 1934).
 
     It holds the rate with a probability of at least ``confidence``, whatever the rate and however
@@ -28,14 +29,17 @@ def counted_interval(hits, n, confidence=CONFIDENCE):
     return low, high
 
 
-def cross_fitted(hits, n):
+def cross_fitted(hits: float, n: float) -> tuple[float, float]:
     """How many independent hits and rows count as much as these, which share training rows."""
     return _SHARE_OF_CROSS_FITTED * hits, _SHARE_OF_CROSS_FITTED * n
 
 
-def cross_fitted_interval(hits, n, confidence=CONFIDENCE):
+def cross_fitted_interval(
+    hits: float, n: float, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
     """``counted_interval`` of rows that were scored by cross-fitted models."""
-    return counted_interval(*cross_fitted(hits, n), confidence)
+    hits, n = cross_fitted(hits, n)
+    return counted_interval(hits, n, confidence)
 
 
 class WeightedAccuracy(NamedTuple):
@@ -55,9 +59,9 @@ class WeightedAccuracy(NamedTuple):
 
 
 def weighted_accuracy(
-    hits: NDArray[np.intp],
-    n: NDArray[np.intp],
-    shares: NDArray[np.float64],
+    hits: IntArray,
+    n: IntArray,
+    shares: FloatArray,
     at_random: float = 0.0,
     confidence: float = CONFIDENCE,
 ) -> WeightedAccuracy:
@@ -110,7 +114,7 @@ def weighted_accuracy(
     return WeightedAccuracy(value, min(low, value), max(high, value))
 
 
-def _quantile(values: NDArray[np.float64], weights: NDArray[np.float64], q: float) -> float:
+def _quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
     """Quantile of weighted values; the weights sum to 1."""
     order = np.argsort(values)
     reached = np.searchsorted(np.cumsum(weights[order]), q)

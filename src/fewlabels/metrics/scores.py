@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_consistent_length
 
+from .._typing import VectorLike
 from ..calibration.area import area_of
 from ..problem.losses import double_hinge, ramp
 from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
@@ -20,16 +21,16 @@ LOSSES = ("zero-one", *_MARGIN_LOSSES)
 
 
 def pu_risk(
-    y_true,
-    decision,
-    prior,
+    y_true: VectorLike,
+    decision: VectorLike,
+    prior: float,
     *,
-    loss="zero-one",
-    non_negative=False,
-    convention="unlabeled",
-    pos_label=None,
-    sample_weight=None,
-):
+    loss: str = "zero-one",
+    non_negative: bool = False,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     r"""Risk of a decision function: unbiased, or non-negative.
 
     .. math:: R = \pi\, \mathrm{E}_P[\ell(f)] + \mathrm{E}_X[\ell(-f)]
@@ -96,8 +97,14 @@ def pu_risk(
 
 
 def pu_auc(
-    y_true, decision, prior=None, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
+    y_true: VectorLike,
+    decision: VectorLike,
+    prior: float | None = None,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     r"""ROC AUC: positive against unlabelled rows, or against negatives.
 
     A share :math:`\pi` of the rows that positives are compared with are positives themselves,
@@ -150,8 +157,13 @@ def pu_auc(
 
 
 def lee_liu_score(
-    y_true, prediction, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
+    y_true: VectorLike,
+    prediction: VectorLike,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     """Recall squared over the share predicted positive: a stand-in for F1 without a prior.
 
     Equals precision times recall over the prior (Lee & Liu, ICML 2003), so it is high only when
@@ -183,7 +195,13 @@ def lee_liu_score(
     return recall**2 / predicted if predicted > 0 else 0.0
 
 
-def pu_recall(y_true, prediction, *, pos_label=None, sample_weight=None):
+def pu_recall(
+    y_true: VectorLike,
+    prediction: VectorLike,
+    *,
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     """Share of positives that are predicted positive.
 
     Parameters
@@ -215,8 +233,14 @@ def pu_recall(y_true, prediction, *, pos_label=None, sample_weight=None):
 
 
 def pu_precision(
-    y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
+    y_true: VectorLike,
+    prediction: VectorLike,
+    prior: float,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     """Share of positives among the rows predicted positive: prior * recall / predicted.
 
     Parameters
@@ -247,8 +271,14 @@ def pu_precision(
 
 
 def pu_f1(
-    y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
+    y_true: VectorLike,
+    prediction: VectorLike,
+    prior: float,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     """Harmonic mean of precision and recall: ``2 prior recall / (prior + predicted)``.
 
     Parameters
@@ -273,8 +303,14 @@ def pu_f1(
 
 
 def pu_accuracy(
-    y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
+    y_true: VectorLike,
+    prediction: VectorLike,
+    prior: float,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
     """Accuracy: one minus the unbiased zero-one risk.
 
     Parameters
