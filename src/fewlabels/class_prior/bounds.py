@@ -1,14 +1,25 @@
 """The range of the class prior if labelled rows aren't quite a random sample."""
 
+from typing import Any
+
 import numpy as np
 
-from .methods.saturated import SaturatedLogistic
+from .._typing import FloatArray, MatrixLike, RandomStateLike, VectorLike
+from .methods.saturated import Curves, SaturatedLogistic
 
 # Shares of the labelled rows at which their weight may change.
 _SHARES = np.linspace(0.1, 0.9, 9)
 
 
-def prior_bounds(X, y, bias, *, pos_label=None, random_state=0, n_jobs=None):
+def prior_bounds(
+    X: MatrixLike,
+    y: VectorLike,
+    bias: VectorLike,
+    *,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+) -> FloatArray:
     """Smallest and largest prior under bounded selection bias.
 
     Each labelled row may weigh up to ``bias`` times as much, or as little, as in a random sample
@@ -55,12 +66,12 @@ def prior_bounds(X, y, bias, *, pos_label=None, random_state=0, n_jobs=None):
     return priors[0] if np.ndim(bias) == 0 else priors
 
 
-def curves_of(X, y, **options):
+def curves_of(X: MatrixLike, y: VectorLike, **options: Any) -> Curves:
     """The ``Curves`` of a ``SaturatedLogistic`` with these options."""
     return SaturatedLogistic(**options)._fit_state(X, y)[0]
 
 
-def _range(curves, bound):
+def _range(curves: Curves, bound: float) -> tuple[float, float]:
     """Smallest and largest estimate over weights that change once along the score."""
     found = [curves.prior()]
     if bound > 1.0:

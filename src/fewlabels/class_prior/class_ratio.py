@@ -1,7 +1,8 @@
 """The class ratio of unlabelled rows, if the labels' own ratio isn't representative."""
 
+from collections.abc import Callable, Mapping
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +10,7 @@ from scipy.special import softmax
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.messages import Message, ref
 from ..calibration.fit_curves import softmax_slopes
 from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels
@@ -47,24 +49,24 @@ class ClassRatio(NamedTuple):
         Estimates from bootstrap samples.
     """
 
-    classes: np.ndarray
-    shares: np.ndarray
-    intervals: np.ndarray | None
+    classes: AnyArray
+    shares: FloatArray
+    intervals: FloatArray | None
     confidence: float
-    replicates: np.ndarray | None
+    replicates: FloatArray | None
 
 
 def label_shift(
-    X,
-    y,
-    class_ratio="estimate",
+    X: MatrixLike,
+    y: VectorLike,
+    class_ratio: str | float | Mapping[Any, float] | VectorLike = "estimate",
     *,
-    confidence=0.9,
-    n_bootstrap=200,
-    unlabeled=-1,
-    sample_weight=None,
-    random_state=0,
-):
+    confidence: float = 0.9,
+    n_bootstrap: int = 200,
+    unlabeled: object = -1,
+    sample_weight: VectorLike | None = None,
+    random_state: int = 0,
+) -> ClassRatio:
     """Shares of the classes among the unlabelled rows.
 
     People often label as many rows of a rare class as of a frequent one. The class ratio of such
@@ -161,10 +163,16 @@ def label_shift(
     found = estimated_shares(
         X[kept], place, weight[kept], classes, confidence, n_bootstrap, random_state
     )
-    return ClassRatio(classes, *found[:2], confidence, found[2])
+    shares, intervals, replicates = found
+    return ClassRatio(classes, shares, intervals, confidence, replicates)
 
 
-def label_shift_em(probabilities, source_shares, *, sample_weight=None):
+def label_shift_em(
+    probabilities: MatrixLike,
+    source_shares: VectorLike,
+    *,
+    sample_weight: VectorLike | None = None,
+) -> FloatArray:
     """Shares of the classes among rows, from probabilities under other shares.
 
     The shares of greatest likelihood, by expectation-maximization (Saerens et al. 2002,
@@ -208,14 +216,14 @@ def label_shift_em(probabilities, source_shares, *, sample_weight=None):
     return _shares_by_em(p / source, weight / weight.sum(), source / source.sum())
 
 
-def _shares_by_em(ratio, mass, shares):
+def _shares_by_em(ratio: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
     """EM from some shares; ``ratio`` are densities of the classes up to a factor for each row.
 
     Two steps tell how they shrink, and a third goes where that leads (Varadhan and Roland 2008),
     unless a share would end.
     """
 
-    def step(shares):
+    def step(shares: FloatArray) -> FloatArray:
         joint = ratio * shares
         total = joint.sum(axis=1, keepdims=True)
         return mass @ (joint / np.maximum(total, np.finfo(float).tiny))
@@ -226,22 +234,31 @@ def _shares_by_em(ratio, mass, shares):
         change, bend = first - shares, second - 2.0 * first + shares
         if np.abs(second - first).max() <= _MOVED:
             return second / second.sum()
-        far = float(np.sqrt((change @ change) / max(bend @ bend, np.finfo(float).tiny)))
+        far = float(
+            np.sqrt(float(change @ change) / max(float(bend @ bend), float(np.finfo(float).tiny)))
+        )
         leap = shares + 2.0 * far * change + far**2 * bend
         shares = step(leap) if far > 1.0 and leap.min() > 0.0 else second
     return shares / shares.sum()
 
 
-def _check_options(confidence, n_bootstrap):
+def _check_options(confidence: float, n_bootstrap: int) -> None:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
-    if not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
+    if not (isinstance(n_bootstrap, int | Integral) and n_bootstrap >= 2):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2.")
 
 
 def estimated_shares(
-    X, place, weight, classes, confidence=0.9, n_bootstrap=200, seed=0, is_enough=None
-):
+    X: RowMatrix,
+    place: IntArray,
+    weight: FloatArray,
+    classes: AnyArray,
+    confidence: float = 0.9,
+    n_bootstrap: int = 200,
+    seed: int = 0,
+    is_enough: Callable[[FloatArray], bool] | None = None,
+) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
     """Shares, intervals and replicates, from the place of each row's class, -1 for none.
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
@@ -276,7 +293,7 @@ def estimated_shares(
     even = np.full(n_classes, 1.0 / n_classes)
     least = 0.5 / n_free
 
-    def shares_of(slope, intercept, scores):
+    def shares_of(slope: float, intercept: FloatArray, scores: FloatArray) -> FloatArray:
         """Classes weigh the same in calibration, so the shares of the labels are equal."""
         ratio = n_classes * softmax(slope * scores + intercept, axis=1)
         shares = _shares_by_em(ratio, np.full(len(ratio), 1.0 / len(ratio)), even)
@@ -297,13 +314,13 @@ def estimated_shares(
         # Of each row the scores of one of the forests.
         places.append((rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)))
     fitted = zip(*softmax_slopes(known, own, per_row * times, usual=0.0), places, strict=True)
-    replicates = np.array([shares_of(*curve, free[which]) for *curve, which in fitted])
+    replicates = np.array([shares_of(slope, ends, free[which]) for slope, ends, which in fitted])
     pairs = zip(shares, replicates.T, strict=True)
     intervals = np.array([interval_of(one, of_it, confidence, n_free) for one, of_it in pairs])
     return shares, intervals, replicates
 
 
-def _sampled(rows, place, rng):
+def _sampled(rows: IntArray, place: IntArray, rng: np.random.Generator) -> IntArray:
     """The rows, or a random sample of each kind that has many, in their order."""
     kept = []
     for number in np.unique(place[rows]):
@@ -315,7 +332,9 @@ def _sampled(rows, place, rng):
     return np.concatenate(kept)
 
 
-def _log_votes(X, place, fold, rng):
+def _log_votes(
+    X: RowMatrix, place: IntArray, fold: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray, FloatArray]:
     """Logarithms of shares of votes of forests that have not seen a row's label.
 
     First for labelled rows, then their classes, then for unlabelled rows by each forest, in

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom, multinomial, norm
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .class_ratio import estimated_shares
 
 # An estimate is trusted from so many labels of each class, and if no interval is wider: others end
@@ -58,13 +58,15 @@ class LabelRatio(NamedTuple):
         Whether they may not have been, or weren't and the estimate can't be used.
     """
 
-    shares: np.ndarray | None = None
-    intervals: np.ndarray | None = None
+    shares: FloatArray | None = None
+    intervals: FloatArray | None = None
     is_contradicted: bool = False
     is_doubtful: bool = False
 
 
-def judge_labels(X, place, weight, classes, seed=0) -> LabelRatio:
+def judge_labels(
+    X: RowMatrix, place: IntArray, weight: FloatArray, classes: AnyArray, seed: int = 0
+) -> LabelRatio:
     """Compare the labels' class ratio with an estimate from the rows.
 
     Parameters
@@ -92,13 +94,13 @@ def judge_labels(X, place, weight, classes, seed=0) -> LabelRatio:
         return LabelRatio()
     own = counts / counts.sum()
 
-    def is_plausible(shares):
+    def is_plausible(shares: FloatArray) -> bool:
         return _tail(counts, shares[None]) >= _PLAUSIBLE or _apart(own, shares) < _ODDS
 
     shares, intervals, replicates = estimated_shares(
         X, place, weight, classes, n_bootstrap=_BOOTSTRAP, seed=seed, is_enough=is_plausible
     )
-    if replicates is None:
+    if replicates is None or intervals is None:
         return LabelRatio(shares)
     probability = _tail(counts, replicates)
     is_trusted = counts.min() >= _FEWEST and np.ptp(intervals, axis=1).max() <= _WIDEST
@@ -107,9 +109,7 @@ def judge_labels(X, place, weight, classes, seed=0) -> LabelRatio:
     return LabelRatio(shares, intervals, is_contradicted, is_doubtful and not is_contradicted)
 
 
-def smeared_shares(
-    counts: NDArray[np.intp], replicates: NDArray[np.float64], seed: int = 0
-) -> NDArray[np.float64]:
+def smeared_shares(counts: IntArray, replicates: FloatArray, seed: int = 0) -> FloatArray:
     """Draw shares from bootstrap replicates, and some from all possible ones if labels are few."""
     rng = np.random.default_rng(seed)
     drawn = replicates[rng.integers(0, len(replicates), _DRAWS)]
@@ -119,7 +119,7 @@ def smeared_shares(
 
 
 def probability_at_random(
-    counts: NDArray[np.intp], shares: NDArray[np.float64], errors_apart: float = 0.0
+    counts: IntArray, shares: FloatArray, errors_apart: float = 0.0
 ) -> float:
     """Probability that labels are a random sample of rows in which the classes have some shares.
 
@@ -154,7 +154,7 @@ def probability_at_random(
     return float(_RANDOM * at_random / (_RANDOM * at_random + by_class))
 
 
-def _tail(counts, replicates):
+def _tail(counts: AnyArray, replicates: FloatArray) -> float:
     """Probability of numbers of labels at least as far off, of the class where it is least."""
     n = counts.sum()
     above = binom.sf(counts - 1, n, replicates).mean(axis=0)
@@ -163,13 +163,13 @@ def _tail(counts, replicates):
     return min(1.0, several * float(2.0 * np.minimum(above, below).min()))
 
 
-def _apart(own, shares):
+def _apart(own: FloatArray, shares: FloatArray) -> float:
     """The largest ratio of odds between two sets of shares."""
     odds = np.log(own / (1.0 - own)) - np.log(shares / (1.0 - shares))
     return float(np.exp(np.abs(odds).max()))
 
 
-def _has_copies(X, place):
+def _has_copies(X: RowMatrix, place: IntArray) -> bool:
     """Whether the labelled rows of a class are all equal: none of them can be left out."""
     for number in np.unique(place[place >= 0]):
         rows = X[np.flatnonzero(place == number)]

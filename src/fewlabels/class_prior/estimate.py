@@ -1,15 +1,16 @@
 """The class prior with an interval, in one call."""
 
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import beta
 
-from .._util.deadline import ENDLESS
+from .._typing import FloatArray, MatrixLike, RandomStateLike, VectorLike
+from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .conventions import pooled_from_unlabeled
-from .methods._base import PriorEstimator
+from .methods._base import FittedState, PriorEstimator
 from .methods.best_bin import BestBin
 from .methods.blanchard import Blanchard
 from .methods.dedpul import DEDPUL
@@ -24,7 +25,7 @@ _AUTO = "saturated-logistic"
 # With little time, rows of either kind to begin with; how much longer the next sample takes.
 _SAMPLES, _MORE = (300, 1000), 3.5
 
-METHODS = {
+METHODS: dict[str, type[PriorEstimator[Any]]] = {
     "saturated-logistic": SaturatedLogistic,
     "best-bin": BestBin,
     "dedpul": DEDPUL,
@@ -62,21 +63,21 @@ class PriorEstimate(NamedTuple):
     confidence: float
     method: str
     convention: str
-    replicates: np.ndarray
+    replicates: FloatArray
 
 
 def estimate_prior(
-    X,
-    y,
-    method="auto",
+    X: MatrixLike,
+    y: VectorLike,
+    method: str | PriorEstimator[Any] = "auto",
     *,
-    confidence=0.9,
-    n_bootstrap=None,
-    convention="unlabeled",
-    pos_label=None,
-    random_state=0,
-    n_jobs=None,
-):
+    confidence: float = 0.9,
+    n_bootstrap: int | None = None,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+) -> PriorEstimate:
     """Share of positives, estimated from positive and unlabelled rows, with an interval.
 
     Parameters
@@ -146,20 +147,20 @@ def estimate_prior(
 
 
 def estimate_within(
-    deadline,
-    X,
-    y,
-    method="auto",
+    deadline: Deadline,
+    X: MatrixLike,
+    y: VectorLike,
+    method: str | PriorEstimator[Any] = "auto",
     *,
-    confidence=0.9,
-    n_bootstrap=None,
-    convention="unlabeled",
-    pos_label=None,
-    random_state=0,
-    n_jobs=None,
-    factor=None,
-    is_weighted=False,
-):
+    confidence: float = 0.9,
+    n_bootstrap: int | None = None,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+    factor: FloatArray | None = None,
+    is_weighted: bool = False,
+) -> PriorEstimate:
     """``estimate_prior``; from a sample of the rows where a Deadline leaves no time for more.
 
     ``factor`` has weights of the positive rows, for "auto" only. ``is_weighted``: whether rows
@@ -172,7 +173,9 @@ def estimate_within(
             f"convention={convention!r} is not valid; pass 'unlabeled' (share among the "
             "unlabelled rows) or 'pooled' (share among all rows)."
         )
-    if n_bootstrap is not None and not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
+    if n_bootstrap is not None and not (
+        isinstance(n_bootstrap, int | Integral) and n_bootstrap >= 2
+    ):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2 or None.")
     name, estimator = _estimator(method, pos_label, random_state, n_jobs)
     state, sizes, rng = _fitted(estimator, X, y, deadline, (factor, is_weighted))
@@ -184,14 +187,20 @@ def estimate_within(
         counts = estimator.n_positive_, estimator.n_unlabeled_
         values = [pooled_from_unlabeled(v, *counts) for v in values]
         replicates = (counts[0] + replicates * counts[1]) / sum(counts)
-    return PriorEstimate(*values, confidence, name, convention, replicates)
+    return PriorEstimate(values[0], values[1], values[2], confidence, name, convention, replicates)
 
 
-def _fitted(estimator, X, y, deadline, weighting):
+def _fitted(
+    estimator: PriorEstimator[Any],
+    X: MatrixLike,
+    y: VectorLike,
+    deadline: Deadline,
+    weighting: tuple[FloatArray | None, bool],
+) -> FittedState[Any]:
     """State, sizes and generator of an estimator fitted to as many rows as there is time for."""
     most = estimator.max_rows
     for rows in _SAMPLES if deadline.is_near else ():
-        if rows >= (len(y) if most is None else most):
+        if rows >= (np.shape(y)[0] if most is None else most):
             break
         seconds = deadline.left()
         fitted = estimator.set_params(max_rows=rows)._fit_state(X, y, *weighting)
@@ -208,7 +217,12 @@ def _fitted(estimator, X, y, deadline, weighting):
     return estimator._fit_state(X, y, *weighting)
 
 
-def _estimator(method, pos_label, random_state, n_jobs):
+def _estimator(
+    method: str | PriorEstimator[Any],
+    pos_label: object,
+    random_state: RandomStateLike,
+    n_jobs: int | None,
+) -> tuple[str, PriorEstimator[Any]]:
     if isinstance(method, PriorEstimator):
         return type(method).__name__, method
     name = _AUTO if method == "auto" else method
@@ -223,7 +237,9 @@ def _estimator(method, pos_label, random_state, n_jobs):
     return name, estimator
 
 
-def interval_of(prior, replicates, confidence, n_unlabeled):
+def interval_of(
+    prior: float, replicates: FloatArray, confidence: float, n_unlabeled: int
+) -> tuple[float, float]:
     """Quantiles of the replicates, and the estimate itself where it lies beyond them.
 
     At the edge of what a method can return, all replicates may agree. The interval is never

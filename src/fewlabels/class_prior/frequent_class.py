@@ -8,11 +8,11 @@ forest has to tell labelled rows from the others.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..rows.row_order import value_order
 from .estimate import estimate_within, interval_of
@@ -25,7 +25,7 @@ _FEWEST, _FOR_EACH = 20, 3.0
 _APART = 2.5
 
 
-def is_skewed(counts: NDArray[np.intp]) -> bool:
+def is_skewed(counts: IntArray) -> bool:
     """Return whether nearly all labels are of one of two classes, from the labels of each."""
     return bool(len(counts) == 2 and counts.max() >= max(_FEWEST, _FOR_EACH * counts.min()))
 
@@ -43,14 +43,14 @@ class SharesOfTwo(NamedTuple):
         Estimates from bootstrap samples.
     """
 
-    shares: NDArray[np.float64]
-    intervals: NDArray[np.float64]
-    replicates: NDArray[np.float64]
+    shares: FloatArray
+    intervals: FloatArray
+    replicates: FloatArray
 
 
 def shares_by_frequent_class(
-    X: Any,
-    place: NDArray[np.intp],
+    X: RowMatrix,
+    place: IntArray,
     seed: int = 0,
     deadline: Deadline = ENDLESS,
     confidence: float = 0.9,
@@ -90,12 +90,12 @@ def shares_by_frequent_class(
     if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
         return None
     replicates = _of_both(found.replicates, frequent)
-    ends = interval_of(found.prior, found.replicates, confidence, np.sum(place < 0))
+    ends = interval_of(found.prior, found.replicates, confidence, int(np.sum(place < 0)))
     intervals = np.sort(_of_both(np.array(ends), frequent).T, axis=1)
     return SharesOfTwo(_of_both(np.array(found.prior), frequent), intervals, replicates)
 
 
-def _of_both(share: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+def _of_both(share: FloatArray, number: int) -> FloatArray:
     """Shares of both classes from shares of one, along a last axis."""
     both = (share, 1.0 - share) if number == 0 else (1.0 - share, share)
     return np.stack(both, axis=-1)

@@ -5,13 +5,11 @@ Labelled rows that are a random sample of all rows can't be separated from the o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
 
@@ -24,7 +22,7 @@ _MOST_NUMBERS = 2**22
 _SCATTER = 1.2
 
 
-def errors_apart(X: Any, y: NDArray[np.intp]) -> float:
+def errors_apart(X: RowMatrix, y: IntArray) -> float:
     """By how many standard errors labelled rows differ from unlabelled ones (y = -1).
 
     Copies count once. 0 with few rows, or with a great many columns.
@@ -41,9 +39,7 @@ def errors_apart(X: Any, y: NDArray[np.intp]) -> float:
     return (area - 0.5) / by_chance
 
 
-def distinct_rows(
-    X: Any, y: NDArray[np.intp], most_labelled: int, most_unlabelled: int
-) -> NDArray[np.intp]:
+def distinct_rows(X: RowMatrix, y: IntArray, most_labelled: int, most_unlabelled: int) -> IntArray:
     """One of the equal rows of either kind: a forest would know copies by heart."""
     rng, kept = np.random.default_rng(0), []
     for is_kind, most in ((y >= 0, most_labelled), (y < 0, most_unlabelled)):
@@ -60,7 +56,7 @@ def distinct_rows(
     return np.concatenate(kept)
 
 
-def looks_labelled(X: Any, y: NDArray[np.intp]) -> NDArray[np.float64]:
+def looks_labelled(X: RowMatrix, y: IntArray) -> FloatArray:
     """Return by how much rows look labelled to trees that haven't seen them."""
     X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     place = (y >= 0).astype(np.intp)

@@ -1,15 +1,19 @@
 """The prior from the level at which the share of positives saturates."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from copy import copy
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...calibration.fit_curves import equal_bins
+from ._base import Draw
 from ._scores import CrossFittedPrior
 
-Floats = npt.NDArray[np.float64]
 # Grid of curves: steepness, midpoint (over the range of scores) and floor.
 _STEEPNESS = np.geomspace(0.15, 10.0, 24)
 _N_MIDPOINTS = 48
@@ -23,7 +27,7 @@ _POWER = 0.25
 _LEAST_CEILING = 1e-3
 
 
-class SaturatedLogistic(CrossFittedPrior):
+class SaturatedLogistic(CrossFittedPrior["Curves"]):
     r"""Class prior by a logistic curve that saturates at one.
 
     The default of :func:`fewlabels.class_prior.estimate_prior`. Use it if the classes overlap,
@@ -100,14 +104,19 @@ class SaturatedLogistic(CrossFittedPrior):
 
     _n_bootstrap = 500
 
-    def _prepare(self, X, positive, rng):
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> Curves:
         return Curves(self._scores(X, positive, rng), positive)
 
-    def _solve(self, state, p, u):
+    def _weigh_positives(self, state: Curves, factor: FloatArray) -> Curves:
+        return state.corrected(factor)
+
+    def _solve(self, state: Curves, p: IntArray, u: IntArray) -> float:
         prior, weight = state.priors([(p, u)], _POWER)
         return state.scale * float(np.sum(weight * prior))
 
-    def _solve_many(self, state, draws, rng):
+    def _solve_many(
+        self, state: Curves, draws: list[Draw], rng: np.random.RandomState
+    ) -> FloatArray:
         prior, weight = state.priors(draws, 1.0)
         reached = np.cumsum(weight, axis=1) >= rng.uniform(size=(len(draws), 1))
         drawn = np.argmax(reached, axis=1)
@@ -116,7 +125,9 @@ class SaturatedLogistic(CrossFittedPrior):
         return state.scale * prior * _ceilings(prior, height, state.areas(draws), rng)
 
 
-def _ceilings(prior: Floats, height: Floats, area: Floats, rng: np.random.RandomState) -> Floats:
+def _ceilings(
+    prior: FloatArray, height: FloatArray, area: FloatArray, rng: np.random.RandomState
+) -> FloatArray:
     """The ceiling of every draw, see the notes of ``SaturatedLogistic``.
 
     Parameters
@@ -144,7 +155,7 @@ def _ceilings(prior: Floats, height: Floats, area: Floats, rng: np.random.Random
 class Curves:
     """Scores in bins, and the curves of the grid at these bins."""
 
-    def __init__(self, scores, positive):
+    def __init__(self, scores: FloatArray, positive: BoolArray) -> None:
         weight = np.where(positive, 0.5 / positive.sum(), 0.5 / (~positive).sum())
         values, group, mass, bins = equal_bins(scores, weight, _N_BINS, 1.0)
         _, bins = np.unique(bins, return_inverse=True)
@@ -158,13 +169,13 @@ class Curves:
         self.log_curve = np.log(np.maximum(self.curve, 1e-12))
         self.weight_p, self.scale = np.ones(len(self.bin_p)), 1.0
 
-    def weighed(self, weight):
+    def weighed(self, weight: FloatArray) -> Self:
         """The same, where positive rows count by a weight; their sum is the effective size."""
         other = copy(self)
         other.weight_p = weight * (weight.sum() / (weight @ weight))
         return other
 
-    def corrected(self, weight):
+    def corrected(self, weight: FloatArray) -> Self:
         """The same as ``weighed``, where weights from propensities raise the estimate less.
 
         Where the classes overlap, estimates are too large. Labels that favour obvious positives
@@ -182,44 +193,44 @@ class Curves:
             other.scale = float(np.exp(max(0.0, raised - excess**2 / raised) - raised))
         return other
 
-    def _of_all(self):
+    def _of_all(self) -> tuple[FloatArray, FloatArray]:
         return self.priors([(np.arange(len(self.bin_p)), np.arange(len(self.bin_u)))], _POWER)
 
-    def prior(self):
+    def prior(self) -> float:
         """The estimate from all rows."""
         prior, weight = self._of_all()
         return float(np.sum(weight * prior))
 
-    def posterior_weight(self):
+    def posterior_weight(self) -> FloatArray:
         """Weight of every curve by the likelihood of all rows, shape (n_curves,)."""
         return self._of_all()[1][0]
 
-    def posterior(self):
+    def posterior(self) -> FloatArray:
         """P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
         return (self.posterior_weight() @ self.curve)[self.bin_u]
 
-    def height_at_positives(self):
+    def height_at_positives(self) -> FloatArray:
         """Mean of every curve over the positive rows, shape (n_curves,)."""
         count = np.bincount(self.bin_p, self.weight_p, self.n_bins)
         return self.curve @ (count / count.sum())
 
-    def areas(self, draws: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]) -> Floats:
+    def areas(self, draws: list[Draw]) -> FloatArray:
         """ROC AUC of positive against unlabelled scores of every draw, shape (draws,)."""
         count_p, count_u = self._drawn(draws)
         below = np.cumsum(count_u, axis=1) - 0.5 * count_u
         return np.sum(count_p * below, axis=1) / (count_p.sum(axis=1) * count_u.sum(axis=1))
 
-    def _drawn(self, draws) -> tuple[np.ndarray, np.ndarray]:
+    def _drawn(self, draws: list[Draw]) -> tuple[FloatArray, FloatArray]:
         """Weight of positive and of unlabelled rows in every bin, of shape (draws, bins) each."""
         ours, others = [p for p, _ in draws], [u for _, u in draws]
         count_p = self._counts([self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours])
         return count_p, self._counts([self.bin_u[u] for u in others], [None] * len(draws))
 
-    def _counts(self, bins, weights):
+    def _counts(self, bins: list[IntArray], weights: Sequence[FloatArray | None]) -> FloatArray:
         pairs = zip(bins, weights, strict=True)
         return np.stack([np.bincount(b, w, self.n_bins) for b, w in pairs]).astype(float)
 
-    def priors(self, draws, power):
+    def priors(self, draws: list[Draw], power: float) -> tuple[FloatArray, FloatArray]:
         """Prior of every curve, and its weight, each of shape (draws, curves)."""
         count_p, count_u = self._drawn(draws)
         prior = count_u @ self.curve.T / count_u.sum(axis=1, keepdims=True)

@@ -1,10 +1,13 @@
 """The prior by tree induction for label frequency estimation (TIcE)."""
 
 import heapq
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from ..._typing import BoolArray, IntArray, RandomStateLike, RowMatrix
 from ._base import PriorEstimator
 
 # Tests "column <= quantile" per column, and how many of them are kept.
@@ -21,7 +24,12 @@ _FEWEST = 10
 _PULL = 5
 
 
-class TIcE(PriorEstimator):
+# Outcomes of the tests, 0 or 1.
+TestOutcomes: TypeAlias = npt.NDArray[np.float32]
+_State: TypeAlias = tuple[TestOutcomes, TestOutcomes, tuple[IntArray, IntArray]]
+
+
+class TIcE(PriorEstimator[_State]):
     r"""Tree induction for c estimation (TIcE), Bekker and Davis 2018.
 
     In the single-training-set setting a positive row is labelled with the label frequency c.
@@ -53,17 +61,25 @@ class TIcE(PriorEstimator):
 
     _n_bootstrap = 10
 
-    def __init__(self, *, max_rows=2000, pos_label=None, random_state=0):
+    def __init__(
+        self,
+        *,
+        max_rows: int | None = 2000,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.max_rows = max_rows
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _prepare(self, X, positive, rng):
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> _State:
         tests = _tests(X, positive)
-        folds = tuple(rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum()))
-        return tests[positive], tests[~positive], folds
+        folds_p, folds_u = (
+            rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum())
+        )
+        return tests[positive], tests[~positive], (folds_p, folds_u)
 
-    def _solve(self, state, p, u):
+    def _solve(self, state: _State, p: IntArray, u: IntArray) -> float:
         tests = np.concatenate([state[0][p], state[1][u]])
         folds = np.concatenate([state[2][0][p], state[2][1][u]])
         labelled = np.arange(len(tests)) < len(p)
@@ -75,7 +91,7 @@ class TIcE(PriorEstimator):
         return (positives - len(p)) / len(u)
 
 
-def _tests(X, positive):
+def _tests(X: RowMatrix, positive: BoolArray) -> TestOutcomes:
     """Outcomes of binary tests, float32 of shape (n, tests), the most telling ones."""
     if sp.issparse(X):
         share = np.asarray(sp.csr_array(X != 0)[np.flatnonzero(positive)].mean(axis=0)).ravel()
@@ -90,17 +106,19 @@ def _tests(X, positive):
     return outcomes[:, kept].astype(np.float32)
 
 
-def _delta(n):
+def _delta(n: int) -> float:
     return max(0.025, 1.0 / (1.0 + 0.004 * n))
 
 
-def _bound(labelled, total, frequency, delta):
+def _bound(labelled: float, total: int, frequency: float, delta: float) -> float:
     """Lower confidence bound of the label frequency from a region's counts."""
     width = np.sqrt((1.0 - delta) / delta * frequency * (1.0 - frequency) / total)
     return labelled / total - width
 
 
-def _largest_bound(tests, labelled, grows, frequency):
+def _largest_bound(
+    tests: TestOutcomes, labelled: BoolArray, grows: BoolArray, frequency: float
+) -> float:
     """The largest bound among the regions of one tree, on the rows it has not seen."""
     grow_tests, grow_labelled = tests[grows], labelled[grows].astype(np.float32)
     test_tests, test_labelled = tests[~grows], labelled[~grows].astype(np.float32)
