@@ -1,11 +1,12 @@
 """Whether a model's held-out scores separate the labels better than chance."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, rankdata
+
+from .._typing import AnyArray, BoolArray, IntArray
 
 # Shuffled labels, which give the standard error without a signal.
 _SHUFFLES = 499
@@ -58,15 +59,15 @@ class PermutationTest(NamedTuple):
 
 
 def permutation_test(
-    scores: NDArray[Any],
-    kinds: NDArray[Any],
-    parts: NDArray[Any],
+    scores: AnyArray,
+    kinds: AnyArray,
+    parts: AnyArray,
     planned: int,
     labels: int,
     random_state: int = 0,
     *,
     prior: float | None = 0.0,
-    rows: NDArray[Any] | None = None,
+    rows: AnyArray | None = None,
 ) -> PermutationTest | None:
     """Test scores of rows by models that were trained without them.
 
@@ -116,11 +117,11 @@ def permutation_test(
     least = (sizes * (sizes + 1) / 2).sum(axis=0)
     used = pairs > 0
 
-    def area_of(kinds):
+    def area_of(kinds: IntArray) -> float:
         inside = (ranks * (kinds[:, None] == classes)).sum(axis=0)
         return float(np.mean((inside - least)[used] / pairs[used]))
 
-    def depth_of(kinds):
+    def depth_of(kinds: IntArray) -> float:
         return float(np.mean(depths[kinds == 1])) if prior is None else 0.0
 
     order = np.concatenate(rows_of)
@@ -154,7 +155,7 @@ def permutation_test(
     return PermutationTest(area, low, high, NO_SIGNAL, labels, best, up_to)
 
 
-def _without_rounding(scores: NDArray[Any]) -> NDArray[Any]:
+def _without_rounding(scores: AnyArray) -> AnyArray:
     """Scores of one model, in columns, where those that differ by rounding alone are equal."""
     size = np.median(np.abs(scores), axis=0)
     size = np.where((size > 0.0) & np.isfinite(size), size, 1.0)
@@ -163,11 +164,11 @@ def _without_rounding(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def _tied(
-    ranks: NDArray[Any],
-    is_own: NDArray[np.bool_],
-    part: NDArray[Any],
-    rows: NDArray[Any] | None = None,
-) -> NDArray[Any]:
+    ranks: AnyArray,
+    is_own: BoolArray,
+    part: AnyArray,
+    rows: AnyArray | None = None,
+) -> AnyArray:
     """Pairs of a row of each class and another row of its part with one score, of equal ``rows``.
 
     Of any rows if ``rows`` is None. Returns the number for each class.
@@ -181,14 +182,14 @@ def _tied(
     return np.array(found)
 
 
-def _interval(area, error, n_own, n_others):
+def _interval(area: float, error: float, n_own: float, n_others: float) -> tuple[float, float]:
     """Areas that the test doesn't reject; ``error`` is the standard error at 0.5.
 
     Elsewhere it changes as in an exponential model (Hanley and McNeil 1982).
     """
     half = norm.ppf(0.5 + CONFIDENCE / 2.0) * error
 
-    def variance(theta):
+    def variance(theta: float) -> float:
         both = theta / (2.0 - theta), 2.0 * theta * theta / (1.0 + theta)
         of_own, of_others = (one - theta * theta for one in both)
         inner = theta * (1.0 - theta)
@@ -196,7 +197,7 @@ def _interval(area, error, n_own, n_others):
 
     at_chance = variance(0.5)
 
-    def off(theta):
+    def off(theta: float) -> float:
         return (area - theta) ** 2 - half**2 * variance(theta) / at_chance
 
     inside = float(np.clip(area, _EDGE, 1.0 - _EDGE))

@@ -5,10 +5,11 @@ labels that mean nothing.
 """
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import brentq
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.extmath import safe_sparse_dot
+
+from .._typing import FloatArray, RowMatrix
 
 # Most rows of either kind that take part, and most pairs of them.
 MOST_ROWS, _MOST_PAIRS = 600, 8_000
@@ -18,18 +19,20 @@ FREEDOM, _MOST_FREEDOM = 0.15, 30.0
 _TIE = 1e-9
 
 
-def weighed(rows, weights):
+def weighed(rows: RowMatrix, weights: FloatArray) -> RowMatrix:
     """Rows, sparse or not, with their columns multiplied."""
-    return rows.multiply(weights).tocsr() if sp.issparse(rows) else rows * weights
+    if isinstance(rows, np.ndarray):
+        return rows * weights
+    return rows.multiply(weights).tocsr()
 
 
-def smoother(X, n, freedom):
+def smoother(X: RowMatrix, n: int, freedom: float) -> FloatArray:
     """The matrix that ridge regression makes of labels of the first n rows.
 
     With so many degrees of freedom. Directions in which other rows, without labels, are spread
     count more, as a kernel's square has them.
     """
-    everything = 0.0
+    everything = np.zeros((X.shape[0], X.shape[0]))
     for part in (np.asarray(safe_sparse_dot(X, X.T, dense_output=True), float), rbf_kernel(X)):
         part = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()
         everything = everything + _of_unit_trace(part)
@@ -43,25 +46,27 @@ def smoother(X, n, freedom):
     if freedom <= 0.0:
         return np.zeros_like(kernel)
 
-    def off(log_ridge):
+    def off(log_ridge: float) -> float:
         return np.sum(values / (values + np.exp(log_ridge))) - freedom
 
     ridge = np.exp(brentq(off, np.log(values[-1]) - 40.0, np.log(np.sum(values) / freedom) + 1.0))
     return (vectors * (values / (values + ridge))) @ vectors.T
 
 
-def _of_unit_trace(kernel):
+def _of_unit_trace(kernel: FloatArray) -> FloatArray:
     return kernel / max(np.trace(kernel), np.finfo(float).tiny)
 
 
-def pairs_left_out(smooth):
+def pairs_left_out(smooth: FloatArray) -> FloatArray:
     """Weight P_ij of row i's residual in what the regression without i and j says apart."""
     a, b = 1.0 - np.diag(smooth), -smooth
     with np.errstate(divide="ignore", invalid="ignore"):
         return (a + b) / (a[:, None] * a - b * b)
 
 
-def areas(smooth, weight, y, rng):
+def areas(
+    smooth: FloatArray, weight: FloatArray, y: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, float]:
     """How often each row is on the right side of rows of the other kind, and the mean of it."""
     left = y - y.mean()
     left = left - smooth @ left

@@ -1,12 +1,15 @@
 """One entry point that chooses the settings of any model."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.kernel_estimator import KernelMachine
 from ..kernels.sparse import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
@@ -18,22 +21,22 @@ from .semi_supervised.graph import tune_with_graph
 from .semi_supervised.tables import is_for_tables, tune_table
 from .semi_supervised.tuning import tune_semi_supervised
 from .tuning.result import TuningResult
-from .tuning.search import Search
+from .tuning.search import Plan, Search
 
 
 def tune(
-    estimator,
-    X,
-    y=None,
+    estimator: KernelMachine | Pipeline,
+    X: MatrixLike,
+    y: VectorLike | None = None,
     *,
-    time_budget=60,
-    contaminated=True,
-    sample_weight=None,
-    random_state=None,
-    progress=False,
-    graph=True,
-    groups=None,
-):
+    time_budget: float = 60,
+    contaminated: bool = True,
+    sample_weight: VectorLike | None = None,
+    random_state: RandomStateLike = None,
+    progress: bool = False,
+    graph: bool = True,
+    groups: VectorLike | None = None,
+) -> KernelMachine | Pipeline:
     """Choose settings from the data and return a fitted clone.
 
     Use it before you trust a model: settings matter more than the choice of a solver. It needs
@@ -117,18 +120,18 @@ def tune(
 
 
 def tune_within(
-    estimator,
-    X,
-    y,
+    estimator: KernelMachine | Pipeline,
+    X: MatrixLike,
+    y: VectorLike | None,
     *,
-    time_budget,
-    contaminated,
-    random_state,
-    progress,
-    seconds_in_all,
-    expected=0.0,
-    groups=None,
-):
+    time_budget: float,
+    contaminated: bool,
+    random_state: RandomStateLike,
+    progress: bool,
+    seconds_in_all: float,
+    expected: float = 0.0,
+    groups: VectorLike | None = None,
+) -> KernelMachine | Pipeline:
     """``tune`` that leaves time for the fit and the probabilities: in all so many seconds.
 
     A fit of all rows is ``expected`` to take so many.
@@ -140,7 +143,14 @@ def tune_within(
     return _of_pipeline(estimator, X, y, search, contaminated, None)
 
 
-def _of_pipeline(estimator, X, y, search, contaminated, sample_weight):
+def _of_pipeline(
+    estimator: KernelMachine | Pipeline,
+    X: MatrixLike,
+    y: VectorLike | None,
+    search: Search,
+    contaminated: bool,
+    sample_weight: VectorLike | None,
+) -> KernelMachine | Pipeline:
     """Tune a model, or the last step of a pipeline."""
     if not isinstance(estimator, Pipeline):
         return _tuned(estimator, X, y, search, contaminated, sample_weight)
@@ -154,7 +164,14 @@ def _of_pipeline(estimator, X, y, search, contaminated, sample_weight):
     return pipeline
 
 
-def _tuned(estimator, X, y, search, contaminated, sample_weight):
+def _tuned(
+    estimator: KernelMachine,
+    X: MatrixLike,
+    y: VectorLike | None,
+    search: Search,
+    contaminated: bool,
+    sample_weight: VectorLike | None,
+) -> KernelMachine:
     """Decide, fit the choice to all rows and write the account."""
     _check_estimator(estimator, "it")
     check_parameters(estimator)
@@ -179,6 +196,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     weight = sample_weight if plan.weight is None else plan.weight
     started = time.perf_counter()
     if plan.fit is not None:
+        assert y is not None
         plan.fit(machine, X, y, weight)
     else:
         machine.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
@@ -200,7 +218,9 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     return machine
 
 
-def _choice_of_labels(estimator, X, search):
+def _choice_of_labels(
+    estimator: KernelMachine, X: RowMatrix, search: Search
+) -> Callable[[Any, RowMatrix, VectorLike, FloatArray | None, Search], Plan]:
     """The function that chooses settings by labels."""
     if estimator.task.has_prior:
         return tune_positive_unlabelled
@@ -209,7 +229,7 @@ def _choice_of_labels(estimator, X, search):
     return tune_with_graph if search.may_take_graph else tune_semi_supervised
 
 
-def _check_estimator(estimator, what):
+def _check_estimator(estimator: BaseEstimator, what: str) -> None:
     if not isinstance(estimator, KernelMachine):
         raise ValueError(
             f"tune accepts {estimators_of(*TASKS)}, and pipelines that end in one of them; {what} "

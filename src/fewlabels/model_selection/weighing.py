@@ -1,10 +1,12 @@
 """What columns of texts count next to the others, and which do not help, by labels held out."""
 
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import one_blas_thread
 from ..kernels.width import total_variance
 from ..rows.grouped_folds import count_once, groups_of
@@ -14,6 +16,11 @@ from .signal import FREEDOM, MOST_ROWS, areas, pairs_left_out, smoother, weighed
 RATIOS = (1.0, 4.0, 16.0, 64.0, 0.25, 1.0 / 16.0)
 # Standard errors that a choice must be ahead.
 _AHEAD = 1.0
+
+
+# What a block's columns come from; and a ratio with the blocks that are left out.
+Names: TypeAlias = tuple[str, ...]
+Choice: TypeAlias = tuple[float, tuple[Names, ...]]
 
 
 class Weighing(NamedTuple):
@@ -26,10 +33,10 @@ class Weighing(NamedTuple):
 
     ratio: float
     areas: dict[float, float]
-    left_out: tuple[str, ...]
+    left_out: Names
     area: float
-    rows: Any
-    weights: list[np.ndarray]
+    rows: RowMatrix
+    weights: list[FloatArray]
 
 
 class Blocks:
@@ -39,7 +46,13 @@ class Blocks:
     and which may not be left out.
     """
 
-    def __init__(self, X, places, texts, fixed=()):
+    def __init__(
+        self,
+        X: RowMatrix,
+        places: Mapping[Names, Any],
+        texts: Container[Names],
+        fixed: Iterable[Names] = (),
+    ) -> None:
         self.places = places
         self.texts = [names for names in places if names in texts]
         self.others = [names for names in places if names not in texts]
@@ -47,14 +60,14 @@ class Blocks:
         self._width = X.shape[1]
         self._variance = {names: total_variance(X[:, place]) for names, place in places.items()}
 
-    def choices(self):
+    def choices(self) -> Iterator[Choice]:
         """Ratios, and blocks left out of those that are no texts."""
         free = [names for names in self.others if names not in self.fixed]
         outs = [out for n in range(len(free) + 1) for out in combinations(free, n)]
         for out in outs:
             yield from ((r, out) for r in (RATIOS if len(out) < len(self.others) else (1.0,)))
 
-    def weights(self, ratio, out):
+    def weights(self, ratio: float, out: Container[Names]) -> FloatArray:
         """What to multiply columns with, so that the variance of all of them stays."""
         kept = [
             sum(self._variance[names] for names in kind if names not in out)
@@ -69,7 +82,9 @@ class Blocks:
         return found
 
 
-def weigh_columns(X, y, blocks, random_state=0):
+def weigh_columns(
+    X: RowMatrix, y: IntArray, blocks: Blocks, random_state: int = 0
+) -> Weighing | None:
     """Choose the variance of texts relative to all other columns, and what to leave out.
 
     Rows of every class of ``y`` are separated from the others (negative: without a label) by
@@ -90,7 +105,7 @@ def weigh_columns(X, y, blocks, random_state=0):
     rows, of = X[np.concatenate(drawn)], [labels == k for k in classes]
     found = {}
 
-    def best_of(choices, usual):
+    def best_of(choices: Iterable[Choice], usual: Choice) -> Choice:
         for choice in choices:
             found[choice] = _held_out(weighed(rows, blocks.weights(*choice)), labels, classes)
         best = max(found, key=lambda choice: _mean(found[choice], of))
@@ -113,11 +128,11 @@ def weigh_columns(X, y, blocks, random_state=0):
     )
 
 
-def _mean(right, of):
+def _mean(right: FloatArray, of: list[BoolArray]) -> float:
     return float(np.mean([right[rows].mean() for rows in of]))
 
 
-def _held_out(rows, labels, classes):
+def _held_out(rows: RowMatrix, labels: IntArray, classes: AnyArray) -> FloatArray:
     """How well each row is separated from rows of other classes, by regressions without both."""
     smallest = min(int(np.sum(labels == k)) for k in classes)
     smooth = smoother(rows, len(labels), FREEDOM * smallest)

@@ -1,8 +1,12 @@
 """From scores on folds to intervals, differences and a verdict."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
+
+from ..._typing import FloatArray
 
 # Intervals of scores hold the truth with this confidence.
 _CONFIDENCE = 0.9
@@ -16,7 +20,7 @@ _DRIFT = 2.0
 _UNKNOWN = 0.5
 
 
-def corrected_error(values, ratio):
+def corrected_error(values: FloatArray, ratio: float) -> FloatArray:
     """Standard errors of means over folds, by row; infinite with one fold.
 
     ``sqrt((1/J + n_test/n_train) s^2)`` for J folds with variance s^2, as folds share training
@@ -28,7 +32,9 @@ def corrected_error(values, ratio):
     return np.sqrt((1.0 / n_folds + ratio) * np.var(values, axis=-1, ddof=1))
 
 
-def cannot_change(by_fold, between, parts, n_planned, ratio):
+def cannot_change(
+    by_fold: FloatArray, between: FloatArray, parts: int, n_planned: int, ratio: float
+) -> bool:
     """Whether the verdicts on differences are likely the same after all planned folds.
 
     A difference that is clear now has to stay clear, and one that is not clear has to stay so,
@@ -79,17 +85,19 @@ def cannot_change(by_fold, between, parts, n_planned, ratio):
     return bool(np.all(np.where(is_clear, away - drift > limit, ties | (away + drift < limit))))
 
 
-def _quantile(n_folds, n_differences):
+def _quantile(n_folds: int, n_differences: int) -> float:
     """Half the width of an interval of one of several differences, in standard errors."""
     return float(student.ppf(1.0 - (1.0 - _OF_ALL) / (2.0 * n_differences), n_folds - 1))
 
 
-def width(n_folds):
+def width(n_folds: int) -> float:
     """Half the width of an interval, in standard errors; infinite with one fold."""
     return float(student.ppf(0.5 + _CONFIDENCE / 2.0, n_folds - 1)) if n_folds > 1 else np.inf
 
 
-def differences_of(names, scores, errors, n_folds):
+def differences_of(
+    names: Sequence[str], scores: FloatArray, errors: FloatArray, n_folds: int
+) -> pd.DataFrame:
     """Table of differences in mean score, with errors, between the first method and others."""
     difference = scores[0] - np.asarray(scores[1:])
     difference[np.abs(difference) <= _TIE] = 0.0
@@ -111,7 +119,13 @@ def differences_of(names, scores, errors, n_folds):
     return table.sort_values("difference", ignore_index=True, kind="stable")
 
 
-def judged(differences, score, shown, name, why_none=""):
+def judged(
+    differences: pd.DataFrame,
+    score: float,
+    shown: Callable[[float], str],
+    name: str,
+    why_none: str = "",
+) -> tuple[str, str, list[str]]:
     """Outcome, verdict and the baselines that are better.
 
     ``shown`` formats scores, which are called ``name``. ``why_none`` says why no baseline could be
@@ -145,7 +159,7 @@ def judged(differences, score, shown, name, why_none=""):
     return "undecided", verdict, []
 
 
-def _figures(line, score, shown):
+def _figures(line: pd.Series, score: float, shown: Callable[[float], str]) -> str:
     """The two scores of a line, and the interval of their difference."""
     both_scores = f"{shown(score - line['difference'])} against {shown(score)}"
     half = line["high"] - line["difference"]
@@ -157,5 +171,5 @@ def _figures(line, score, shown):
     return f"{both_scores}, a difference of {difference} (95 % CI ± {shown(half)})"
 
 
-def _listed(names):
+def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ...base.task import Task
+from ...baselines.methods import ComparedMethod
 from .judge import differences_of, judged, width
 from .result import BaselineComparison
-from .run import Scores
+from .run import Scores, Timing
 
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 
@@ -33,11 +34,11 @@ class Measured:
     why_not: str = ""
 
     @property
-    def is_scored(self):
+    def is_scored(self) -> bool:
         """Whether the methods can be ranked."""
         return bool(self.found is not None and self.found.running and self.is_ranked)
 
-    def preferred(self, *, clearly: bool = False) -> Any:
+    def preferred(self, *, clearly: bool = False) -> ComparedMethod | None:
         """Return the method to deliver: ours, unless one that can be a model is better.
 
         Methods have to be clearly better, or to have a higher score on as many folds as their
@@ -66,7 +67,7 @@ class Measured:
             place = self.found.methods.index(best)
         return self.found.methods[place]
 
-    def result(self, search, method=None):
+    def result(self, search: Timing, method: ComparedMethod | None = None) -> BaselineComparison:
         """A ``BaselineComparison`` with a method, by default ours, in the place of ours.
 
         ``search`` has the seconds that the comparison took, and what ended it early.
@@ -81,6 +82,7 @@ class Measured:
             verdict = f"Nothing could be compared before {ended} ended the comparison."
             return self._told(search, verdict, scores, table=table)
         if not self.is_scored:
+            assert scores.agreement is not None  # it is what such a comparison has
             verdict = _without_anomalies(scores.agreement, why_none(scores, search.stopped))
             return self._told(search, verdict, scores, table=table)
         differences = self._differences(scores)
@@ -104,21 +106,29 @@ class Measured:
             offer=next((machines[name] for name in clearly if machines[name]), ""),
         )
 
-    def _led_by(self, place):
+    def _led_by(self, place: int) -> Scores:
+        assert self.found is not None and self.finish is not None
         scores = self.found if place == 0 else self.found.led_by(place)
         self.finish(scores)
         return scores
 
     @staticmethod
-    def _differences(scores):
+    def _differences(scores: Scores) -> pd.DataFrame:
         names = [scores.methods[k].name for k in scores.running]
         return differences_of(names, scores.mean, scores.difference_error, len(scores.folds))
 
-    def _told(self, search, verdict, scores=None, table=None, **values):
+    def _told(
+        self,
+        search: Timing,
+        verdict: str,
+        scores: Scores | None = None,
+        table: pd.DataFrame | None = None,
+        **values: Any,
+    ) -> BaselineComparison:
         """The comparison, with what is the same of all of them."""
         protocol = "" if scores is None else scores.protocol
         running = [] if scores is None else [scores.methods[k].name for k in scores.running]
-        if running:
+        if scores is not None and running:
             left_out = [m.name for m in scores.methods if m.name not in running]
             protocol += f" Not compared: {', '.join(left_out)}." * bool(left_out)
         if scores is not None and scores.enough:
@@ -151,7 +161,7 @@ class Measured:
 _ENDED_BY = {"time budget": "the time budget", "Ctrl-C": "Ctrl-C"}
 
 
-def why_none(scores, stopped):
+def why_none(scores: Scores, stopped: str) -> str:
     """Why no baseline of ``Scores`` ran, in words: the first error of a method, or ``stopped``."""
     failures = scores.failures[1:]
     if not failures:
@@ -167,7 +177,7 @@ def why_none(scores, stopped):
     return first + more + (f", and {unfinished} never {in_time}" if unfinished else "")
 
 
-def _without_anomalies(agreement, why):
+def _without_anomalies(agreement: pd.DataFrame, why: str) -> str:
     """What can be said when nothing ranks the detectors; ``why`` no other detector ran."""
     others = agreement.iloc[1:]
     verdict = "Without known anomalies, detectors can't be ranked"
@@ -182,7 +192,7 @@ def _without_anomalies(agreement, why):
     )
 
 
-def _table(found, scored):
+def _table(found: Scores, scored: bool) -> pd.DataFrame:
     """The table of a comparison, the best method first."""
     lines, half = [], width(len(found.folds))
     for place, method in enumerate(found.methods):

@@ -1,22 +1,68 @@
 """Methods on folds, within a time budget, and what they score there."""
 
+from __future__ import annotations
+
 import time
 import warnings
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from itertools import product
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import one_blas_thread
+from ...baselines.methods import ComparedMethod
 from ...metrics.intervals import cross_fitted_interval
-from ...rows.grouped_folds import groups_of, splits_counted_once, take_groups
+from ...rows.grouped_folds import Split, groups_of, splits_counted_once, take_groups
 from .judge import cannot_change, corrected_error
 
 # Most rows that take part.
 MOST_ROWS = 4000
 # Why a comparison ends although there is time.
 ENOUGH = "more folds are unlikely to change which methods are significantly better or worse"
+
+
+# What a method gave on a fold; each task has arrays of its own in it.
+Output: TypeAlias = tuple[Any, ...]
+Evaluate: TypeAlias = Callable[[ComparedMethod, int, IntArray, IntArray], Output]
+
+
+class Timing(Protocol):
+    """How long a comparison took, and what ended it early."""
+
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def stopped(self) -> str: ...
+
+
+class RunClock(Timing, Protocol):
+    """Time and progress bar of a comparison that runs."""
+
+    def running(self, what: str, total: int) -> AbstractContextManager[None]:
+        """Return the context in which ``total`` steps are made; Ctrl-C ends it, and no more."""
+
+    def is_over(self) -> bool:
+        """Return whether another step would end too late."""
+
+    def took(self, seconds: float) -> None:
+        """Note how long a step took."""
+
+    def advance(self, text: str = "") -> None:
+        """Count a step."""
+
+
+class Splitter(Protocol):
+    """Cross-validation as scikit-learn has it."""
+
+    def split(self, X: Any, y: Any, groups: Any) -> Iterable[Split]:
+        """Yield training and test rows."""
 
 
 class Scores:
@@ -30,14 +76,25 @@ class Scores:
     ``BaselineComparison``.
     """
 
-    def __init__(self, methods):
+    def __init__(self, methods: list[ComparedMethod]) -> None:
         self.methods = methods
-        self.outputs = [{} for _ in methods]
-        self.seconds = [[] for _ in methods]
+        self.outputs: list[dict[int, Output]] = [{} for _ in methods]
+        self.seconds: list[list[float]] = [[] for _ in methods]
         self.failures = [""] * len(methods)
-        self.running, self.folds, self.rows, self.notes = [], [], 0, {}
+        self.running: list[int] = []
+        self.folds: list[int] = []
+        self.rows = 0
+        self.notes: dict[int, str] = {}
         self.protocol = self.caution = self.enough = ""
-        self.ends = self.agreement = self.disagreements = None
+        self.ends: list[tuple[float, float]] | None = None
+        self.agreement: pd.DataFrame | None = None
+        self.disagreements: pd.DataFrame | None = None
+        # Filled in once the folds are done.
+        self.mean: FloatArray
+        self.by_fold: FloatArray
+        self.error: FloatArray
+        self.between: FloatArray
+        self.difference_error: FloatArray
 
     def find_common(self, first: int = 0) -> None:
         """Find methods that can be compared; with the first fold alone, those that finished it.
@@ -57,7 +114,7 @@ class Scores:
             common = [0]
         self.running, self.folds = running, common
 
-    def led_by(self, place):
+    def led_by(self, place: int) -> Scores:
         """The same outputs with another method first, in place of ours; yet to be filled in."""
         order = [place, *(k for k in range(len(self.methods)) if k != place)]
         other = Scores([self.methods[k] for k in order])
@@ -67,7 +124,7 @@ class Scores:
         other.running, other.folds = sorted(order.index(k) for k in self.running), self.folds
         return other
 
-    def fill_hits(self, hits, ratio):
+    def fill_hits(self, hits: FloatArray, ratio: float) -> None:
         """From hits of shape (n_running, n_folds, n_rows), NaN where a row was not held out.
 
         The error of a difference is at least that between rows: with a handful of rows folds may
@@ -82,14 +139,20 @@ class Scores:
         self.between = apart
         self.difference_error = np.maximum(self.difference_error, apart)
 
-    def fill_folds(self, values, ratio, own=0.0, of_difference=0.0):
+    def fill_folds(
+        self,
+        values: FloatArray,
+        ratio: float,
+        own: float | FloatArray = 0.0,
+        of_difference: float | FloatArray = 0.0,
+    ) -> None:
         """From scores of shape (n_running, n_folds), and errors that all folds share."""
         self._fill(values.mean(axis=1), values, ratio)
         self.error = np.hypot(self.error, own)
         self.between = np.broadcast_to(of_difference, self.difference_error.shape)
         self.difference_error = np.hypot(self.difference_error, of_difference)
 
-    def is_settled(self, parts, n_planned):
+    def is_settled(self, parts: int, n_planned: int) -> bool:
         """Whether further folds are unlikely to change a verdict about a baseline.
 
         ``n_planned`` folds are planned, ``parts`` to a pass. The scores have to be filled in.
@@ -99,7 +162,7 @@ class Scores:
         differences = self.by_fold[0] - self.by_fold[1:]
         return cannot_change(differences, self.between[1:], parts, n_planned, 1.0 / (parts - 1))
 
-    def fill_placements(self, placements, positive, ratio):
+    def fill_placements(self, placements: FloatArray, positive: BoolArray, ratio: float) -> None:
         """From areas under ROC curves, row by row.
 
         ``placements`` are of shape (n_running, n_folds, n_rows), NaN where a row was not held out:
@@ -114,13 +177,13 @@ class Scores:
         self.between = apart
         self.difference_error = np.maximum(self.difference_error, apart)
 
-    def _fill(self, mean, by_fold, ratio):
+    def _fill(self, mean: FloatArray, by_fold: FloatArray, ratio: float) -> None:
         self.mean, self.by_fold = mean, by_fold
         self.error = corrected_error(by_fold, ratio)
         self.difference_error = corrected_error(by_fold - by_fold[0], ratio)
 
 
-def _between_rows(values, positive):
+def _between_rows(values: FloatArray, positive: BoolArray) -> FloatArray:
     """Standard errors of mean placements by row of ``values``; infinite with one row of a kind."""
     kinds = [values[:, positive], values[:, ~positive]]
     if min(kind.shape[1] for kind in kinds) < 2:
@@ -128,7 +191,16 @@ def _between_rows(values, positive):
     return np.sqrt(sum(np.var(kind, axis=1, ddof=1) / kind.shape[1] for kind in kinds))
 
 
-def run(methods, splits, evaluate, search, *, enough, every, first=0):
+def run(
+    methods: list[ComparedMethod],
+    splits: list[Split],
+    evaluate: Evaluate,
+    search: RunClock,
+    *,
+    enough: Callable[[Scores], str],
+    every: int,
+    first: int = 0,
+) -> Scores:
     """``Scores`` of every method, ours first, by ``evaluate(method, fold, train, test)``.
 
     After ``every`` so many folds ``enough`` gets the scores so far, and says in words why no
@@ -137,7 +209,7 @@ def run(methods, splits, evaluate, search, *, enough, every, first=0):
     """
     found = Scores(methods)
 
-    def attempt(place, *fold):
+    def attempt(place: int, *fold: Any) -> Output | None:
         if found.failures[place]:
             return None
         started = time.perf_counter()
@@ -179,12 +251,14 @@ def run(methods, splits, evaluate, search, *, enough, every, first=0):
     return found
 
 
-def folds_in_words(folds):
+def folds_in_words(folds: list[int]) -> str:
     """How many folds a protocol tells of."""
     return "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
 
 
-def sample(marked, most_marked, word, rng):
+def sample(
+    marked: BoolArray, most_marked: int, word: str, rng: np.random.RandomState
+) -> tuple[IntArray, str]:
     """Rows that take part, and words when these are not all."""
     ours, others = np.flatnonzero(marked), np.flatnonzero(~marked)
     if len(marked) <= MOST_ROWS:
@@ -205,16 +279,25 @@ class ComparedRows:
     Rows of one of the ``groups`` are held out together and count once.
     """
 
-    def __init__(self, X, y, steps, groups=None):
+    def __init__(
+        self,
+        X: RowMatrix | pd.DataFrame,
+        y: VectorLike | None,
+        steps: Pipeline | None,
+        groups: IntArray | None = None,
+    ) -> None:
         self.X, self.y, self.steps, self.groups = X, y, steps, groups
-        self._fold, self._encoder = None, None
+        self._fold: int | None = None
+        self._encoder: Pipeline | None = None
 
-    def find_groups(self, codes=None):
+    def find_groups(self, codes: IntArray | None = None) -> None:
         """Find copies, unless groups were given; ``codes`` are of classes, -1 without a label."""
         if self.groups is None:
             self.groups = groups_of(self.X, codes)
 
-    def splits(self, splitter, rows, kinds, counted=None):
+    def splits(
+        self, splitter: Splitter, rows: IntArray, kinds: AnyArray, counted: AnyArray | None = None
+    ) -> list[Split]:
         """Training and test rows among some rows, by a splitter of these and their kinds.
 
         One row of each group is tested; one of each kind in ``counted``, if that is given.
@@ -225,7 +308,9 @@ class ComparedRows:
         splits = splits_counted_once(splits, counted, groups)
         return [(rows[train], rows[test]) for train, test in splits]
 
-    def encoded(self, fold, train, *others):
+    def encoded(
+        self, fold: int, train: IntArray, *others: IntArray | RowMatrix
+    ) -> list[RowMatrix]:
         """Training rows and others (positions, or rows next to X) as the model gets them."""
         parts = [_safe_indexing(self.X, train)]
         for other in others:
@@ -237,4 +322,5 @@ class ComparedRows:
             y = None if self.y is None else _safe_indexing(self.y, train)
             self._encoder = clone(self.steps).fit(parts[0], y)
             self._fold = fold
+        assert self._encoder is not None
         return [self._encoder.transform(part) for part in parts]

@@ -2,16 +2,18 @@
 
 import time
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import norm, rankdata, t
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...baselines.methods import one_class_methods
 from ...kernels.growing import VotingForest
 from ...kernels.width import resolve_gamma
+from ...one_class.base import OneClassMachine
 from ...one_class.svdd import SVDD
 from ...rows.grouped_folds import count_once, groups_of
 from ...rows.neighbors import far_from_neighbors
@@ -26,6 +28,11 @@ _WIDTHS = (1.0, 4.0)
 _KEPT = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
 
 
+Detector = TypeVar("Detector", bound=BaseEstimator)
+# For each anomaly, and for each normal row, the share of rows of the other kind on its right side.
+Placements: TypeAlias = tuple[FloatArray, FloatArray]
+
+
 class Trial(NamedTuple):
     """What held-out rows say of a model that learns from confirmed anomalies.
 
@@ -35,7 +42,7 @@ class Trial(NamedTuple):
     ``of_classifier`` is the area of a random forest trained on the labels alone.
     """
 
-    estimator: Any = None
+    estimator: OneClassMachine | None = None
     without: float = np.nan
     auc: float = np.nan
     low: float = np.nan
@@ -44,17 +51,25 @@ class Trial(NamedTuple):
     of_classifier: float = np.nan
 
     @property
-    def gain(self):
+    def gain(self) -> float:
         """Difference of the two areas."""
         return self.auc - self.without
 
     @property
-    def is_used(self):
+    def is_used(self) -> bool:
         """Whether the model that learns from them is better beyond chance."""
         return self.estimator is not None and self.low > 0.0 and not self.why_not
 
 
-def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
+def try_anomalies(
+    estimator: OneClassMachine,
+    X: RowMatrix,
+    anomalies: RowMatrix,
+    *,
+    fixed: bool,
+    seconds: float,
+    seed: int = 0,
+) -> Trial:
     """Compare a model that leaves anomalies out with models that learn from them.
 
     Both kinds of rows are split in five parts, and each part is scored by models of the others.
@@ -109,13 +124,13 @@ def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
     return _best(candidates, [name for name, _ in rivals], placements)
 
 
-def fit_with(estimator, X, anomalies):
+def fit_with(estimator: OneClassMachine, X: RowMatrix, anomalies: RowMatrix) -> OneClassMachine:
     """Fit a model to normal rows ``X`` and confirmed anomalies, which come last."""
     rows, is_odd = _together(X, anomalies)
     return _quietly(estimator, rows, anomalies=is_odd)
 
 
-def _candidates(estimator, X, fixed):
+def _candidates(estimator: OneClassMachine, X: RowMatrix, fixed: bool) -> list[OneClassMachine]:
     """Models that may learn from the anomalies, not fitted."""
     own = [clone(estimator)] if estimator.takes_anomalies else []
     if fixed:
@@ -125,7 +140,9 @@ def _candidates(estimator, X, fixed):
     return own + [SVDD(gamma=float(width * scale), **kept) for width in _WIDTHS]
 
 
-def _by_forest(X, anomalies, parts, seed):
+def _by_forest(
+    X: RowMatrix, anomalies: RowMatrix, parts: tuple[RowMatrix, RowMatrix], seed: int
+) -> tuple[FloatArray, FloatArray]:
     """What a random forest, trained on the labels alone, says of rows: how normal they are."""
     rows, is_odd = _together(X, anomalies)
     options = {"splits": "best", "drawn": len(is_odd), "seed": seed}
@@ -133,24 +150,24 @@ def _by_forest(X, anomalies, parts, seed):
     return tuple(forest.shares(part)[:, 0] for part in parts)
 
 
-def _together(X, anomalies):
+def _together(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArray]:
     rows = sp.csr_array(sp.vstack([X, anomalies])) if sp.issparse(X) else np.r_[X, anomalies]
     return rows, np.arange(rows.shape[0]) >= X.shape[0]
 
 
-def _to_score(estimator):
+def _to_score(estimator: OneClassMachine) -> OneClassMachine:
     """A copy for scores alone, which take no threshold."""
     none = {"target_fpr": None} if estimator.has_own_threshold else {}
     return clone(estimator).set_params(**none)
 
 
-def _quietly(estimator, X, **options):
+def _quietly(estimator: Detector, X: RowMatrix, **options: Any) -> Detector:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the user's own fit has warned of what is to be said
         return estimator.fit(X, **options)
 
 
-def _placements(normal, odd):
+def _placements(normal: FloatArray, odd: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each anomaly the share of normal rows above it; for each normal row, of those below."""
     n, m = len(normal), len(odd)
     ranks = rankdata(np.append(odd, normal))
@@ -159,13 +176,15 @@ def _placements(normal, odd):
     return 1.0 - below_odd, below_normal
 
 
-def _counted_once(rows):
+def _counted_once(rows: RowMatrix) -> IntArray:
     """Places of rows, of copies one."""
     n = rows.shape[0]
     return count_once(np.arange(n), np.zeros(n), groups_of(rows))
 
 
-def _best(candidates, rivals, placements):
+def _best(
+    candidates: list[OneClassMachine], rivals: list[str], placements: list[list[Placements]]
+) -> Trial:
     """The ``Trial`` of the candidate with the highest area."""
     n = len(candidates)
     together = [

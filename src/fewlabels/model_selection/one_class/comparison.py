@@ -1,6 +1,8 @@
 """Rows without labels: against known anomalies, or what can be said without any."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -8,17 +10,20 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from ...baselines.methods import beside, one_class_methods
-from ...rows.grouped_folds import WholeGroups, count_once
+from ..._typing import FloatArray, IntArray, RowMatrix
+from ...baselines.methods import ComparedMethod, beside, one_class_methods
+from ...one_class.base import OneClassMachine
+from ...rows.grouped_folds import Split, WholeGroups, count_once
 from ...rows.neighbors import far_from_neighbors
 from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, MOST_ROWS, folds_in_words, run
+from ..comparison.run import ENOUGH, MOST_ROWS, ComparedRows, Scores, folds_in_words, run
 from ..tuning.result import trim_of
+from ..tuning.search import Search
 
 _FOLDS, _REPEATS = 5, 2
 # The rate asked for where the model has none.
 _TARGET_FPR = 0.05
-_SIDES = ("left", "right")
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 # Without known anomalies the comparison ends when so many rows were held out, or all of them.
 _HELD_OUT = 1500
 _COUNTED = "enough rows were held out to count false alarms and to compare ranks"
@@ -26,7 +31,15 @@ _COUNTED = "enough rows were held out to count false alarms and to compare ranks
 _SHOWN = 20
 
 
-def compare(model, rows, search, rng, *, known_other=None, class_names=None):
+def compare(
+    model: OneClassMachine,
+    rows: ComparedRows,
+    search: Search,
+    rng: np.random.RandomState,
+    *,
+    known_other: RowMatrix | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Measured:
     """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
     measure = f"{model.task.score}, held-out rows against known anomalies"
     if known_other is None:
@@ -51,7 +64,9 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     methods = beside(model, one_class_methods(seed))
     asked = getattr(model, "target_fpr", None) or _TARGET_FPR
 
-    def evaluate(method, fold, train, test):
+    def evaluate(
+        method: ComparedMethod, fold: int, train: IntArray, test: IntArray
+    ) -> tuple[Any, ...]:
         others = () if known_other is None else (known_other,)
         encoded, held, *other = rows.encoded(fold, train, test, *others)
         estimator = clone(method.estimator)
@@ -67,7 +82,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
             outside = score < cut
         return score, outside, *(estimator.score_samples(part) for part in other)
 
-    def enough(found):
+    def enough(found: Scores) -> str:
         if known_other is None:
             held = sum(len(splits[fold][1]) for fold in found.folds)
             is_pass = len(found.folds) >= _FOLDS
@@ -77,7 +92,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         _against(found)
         return ENOUGH if found.is_settled(_FOLDS, len(splits)) else ""
 
-    def finish(found):
+    def finish(found: Scores) -> None:
         if not found.running:
             return
         folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, reshuffled each time)."
@@ -98,9 +113,9 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     return replace(measured, found=found, finish=finish)
 
 
-def _against(found):
+def _against(found: Scores) -> None:
     """Areas by fold, and the part of errors that the anomalies share (DeLong et al. 1988)."""
-    areas, placements = [], []
+    areas, means = [], []
     for k in found.running:
         values = []
         for fold in found.folds:
@@ -109,8 +124,8 @@ def _against(found):
             below, up_to = (np.searchsorted(ordered, other, side=side) for side in _SIDES)
             values.append(1.0 - (below + up_to) / (2.0 * len(ordered)))
         areas.append([v.mean() for v in values])
-        placements.append(np.mean(values, axis=0))
-    placements = np.array(placements)
+        means.append(np.mean(values, axis=0))
+    placements = np.array(means)
     n_other = placements.shape[1]
     spread, of_difference = (
         v.std(axis=1, ddof=1) / np.sqrt(n_other) if n_other > 1 else np.inf
@@ -119,7 +134,9 @@ def _against(found):
     found.fill_folds(np.array(areas), 1.0 / (_FOLDS - 1), spread, of_difference)
 
 
-def _agreement(found, splits, asked, n):
+def _agreement(
+    found: Scores, splits: list[Split], asked: float, n: int
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Tables of false alarms and rank correlations, and of the rows most disagreed on."""
     total, counts = np.zeros((len(found.running), n)), np.zeros(n)
     alarms = np.zeros(len(found.running))
@@ -149,6 +166,6 @@ def _agreement(found, splits, asked, n):
     )
 
 
-def _correlation(a, b):
+def _correlation(a: FloatArray, b: FloatArray) -> float:
     """Spearman's rank correlation; NaN where all rows are alike."""
     return float(spearmanr(a, b)[0]) if np.ptp(a) > 0 and np.ptp(b) > 0 else np.nan

@@ -2,15 +2,19 @@
 
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
+from ..._typing import FloatArray, MatrixLike, RowMatrix
 from ...kernels.sparse import canonical
+from ...one_class.base import OneClassMachine
 from ...rows.neighbors import (
     farthest,
     gamma_of_reach,
@@ -20,7 +24,7 @@ from ...rows.neighbors import (
     rank_of_neighbor,
 )
 from ..tuning.result import SearchCurve
-from ..tuning.search import Plan
+from ..tuning.search import Plan, Search
 
 # The rule.
 _TRIM, _FACTOR = 0.4, 4.0
@@ -40,7 +44,7 @@ _SEEN = ["auc_shuffled", "rank_correlation", "converged"]
 _COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_SEEN]
 
 
-def shuffled_columns_score(estimator, X, y=None):
+def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = None) -> float:
     """How well a fitted model separates rows from rows with shuffled columns: a scorer.
 
     Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
@@ -77,7 +81,7 @@ def shuffled_columns_score(estimator, X, y=None):
     return _auc(estimator.score_samples(X), estimator.score_samples(broken))
 
 
-def shuffled_columns(X, seed):
+def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
     """X with every column in a random order of its own."""
     rng = check_random_state(seed)
     if not sp.issparse(X):
@@ -88,7 +92,13 @@ def shuffled_columns(X, seed):
     return sp.csr_array(sp.csc_array((columns.data, indices, columns.indptr), shape=X.shape))
 
 
-def tune_one_class(estimator, X, weight, search, contaminated):
+def tune_one_class(
+    estimator: OneClassMachine,
+    X: RowMatrix,
+    weight: FloatArray | None,
+    search: Search,
+    contaminated: bool,
+) -> Plan:
     """The rule's settings, and a table of others on held-out rows."""
     name = type(estimator).__name__
     if estimator.has_bags:
@@ -146,19 +156,27 @@ def tune_one_class(estimator, X, weight, search, contaminated):
     return Plan(settings, reason + search.ended_early, table, curve, kept)
 
 
-def _tune_bags(estimator, X, weight, search, contaminated):
+def _tune_bags(
+    estimator: OneClassMachine,
+    X: RowMatrix,
+    weight: FloatArray | None,
+    search: Search,
+    contaminated: bool,
+) -> Plan:
     """How the rule trims bags, and a table of other settings on held-out rows."""
-    trim = "auto" if contaminated else 0.0
-    train, held, broken = _held_out(X if weight is None else X[weight > 0], search)
-    candidates = [(trim, estimator.bag_size)]
+    trim: str | float = "auto" if contaminated else 0.0
+    parts = _held_out(X if weight is None else X[weight > 0], search)
+    candidates: list[tuple[str | float, int]] = [(trim, estimator.bag_size)]
     others = product(_BAG_TRIMS, _BAG_SIZES)
     candidates += [one for one in others if one != candidates[0]]
     table = []
     with search.running(type(estimator).__name__, len(candidates)):
-        calls = [
-            partial(_candidate, estimator, train, held, broken, trim=of_bag, bag_size=size)
-            for of_bag, size in (candidates if train is not None else ())
-        ]
+        calls = []
+        if parts is not None:
+            calls = [
+                partial(_candidate, estimator, *parts, trim=of_bag, bag_size=size)
+                for of_bag, size in candidates
+            ]
         for k, seen in enumerate(search.each(calls)):
             search.advance()
             if seen is not None:
@@ -185,16 +203,23 @@ def _tune_bags(estimator, X, weight, search, contaminated):
     return Plan({"trim": trim}, reason + search.ended_early, table, curve)
 
 
-def _table(estimator, rows, trim, factor, price, search):
+def _table(
+    estimator: OneClassMachine,
+    rows: RowMatrix,
+    trim: float,
+    factor: float,
+    price: dict[str, float],
+    search: Search,
+) -> pd.DataFrame:
     """Candidates around the rule, on a part of the rows, scored on others."""
-    train, held, broken = _held_out(rows, search)
+    parts = _held_out(rows, search)
     candidates = [(trim, factor)]
     candidates += [one for one in product(_TRIMS, _FACTORS) if one != (trim, factor)]
     table = []
-    if train is not None:
-        distances = neighbor_distances(train)
+    if parts is not None:
+        distances = neighbor_distances(parts[0])
         calls = [
-            partial(_around, estimator, train, held, broken, distances, *candidate, price)
+            partial(_around, estimator, *parts, distances, *candidate, price)
             for candidate in candidates
         ]
         with search.running(type(estimator).__name__, len(candidates)):
@@ -208,7 +233,17 @@ def _table(estimator, rows, trim, factor, price, search):
     return table
 
 
-def _around(estimator, train, held, broken, distances, trim, factor, price, search):
+def _around(
+    estimator: OneClassMachine,
+    train: RowMatrix,
+    held: RowMatrix,
+    broken: RowMatrix,
+    distances: FloatArray,
+    trim: float,
+    factor: float,
+    price: dict[str, float],
+    search: Search,
+) -> dict[str, Any] | None:
     """A candidate's row of the table; None out of time."""
     far = farthest(distances, trim)
     core = train[~far]
@@ -227,7 +262,14 @@ def _around(estimator, train, held, broken, distances, trim, factor, price, sear
     }
 
 
-def _candidate(estimator, train, held, broken, search, **settings):
+def _candidate(
+    estimator: OneClassMachine,
+    train: RowMatrix,
+    held: RowMatrix,
+    broken: RowMatrix,
+    search: Search,
+    **settings: Any,
+) -> dict[str, Any] | None:
     """What a candidate does with held-out rows, and its scores of them; None out of time."""
     machine = search.fitted(estimator, train, **settings)
     if machine is None:
@@ -241,7 +283,7 @@ def _candidate(estimator, train, held, broken, search, **settings):
     }
 
 
-def _with_ranks(rows, columns):
+def _with_ranks(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
     """A table of candidates, whose scores are compared with the scores of the first."""
     for row in rows:
         if "scores" in row:
@@ -249,17 +291,17 @@ def _with_ranks(rows, columns):
     return pd.DataFrame(rows, columns=columns)
 
 
-def _held_out(rows, search):
+def _held_out(rows: RowMatrix, search: Search) -> tuple[RowMatrix, RowMatrix, RowMatrix] | None:
     """Rows to train candidates on, others, and these with shuffled columns; None of too few."""
     if rows.shape[0] < _FEWEST:
-        return None, None, None
+        return None
     order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
     n_held = int(_HELD_OUT * len(order))
     held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
     return train, held, shuffled_columns(held, search.seed)
 
 
-def _auc(scores, broken):
+def _auc(scores: FloatArray, broken: FloatArray) -> float:
     return float(
         roc_auc_score(np.repeat([1, 0], [len(scores), len(broken)]), np.r_[scores, broken])
     )

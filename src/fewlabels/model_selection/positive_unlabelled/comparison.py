@@ -1,5 +1,6 @@
 """Positive and unlabelled rows: held-out positives against held-out unlabelled rows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -7,16 +8,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ...baselines.methods import ComparedMethod, beside, decision_of, positive_unlabelled_methods
 from ...class_prior import estimate_prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...positive_unlabelled.base import prior_of
+from ...positive_unlabelled.base import PUMachine, prior_of
 from ...positive_unlabelled.pu_ensemble import PUEnsemble
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import kinds_of_groups, take_groups
 from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, folds_in_words, run, sample
+from ..comparison.run import ENOUGH, ComparedRows, Scores, folds_in_words, run, sample
 from ..splitters import PUKFold
+from ..tuning.search import Search
 
 _FOLDS, _REPEATS = 5, 4
 # Most positive rows that take part.
@@ -27,7 +30,15 @@ _SMOOTH, _BIAS, _OWN_FITS = "pu-logistic", 2.0, 2
 _TUNED = ("kernel", "gamma", "degree", "coef0", "lam")
 
 
-def compare(model, rows, search, rng, *, known_other=None, class_names=None):
+def compare(
+    model: PUMachine,
+    rows: ComparedRows,
+    search: Search,
+    rng: np.random.RandomState,
+    *,
+    known_other: RowMatrix | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Measured:
     """``Measured`` scores of ours and of the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
     measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
@@ -48,7 +59,9 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     splits = rows.splits(splitter, kept, mark, mark)
     methods = beside(model, candidates(model, rng.randint(2**31 - 1), prior), prior=prior)
 
-    def evaluate(method, fold, train, test):
+    def evaluate(
+        method: ComparedMethod, fold: int, train: IntArray, test: IntArray
+    ) -> tuple[FloatArray, float, float]:
         encoded, held = rows.encoded(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
@@ -65,7 +78,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
 
     ratio = 1.0 / (folds - 1)
 
-    def fill(found):
+    def fill(found: Scores) -> None:
         values = np.full((len(found.running), len(found.folds), len(mark)), np.nan)
         for i, k in enumerate(found.running):
             for j, fold in enumerate(found.folds):
@@ -73,11 +86,11 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         seen = np.isfinite(values[0]).any(axis=0)
         found.fill_placements(values[:, :, seen], positive[seen], ratio)
 
-    def enough(found):
+    def enough(found: Scores) -> str:
         fill(found)
         return ENOUGH if found.is_settled(folds, len(splits)) else ""
 
-    def finish(found):
+    def finish(found: Scores) -> None:
         common = found.folds
         if found.running:
             fill(found)
@@ -149,7 +162,7 @@ def _tuned_settings(model: Any) -> dict[str, Any]:
     }
 
 
-def placements(decision, is_positive):
+def placements(decision: FloatArray, is_positive: BoolArray) -> FloatArray:
     """How many rows of the other kind, as a share, each row is on the right side of.
 
     The mean over the positive rows, and that over the others, is the ROC AUC.
@@ -162,9 +175,11 @@ def placements(decision, is_positive):
     return found
 
 
-def _prior_of(model, rows, positive, classes):
+def _prior_of(
+    model: PUMachine, rows: ComparedRows, positive: BoolArray, classes: AnyArray
+) -> float:
     """The prior given, or a fitted model's, or estimated once."""
-    if isinstance(model.prior, Real):
+    if isinstance(model.prior, float | Real):
         return float(model.prior)
     if hasattr(model, "prior_"):
         return float(model.prior_)

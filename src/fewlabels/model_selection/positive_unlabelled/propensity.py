@@ -8,9 +8,11 @@ from scipy.special import expit
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ..._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..._util.warn import warn
 from ...class_prior.bounds import curves_of
 from ...class_prior.finding import check_prior
+from ...class_prior.methods.saturated import Curves
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 
@@ -47,14 +49,14 @@ class PropensityEstimate:
         What each start reached, best first.
     """
 
-    propensity: np.ndarray
-    coef: np.ndarray
+    propensity: FloatArray
+    coef: FloatArray
     intercept: float
     prior: float
-    log_likelihoods: np.ndarray
-    priors: np.ndarray
+    log_likelihoods: FloatArray
+    priors: FloatArray
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         low, high = np.quantile(self.propensity, [0.05, 0.95])
         return (
             f"PropensityEstimate(prior={self.prior:.3g}, {len(self.propensity)} propensities, "
@@ -63,8 +65,15 @@ class PropensityEstimate:
 
 
 def estimate_propensity(
-    X, y, selection, *, prior="estimate", n_starts=4, pos_label=None, random_state=0
-):
+    X: MatrixLike,
+    y: VectorLike,
+    selection: MatrixLike,
+    *,
+    prior: str | float = "estimate",
+    n_starts: int = 4,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+) -> PropensityEstimate:
     """Estimate how likely each positive was to be labelled, from a few named features.
 
     Use it if you know which features decided which positives were labelled, such as age and
@@ -163,7 +172,7 @@ def estimate_propensity(
     )
 
 
-def _features(X, rng):
+def _features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
     """Standardised columns, if there are few, and Nystroem features, with a constant."""
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -180,21 +189,29 @@ def _features(X, rng):
 class _Shared:
     """What all starts have in common; ``prior`` is a number or "estimate"."""
 
-    def __init__(self, X, Z, labelled, prior, rng):
+    def __init__(
+        self,
+        X: RowMatrix,
+        Z: FloatArray,
+        labelled: BoolArray,
+        prior: str | float,
+        rng: np.random.RandomState,
+    ) -> None:
         self.F, self.Z = _features(X, rng), np.column_stack([Z, np.ones(len(Z))])
-        self.labelled, self.prior, self.curves = labelled, prior, None
+        self.labelled, self.prior = labelled, prior
+        self.curves: Curves | None = None
         self.n_hidden = int(np.sum(~labelled))
         self.log_odds = float(np.log(self.n_hidden / labelled.sum()))
         if prior == "estimate":
             self.curves = curves_of(X, labelled, random_state=rng, max_rows=None)
 
-    def starts(self, n_starts):
+    def starts(self, n_starts: int) -> list[float]:
         """Priors to start from."""
         if self.curves is None:
-            return [self.prior]
+            return [float(self.prior)]
         return [self.curves.prior(), *np.linspace(0.6, 0.2, n_starts)[: n_starts - 1]]
 
-    def solve(self, start):
+    def solve(self, start: float) -> tuple[float, float, FloatArray]:
         """Log likelihood per row, prior and coefficients of the propensity, from one start."""
         labelled, prior = self.labelled, float(start)
         alpha, beta = np.zeros(self.F.shape[1]), np.zeros(self.Z.shape[1])
@@ -213,17 +230,20 @@ class _Shared:
         value = float(np.mean(np.where(labelled, np.log(both), np.log1p(-both))))
         return value, prior, beta
 
-    def _prior_with(self, beta):
+    def _prior_with(self, beta: FloatArray) -> float:
         e = np.clip(expit(self.Z[self.labelled] @ beta), _EDGE, 1.0 - _EDGE)
         weight = (1.0 - e) / e
+        assert self.curves is not None
         return self.curves.weighed(np.minimum(weight, _MOST * np.median(weight))).prior()
 
-    def _level(self, beta, prior):
+    def _level(self, beta: FloatArray, prior: float) -> float:
         """The constant with which labelled rows represent as many others as the prior says."""
         z = self.Z[self.labelled, :-1] @ beta[:-1]
         return float(np.log(np.sum(np.exp(-z)) / (prior * self.n_hidden)))
 
-    def _posterior(self, score, e, prior):
+    def _posterior(
+        self, score: FloatArray, e: FloatArray, prior: float
+    ) -> tuple[FloatArray, FloatArray]:
         """P(positive) with and without knowing the label; the first has the prior as its mean."""
         low, high = -50.0, 50.0
         for _ in range(50):
@@ -236,7 +256,9 @@ class _Shared:
         return found, f
 
 
-def _logistic(features, target, weight, start, ridge):
+def _logistic(
+    features: FloatArray, target: FloatArray, weight: FloatArray, start: FloatArray, ridge: float
+) -> FloatArray:
     """A few Newton steps of a logistic regression with soft targets; the constant is last."""
     penalty = np.full(features.shape[1], ridge * len(features))
     penalty[-1] = 1e-9 * len(features)

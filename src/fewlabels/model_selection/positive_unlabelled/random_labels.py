@@ -6,17 +6,25 @@ on, in closed form, so that repetitions cost little. They end as soon as the ver
 (Besag & Clifford 1991), or when the time is over, which doesn't depend on the labels.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ..._typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    RowMatrix,
+    VectorLike,
+)
 from ..._util.deadline import ENDLESS, Deadline
 from ..._util.threads import one_blas_thread
 from ...calibration.area import area_of
@@ -83,8 +91,15 @@ class LabelledAtRandomTest(NamedTuple):
 
 
 def labelled_at_random_test(
-    X, y, *, prior="estimate", level=0.05, n_draws=199, pos_label=None, random_state=0
-):
+    X: MatrixLike,
+    y: VectorLike,
+    *,
+    prior: str | float = "estimate",
+    level: float = 0.05,
+    n_draws: int = 199,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+) -> LabelledAtRandomTest:
     """Test whether the labelled positives are a random sample of all positives.
 
     Pass ``prior`` if you know it. Without it, only labels that no random choice explains at any
@@ -179,14 +194,14 @@ def labelled_at_random_test(
 
 def labelled_at_random_within(
     deadline: Deadline,
-    X: Any,
-    y: ArrayLike,
+    X: MatrixLike,
+    y: VectorLike,
     *,
-    prior: Any = "estimate",
+    prior: str | float = "estimate",
     level: float = 0.05,
     n_draws: int = 199,
-    pos_label: Any = None,
-    random_state: Any = 0,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
 ) -> LabelledAtRandomTest | None:
     """Test as :func:`labelled_at_random_test` does, with as many draws as there is time for.
 
@@ -228,7 +243,7 @@ def labelled_at_random_within(
         if deadline.is_over():
             return None
         compared = Comparison(
-            features, len(ours), float(prior) if isinstance(prior, Real) else None
+            features, len(ours), float(prior) if isinstance(prior, float | Real) else None
         )
         found, chance, shift = compared(labelled)
         drawn = (compared(mask)[0] for mask in _redrawn(chance, labelled, n_draws, rng))
@@ -242,7 +257,7 @@ def labelled_at_random_within(
         *p_values,
         shift,
         float(np.mean(chance)),
-        isinstance(prior, Real),
+        isinstance(prior, float | Real),
         level,
         len(ours),
         len(others),
@@ -301,11 +316,13 @@ def sequential_p_values(
     return (float(p_scores), float(p_features)), n_drawn
 
 
-def _some(rows, most, rng):
+def _some(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def _redrawn(chance, labelled, n_draws, rng):
+def _redrawn(
+    chance: FloatArray, labelled: BoolArray, n_draws: int, rng: np.random.RandomState
+) -> Iterator[BoolArray]:
     """Random sets of labelled rows among all positives, as masks."""
     ours, others = np.flatnonzero(labelled), np.flatnonzero(~labelled)
     for _ in range(n_draws):
@@ -315,7 +332,7 @@ def _redrawn(chance, labelled, n_draws, rng):
         yield drawn
 
 
-def _features(X, rng):
+def _features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
     """Nystroem features of standardised columns, with mean 0."""
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -332,7 +349,7 @@ def _features(X, rng):
 class Comparison:
     """Both statistics of a mask of labelled rows; ``prior`` is None if it isn't known."""
 
-    def __init__(self, features, n_labelled, prior):
+    def __init__(self, features: FloatArray, n_labelled: int, prior: float | None) -> None:
         self.prior = prior
         self.left, size, _ = np.linalg.svd(features, full_matrices=False)
         self.leading = (self.left * size)[:, :_LEADING]
@@ -341,7 +358,7 @@ class Comparison:
         self.leverage = np.einsum("ij,j,ij->i", self.left, self.shrunk, self.left)
         self.leverage += 1.0 / len(features)
 
-    def __call__(self, labelled):
+    def __call__(self, labelled: BoolArray) -> tuple[tuple[float, float], FloatArray, float]:
         """Statistics, P(positive) of the unlabelled rows, and the shift of the scores."""
         scores = logit_ranks(self.left_out(labelled.astype(float)), labelled)
         chance = self._chance(scores, labelled)
@@ -352,12 +369,12 @@ class Comparison:
         area = self._area(labelled, np.where(likely, weight, 0.0))
         return (largest, area), chance, shift
 
-    def left_out(self, y):
+    def left_out(self, y: FloatArray) -> FloatArray:
         """Predictions of labels y, each without its row."""
         fitted = self.left @ (self.shrunk * (self.left.T @ (y - y.mean()))) + y.mean()
         return (fitted - self.leverage * y) / (1.0 - self.leverage)
 
-    def _chance(self, scores, labelled):
+    def _chance(self, scores: FloatArray, labelled: BoolArray) -> FloatArray:
         chance = Curves(scores, labelled).posterior()
         if self.prior is None:
             return chance
@@ -368,7 +385,7 @@ class Comparison:
             low, high = (middle, high) if is_low else (low, middle)
         return expit(size + high)
 
-    def _area(self, labelled, weight):
+    def _area(self, labelled: BoolArray, weight: FloatArray) -> float:
         """ROC AUC of labelled against other positives, leave-one-out."""
         used, fewest = weight > 0.0, _FEWEST_COMPARED
         if weight[labelled].sum() < fewest[0] or weight[~labelled].sum() < fewest[1]:
@@ -385,7 +402,7 @@ class Comparison:
         return area_of((F @ (B @ (w * y)) - own * y) / (1.0 - own), y > 0, w)
 
 
-def ridge_of(spread, freedom):
+def ridge_of(spread: FloatArray, freedom: float) -> float:
     """The ridge that leaves so many degrees of freedom, at most half of all."""
     freedom = min(freedom, 0.5 * np.sum(spread > 1e-12 * spread.max(initial=0.0)))
     low, high = 1e-12, max(1e-6, float(spread.sum()) / max(freedom, 1e-9))
@@ -396,7 +413,9 @@ def ridge_of(spread, freedom):
     return high
 
 
-def distance_of(scores, labelled, weight):
+def distance_of(
+    scores: FloatArray, labelled: BoolArray, weight: FloatArray
+) -> tuple[float, float]:
     """Distance of Kolmogorov and Smirnov, and how often a labelled row has the greater score."""
     values, place = np.unique(scores, return_inverse=True)
     ours = np.bincount(place, labelled, len(values)) / labelled.sum()

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.model_selection import check_cv
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -17,6 +18,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
 from ...calibration.cross_fitting import Sample
 from ...calibration.curve import class_of
@@ -151,7 +153,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lams": ["array-like", None],
         "gammas": ["array-like", None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "array-like"],
@@ -160,14 +162,14 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         **{name: CONSTRAINTS[name] for name in SHARED},
     }
 
-    lams: Sequence | None = None
-    gammas: Sequence | None = None
+    lams: Sequence[float] | None = None
+    gammas: Sequence[str | float] | None = None
     cv: Any = 5
-    scoring: str | Callable = "auc-risk"
+    scoring: str | Callable[..., float] = "auc-risk"
     prior: str | float = "estimate"
     loss: str = "double-hinge"
     threshold: str = "leave-one-out"
-    kernel: str | Callable = "rbf"
+    kernel: str | Callable[..., Any] = "rbf"
     degree: int = 3
     coef0: float = 1.0
     solver: str = "auto"
@@ -180,7 +182,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     random_state: Any = None
     verbose: bool = False
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
@@ -188,7 +190,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Search, then fit the best setting to all rows.
 
         Parameters
@@ -224,10 +226,10 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         self.n_iter_ = best.n_iter_
         return self
 
-    def _machine(self, **settings):
+    def _machine(self, **settings: Any) -> PUSVM:
         return PUSVM(**{name: getattr(self, name) for name in SHARED}, **settings)
 
-    def _lam_values(self, positive, weight):
+    def _lam_values(self, positive: BoolArray, weight: FloatArray | None) -> FloatArray:
         """Lambdas from large to small."""
         if self.lams is None:
             size = positive.sum() if weight is None else weight[positive].sum()
@@ -237,14 +239,23 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             raise ValueError(f"lams={self.lams!r} is not allowed; pass one or more numbers > 0.")
         return np.sort(lams)[::-1]
 
-    def _search(self, X, y, weight, kept, lams):
+    def _search(
+        self,
+        X: RowMatrix,
+        y: AnyArray,
+        weight: FloatArray | None,
+        kept: IntArray,
+        lams: FloatArray,
+    ) -> None:
         """Scores of all candidates, and the best of them."""
         seed = 0 if self.random_state is None else self.random_state
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31 - 1)
         gammas = self._gamma_values(X, weight)
-        if isinstance(self.cv, Integral):
-            folds = PUKFold(self.cv, shuffle=True, random_state=seed, pos_label=self.pos_label)
+        if isinstance(self.cv, int | Integral):
+            folds = PUKFold(
+                int(self.cv), shuffle=True, random_state=seed, pos_label=self.pos_label
+            )
             groups = (
                 None if self.kernel == "precomputed" else groups_of(X, (y == self.classes_[1]) - 1)
             )
@@ -255,14 +266,14 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             splits = list(check_cv(self.cv).split(X, y))
         self.n_splits_ = len(splits)
         self.kernel_values_ = 0
-        scores = []
+        by_gamma = []
         for gamma in gammas:
             machine = self._machine(prior=self.prior_)
             machine.set_params(random_state=seed, gamma=gamma)
             search = FoldSearch(machine, X, y, weight, lams, self.scoring)
-            scores.append(np.transpose([search.scores(*split) for split in splits]))
+            by_gamma.append(np.transpose([search.scores(*split) for split in splits]))
             self.kernel_values_ += search.kernel_values
-        scores = np.concatenate(scores)
+        scores = np.concatenate(by_gamma)
         mean = scores.mean(axis=1)
         self.cv_results_ = {
             "param_lam": np.tile(lams, len(gammas)),
@@ -277,7 +288,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         self.lam_ = float(self.cv_results_["param_lam"][self.best_index_])
         self.gamma_ = float(self.cv_results_["param_gamma"][self.best_index_])
 
-    def _gamma_values(self, X, weight):
+    def _gamma_values(self, X: RowMatrix, weight: FloatArray | None) -> list[float]:
         if not has_gamma(self.kernel):
             return [0.0]
         if self.gammas is None:
@@ -290,13 +301,13 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 
     # -- evaluating ----------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> FloatArray:
         """f(x) of the best model, of shape (n_samples,); positive for the positive class."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> AnyArray:
         """The class of each row by the best model.
 
         Parameters
@@ -318,7 +329,15 @@ class FoldSearch:
     All kernel values are held where the memory allows and they are dear.
     """
 
-    def __init__(self, machine, X, y, weight, lams, scoring):
+    def __init__(
+        self,
+        machine: PUSVM,
+        X: RowMatrix,
+        y: AnyArray,
+        weight: FloatArray | None,
+        lams: FloatArray,
+        scoring: str | Callable[..., float],
+    ) -> None:
         self.machine, self.lams, self.scoring = machine, lams, scoring
         self.kernel_values = 0
         is_large = _BYTES_HELD * X.shape[0] ** 2 > 1e6 * machine.cache_size
@@ -331,7 +350,7 @@ class FoldSearch:
                 machine.set_params(kernel="precomputed")
         self.sample = Sample(X, y, weight, machine.kernel == "precomputed")
 
-    def scores(self, train, test):
+    def scores(self, train: IntArray, test: IntArray) -> list[float]:
         """Scores of one fold, one per lambda."""
         sample, machine = self.sample, self.machine
         weight = None if sample.weight is None else sample.weight[train]
@@ -340,18 +359,18 @@ class FoldSearch:
             sample.rows(train, train),
             sample.y[train],
             weight,
-            prior=Prior(machine.prior),
+            prior=Prior(float(machine.prior)),
             gathered=True,
         )
         self.kernel_values += sum(kernel_values(m) for m in machines)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):
             return [float(self.scoring(m, held_out, y)) for m in machines]
-        score = make_pu_scorer(self.scoring, prior=machine.prior)
+        score = make_pu_scorer(self.scoring, prior=float(machine.prior))
         weight = None if sample.weight is None else sample.weight[test]
         return [score(m, held_out, y, sample_weight=weight) for m in machines]
 
 
-def has_gamma(kernel):
+def has_gamma(kernel: str | Callable[..., Any]) -> bool:
     """Whether a kernel has a coefficient to choose."""
     return "gamma" in kind_of(kernel).takes

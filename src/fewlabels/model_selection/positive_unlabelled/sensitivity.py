@@ -4,16 +4,23 @@ from numbers import Real
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
+from ..._typing import MatrixLike, VectorLike
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import canonical
 from ...metrics import pu_risk
 from ...metrics._sample import is_label
 
 
-def prior_sensitivity(estimator, X, y, priors, X_eval=None):
+def prior_sensitivity(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: VectorLike,
+    priors: VectorLike,
+    X_eval: MatrixLike | None = None,
+) -> pd.DataFrame:
     """Refit along a sequence of priors and compare the predictions.
 
     An estimator with a method ``path`` (``PUSVM``) starts each fit from the one before.
@@ -78,7 +85,7 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
 
     positive, classes = split_labels(y, getattr(machine, "pos_label", None))
     base = clone(machine).fit(rows, y)
-    base_prior = machine.prior if isinstance(machine.prior, Real) else base.prior_
+    base_prior = machine.prior if isinstance(machine.prior, float | Real) else base.prior_
     priors = [prior for prior in priors.tolist() if prior != base_prior]
     if priors and hasattr(machine, "path"):
         others = machine.path(rows, y, prior=priors)

@@ -1,25 +1,30 @@
 """Settings of PUSVM and PUEnsemble by cross-validated scores that need no negatives."""
 
+from __future__ import annotations
+
 import time
 from functools import partial
 from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from ..._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from ...calibration.cross_fitting import Sample
+from ...class_prior.finding import Prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
-from ...positive_unlabelled.base import fit_settings, prior_of
+from ...positive_unlabelled.base import PUMachine, fit_settings, prior_of
 from ...positive_unlabelled.problem import weight_of_norm
 from ...positive_unlabelled.pu_ensemble import PUEnsemble, kernels_for
 from ...positive_unlabelled.pusvm import PUSVM
-from ...rows.grouped_folds import kinds_of_groups, splits_counted_once, take_groups
+from ...rows.grouped_folds import Split, kinds_of_groups, splits_counted_once, take_groups
 from ..splitters import PUKFold
 from ..tuning.result import SearchCurve
-from ..tuning.search import KEPT, Plan, quiet
+from ..tuning.search import KEPT, Plan, Search, quiet
 from .search import COSTS, SHARED, FoldSearch, has_gamma
 
 _SCORING, _IN_WORDS = "auc-risk", "ROC AUC minus the non-negative risk"
@@ -40,7 +45,13 @@ _NONE = ("; none is better.", "; none is better by more than a standard error.")
 _AROUND = (1.0, 0.25, 4.0)
 
 
-def tune_positive_unlabelled(estimator, X, y, weight, search):
+# Parameters to set, without those that are as given.
+Settings: TypeAlias = dict[str, Any]
+
+
+def tune_positive_unlabelled(
+    estimator: PUMachine, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
     """The best of a grid by the score of held-out positive and unlabelled rows."""
     positive, classes = split_labels(y, estimator.pos_label)
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
@@ -78,7 +89,7 @@ def tune_positive_unlabelled(estimator, X, y, weight, search):
         scores = _scores_of_svm(estimator, gammas, lams, *data)
         grid = {"lam": np.tile(lams, len(gammas)), "gamma": np.repeat(gammas, len(lams))}
     else:
-        default, grid = None, {"gamma": gammas}
+        default, grid = None, {"gamma": np.array(gammas)}
         search.took(search.expected)
         scores = _scores_of_ensemble(estimator, [{"gamma": gamma} for gamma in gammas], *data)
     table, given = pd.DataFrame(grid), {"lam": default, "gamma": gammas[0]}
@@ -89,7 +100,15 @@ def tune_positive_unlabelled(estimator, X, y, weight, search):
     return _decided(_scored(table, scores), settings, estimator, prior, search)
 
 
-def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
+def _scores_of_svm(
+    estimator: PUMachine,
+    gammas: list[float],
+    lams: FloatArray,
+    sample: Sample,
+    splits: list[Split],
+    prior: float,
+    search: Search,
+) -> FloatArray:
     """Scores on folds: lambdas in one go, each started from the last; widths one at a time."""
     scores = np.full((len(gammas), len(lams), len(splits)), np.nan)
     machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
@@ -107,17 +126,19 @@ def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
 class _Width:
     """Lambdas of a width on folds, which share kernel values where these are on one computer."""
 
-    def __init__(self, machine, sample, lams):
-        self.given, self.folds = (machine, sample, lams), None
+    def __init__(self, machine: PUSVM, sample: Sample, lams: FloatArray) -> None:
+        self.given = machine, sample, lams
+        self.folds: FoldSearch | None = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[_Width], tuple[PUSVM, Sample, FloatArray]]:
         return _Width, self.given
 
-    def scores(self, train, test, search):
+    def scores(self, train: IntArray, test: IntArray, search: Search) -> list[float]:
         """Scores of one fold, one per lambda."""
         if self.folds is None:
             machine, sample, lams = self.given
-            self.folds = FoldSearch(clone(machine), *sample[:3], lams, _SCORING)
+            X, y, weight = sample[:3]
+            self.folds = FoldSearch(clone(machine), X, y, weight, lams, _SCORING)
         before, since = self.folds.kernel_values, time.perf_counter()
         with quiet():
             scores = self.folds.scores(train, test)
@@ -127,14 +148,17 @@ class _Width:
         return scores
 
 
-def _kernels(estimator, X, weight):
+def _kernels(
+    estimator: PUMachine, X: RowMatrix, weight: FloatArray | None
+) -> tuple[pd.DataFrame, list[Settings]]:
     """Table and settings of kernels, the one that is taken without a search first.
 
     Gaussian kernels come with several widths.
     """
     counted = slice(None) if weight is None else weight > 0
     gammas = _gammas(estimator, X, weight)
-    lines, settings = [], []
+    lines: list[Settings] = []
+    settings: list[Settings] = []
     for kernel in kernels_for(X[counted]):
         for gamma in gammas if kernel == "rbf" else gammas[:1]:
             lines.append({"kernel": kernel, "gamma": gamma})
@@ -143,7 +167,7 @@ def _kernels(estimator, X, weight):
     return pd.DataFrame(lines), settings
 
 
-def _better_kernel(scores, settings):
+def _better_kernel(scores: FloatArray, settings: list[Settings]) -> int:
     """The place of a kernel that is better than the first by more than a standard error; or 0."""
     done = np.isfinite(scores)
     folds = np.flatnonzero(done[0])
@@ -156,7 +180,14 @@ def _better_kernel(scores, settings):
     return best if apart[best].mean() > error else 0
 
 
-def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
+def _scores_of_ensemble(
+    estimator: PUMachine,
+    settings: list[Settings],
+    sample: Sample,
+    splits: list[Split],
+    prior: float,
+    search: Search,
+) -> FloatArray:
     """Scores of settings, fold by fold; none where there is one."""
     scores = np.full((len(settings), len(splits)), np.nan)
     if len(settings) > 1:
@@ -172,7 +203,15 @@ def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
     return scores
 
 
-def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
+def _score_of_ensemble(
+    estimator: PUMachine,
+    settings: Settings,
+    sample: Sample,
+    train: IntArray,
+    test: IntArray,
+    prior: float,
+    search: Search,
+) -> float:
     X, y, weight = sample.X, sample.y, sample.weight
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
     machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
@@ -180,7 +219,7 @@ def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
     return score(machine, X[test], y[test], sample_weight=weigh(test))
 
 
-def _gammas(estimator, X, weight):
+def _gammas(estimator: PUMachine, X: RowMatrix, weight: FloatArray | None) -> list[float]:
     """Widths, the one given first; one meaningless 0 for kernels without."""
     if not has_gamma("rbf" if estimator.kernel == "auto" else estimator.kernel):
         return [0.0]
@@ -190,7 +229,7 @@ def _gammas(estimator, X, weight):
     return [factor * gamma for factor in _AROUND] if gamma > 0 else [gamma]
 
 
-def _scored(table, scores):
+def _scored(table: pd.DataFrame, scores: FloatArray) -> pd.DataFrame:
     """Means over the folds that all compared candidates have in common."""
     complete = np.isfinite(scores).all(axis=0)
     if complete.any():
@@ -207,7 +246,7 @@ def _scored(table, scores):
     return table
 
 
-def _nearest_of_the_best(table, given):
+def _nearest_of_the_best(table: pd.DataFrame, given: int) -> int:
     """Of the candidates with the best score the one nearest to what was given."""
     best = table[table["score"] >= table["score"].max() - _TIE]
     names = [name for name in ("gamma", "lam") if name in table]
@@ -216,7 +255,14 @@ def _nearest_of_the_best(table, given):
     return int(away.idxmin())
 
 
-def _decided(table, settings, estimator, prior, search, best_kernel=None):
+def _decided(
+    table: pd.DataFrame,
+    settings: list[Settings],
+    estimator: PUMachine,
+    prior: Prior,
+    search: Search,
+    best_kernel: int | None = None,
+) -> Plan:
     """The best candidate; the one given among equals, or the ``best_kernel`` where it is known."""
     scores, given = table["score"], settings.index({})
     best, compared = given, scores.notna().sum()
@@ -241,9 +287,11 @@ def _decided(table, settings, estimator, prior, search, best_kernel=None):
     x = "lam" if "lam" in table else "gamma"
     curve = SearchCurve(x, "score", lines, "Held-out score of positive and unlabelled rows")
 
-    def fit(machine, X, y, weight):
+    def fit_with_prior(
+        machine: PUSVM, X: MatrixLike, y: VectorLike, weight: VectorLike | None
+    ) -> None:
         # The prior was estimated once; it need not be again.
         fit_settings([machine], X, y, weight, prior=prior)
 
-    fit = fit if isinstance(estimator, PUSVM) else None
+    fit = fit_with_prior if isinstance(estimator, PUSVM) else None
     return Plan(settings[best], reason + search.ended_early, table, curve, None, fit)

@@ -1,18 +1,21 @@
 """Few labels of two or more classes: accuracy on held-out labelled rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ...baselines.methods import MAJORITY, beside, semi_supervised_methods
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
+from ...baselines.methods import MAJORITY, ComparedMethod, beside, semi_supervised_methods
 from ...data.labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
+from ...semi_supervised.s3vm import S3VM
 from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, folds_in_words, run, sample
+from ..comparison.run import ENOUGH, ComparedRows, Scores, folds_in_words, run, sample
 from ..splitters import LabeledKFold
+from ..tuning.search import Search
 
 # Folds are repeated until about so many labels were predicted, and so often at least: intervals
 # of few folds are wide.
@@ -27,7 +30,15 @@ _CALLED, _APART = 500, 0.1
 _NAMED = 5
 
 
-def compare(model, rows, search, rng, *, known_other=None, class_names=None):
+def compare(
+    model: S3VM,
+    rows: ComparedRows,
+    search: Search,
+    rng: np.random.RandomState,
+    *,
+    known_other: RowMatrix | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Measured:
     """``Measured`` scores of ours and of the baselines."""
     measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
@@ -68,7 +79,9 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
     methods = beside(model, semi_supervised_methods(rng.randint(2**31 - 1)))
 
-    def evaluate(method, fold, train, test):
+    def evaluate(
+        method: ComparedMethod, fold: int, train: IntArray, test: IntArray
+    ) -> tuple[BoolArray, FloatArray]:
         known = ~np.isnan(coded[train])
         encoded, held = rows.encoded(fold, train, test)
         estimator = clone(method.estimator)
@@ -87,20 +100,20 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
 
     ratio = 1.0 / (folds - 1)
 
-    def fill(found):
+    def fill(found: Scores) -> None:
         hits = np.full((len(found.running), len(found.folds), len(coded)), np.nan)
         for i, k in enumerate(found.running):
             for j, fold in enumerate(found.folds):
                 hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
         found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
 
-    def enough(found):
+    def enough(found: Scores) -> str:
         if len(found.folds) < _PASSES * folds:
             return ""
         fill(found)
         return ENOUGH if found.is_settled(folds, len(splits)) else ""
 
-    def finish(found):
+    def finish(found: Scores) -> None:
         if found.running:
             fill(found)
         found.protocol = (
@@ -114,7 +127,9 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     return replace(measured, found=found, finish=finish)
 
 
-def _tell_shares(found, labelled_shares, names):
+def _tell_shares(
+    found: Scores, labelled_shares: FloatArray, names: Sequence[str] | AnyArray
+) -> None:
     """Note how many unlabelled rows each method calls which class, which no score shows."""
     shares = {
         k: np.mean([found.outputs[k][f][1] for f in found.folds], axis=0) for k in found.running

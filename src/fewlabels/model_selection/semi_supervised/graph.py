@@ -1,5 +1,7 @@
 """Whether the graph of all rows helps: by labels left out, or by how the rows lie."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from itertools import combinations
@@ -9,13 +11,16 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from ..._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from ...data.labels.semi_supervised import read_semi_labels
 from ...kernels import Manifold, kind_of, make_kernel
+from ...kernels.base import MappedKernel
 from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, over_root
 from ...kernels.width import resolve_gamma, rule_for
 from ...rows.grouped_folds import WholeGroups, count_once, kinds_of_groups, take_groups
 from ...semi_supervised.reading import follows_labels
-from ..tuning.search import Plan
+from ...semi_supervised.s3vm import S3VM
+from ..tuning.search import Plan, Search
 from .tuning import CURVE, tune_semi_supervised
 
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
@@ -42,7 +47,9 @@ _CLEAR = 0.95
 _BASES = ("rbf", "poly", "linear")
 
 
-def tune_with_graph(estimator, X, y, weight, search):
+def tune_with_graph(
+    estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
     """The plan for an S3VM: its kernel with a graph where that is better, or else as without."""
     chosen, told, table = choose_graph(estimator, X, y, weight, search)
     if chosen is None:
@@ -52,7 +59,9 @@ def tune_with_graph(estimator, X, y, weight, search):
     return Plan({"kernel": chosen}, told.strip() + search.ended_early, table, CURVE)
 
 
-def choose_graph(estimator, X, y, weight, search):
+def choose_graph(
+    estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> tuple[Manifold | None, str, pd.DataFrame | None]:
     """The ``Manifold`` that an S3VM is better with, or None; words about it, and a table.
 
     With few labels of a class, how the rows lie decides. With more, ten times a fifth of the
@@ -71,10 +80,16 @@ def choose_graph(estimator, X, y, weight, search):
     sizes = np.unique(
         kinds_of_groups(codes[known], take_groups(groups, known)), return_counts=True
     )[1]
-    if not is_known or len(rows) < _FEW_ROWS or len(known) == X.shape[0]:
+    if (
+        not is_known
+        or not isinstance(base, str)
+        or len(rows) < _FEW_ROWS
+        or len(known) == X.shape[0]
+    ):
         return None, "", None
     gamma = _gamma(estimator, X[~np.isnan(label)])
     kernel = make_kernel(base, gamma, estimator.degree, estimator.coef0)
+    assert isinstance(kernel, MappedKernel)  # as all of _BASES are
     if not kernel.is_inner_product:
         return None, "", None
     size = float(np.mean(kernel.diagonal(X[rows])))
@@ -108,8 +123,11 @@ def choose_graph(estimator, X, y, weight, search):
     return ([None, *graphs])[best], _words(table, best, trial), table
 
 
-def _of_few(estimator, X, size):
+def _of_few(
+    estimator: S3VM, X: RowMatrix, size: float
+) -> tuple[Manifold | None, str, pd.DataFrame | None]:
     """By how the rows lie alone, as few labels can't tell."""
+    assert isinstance(estimator.kernel, str)  # the caller has checked it
     (r, k), X = _OF_CLOUDS, distinct_rows(X)
     if X.shape[0] < _FEW_ROWS:
         return None, "", None
@@ -128,7 +146,9 @@ def _of_few(estimator, X, size):
     return graph if is_taken else None, reason, table
 
 
-def _table(estimator, graphs, found):
+def _table(
+    estimator: S3VM, graphs: list[Manifold], found: list[tuple[FloatArray, float]]
+) -> pd.DataFrame:
     """A row for each kernel; ``probability`` that it is better than the kernel as it is."""
     first = {"machine": "S3VM", "gamma": np.nan, "C": estimator.C, "C_star": estimator.C_star}
     kernels = [str(kernel) for kernel in (estimator.kernel, *graphs)]
@@ -148,7 +168,7 @@ def _table(estimator, graphs, found):
     return table.assign(probability=sure, clear=sure > _CLEAR)
 
 
-def _words(table, best, trial):
+def _words(table: pd.DataFrame, best: int, trial: _Trial) -> str:
     one, plain = table.loc[best or 1 + int(table["score"].iloc[1:].argmin())], table.loc[0]
     share = one["probability"] if best else 1.0 - one["probability"]
     return (
@@ -164,9 +184,18 @@ def _words(table, best, trial):
 class _Trial:
     """Models under kernels, each without some of the labels."""
 
-    def __init__(self, estimator, kernel, X, label, weight, seed, groups):
+    def __init__(
+        self,
+        estimator: S3VM,
+        kernel: MappedKernel,
+        X: RowMatrix,
+        label: FloatArray,
+        weight: FloatArray | None,
+        seed: int,
+        groups: IntArray | None,
+    ) -> None:
         self.estimator, self.kernel, self.X, self.weight = estimator, kernel, X, weight
-        self.values = None
+        self.values: FloatArray | None = None
         self.known = np.where(label == 0, np.nan, label)
         labelled = np.flatnonzero(label)
         classes, counts = np.unique(label[labelled], return_counts=True)
@@ -184,11 +213,13 @@ class _Trial:
             shares = counts / counts.sum()
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, object]:
         """Without values, which a worker evaluates again."""
-        return {**super().__getstate__(), "values": None}
+        return {**vars(self), "values": None}
 
-    def of(self, graph, search, until):
+    def of(
+        self, graph: Manifold | None, search: Search, until: float
+    ) -> tuple[FloatArray, float] | None:
         """How often each label is predicted wrongly, and the mean disagreement; None in no time.
 
         There is no time where the fits so far show that the others will not end ``until`` then. An
@@ -202,7 +233,8 @@ class _Trial:
         values = self.values
         if graph is not None:
             values = deformed_values(values, self.X, graph)
-        wrong, predicted = np.zeros(len(self.labelled)), []
+        wrong = np.zeros(len(self.labelled))
+        predicted: list[FloatArray] = []
         for fold in self.folds:
             rows, left = self.labelled[fold], self.known.copy()
             left[rows] = np.nan
@@ -225,7 +257,7 @@ class _Trial:
         return wrong[self.once], float(np.mean(apart))
 
 
-def deformed_values(values, X, graph):
+def deformed_values(values: FloatArray, X: RowMatrix, graph: Manifold) -> FloatArray:
     """Values over the rows X of a ``Manifold`` of power 2, from its base kernel's values."""
     laplacian, r = graph_laplacian(X, graph.n_neighbors, graph.scaling), graph.r
     smooth = laplacian @ values
@@ -240,17 +272,17 @@ def deformed_values(values, X, graph):
     return deformed
 
 
-def _gamma(estimator, X):
+def _gamma(estimator: S3VM, X: RowMatrix) -> float:
     return resolve_gamma(rule_for(kind_of(estimator.kernel), estimator.gamma), X, None)
 
 
-def _labels(estimator, y, weight):
+def _labels(estimator: S3VM, y: VectorLike, weight: FloatArray | None) -> FloatArray:
     """Numbers of labels, 0 for unlabelled rows and NaN for rows that do not count."""
     label = read_semi_labels(y, estimator.unlabeled)[0]
     return label if weight is None else np.where(weight > 0, label, np.nan)
 
 
-def _rows_of_graph(label, seed):
+def _rows_of_graph(label: FloatArray, seed: int) -> IntArray:
     """The labelled rows, or some of them, and as many of the others as there is room for."""
     rng = np.random.default_rng(seed)
     known, free = np.flatnonzero(np.abs(label) > 0), np.flatnonzero(label == 0)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ...calibration.fit_curves import curve_of_labels, curves_of_classes
 from ...class_prior import ClassRatio, label_shift
 from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
@@ -26,7 +27,7 @@ from ...semi_supervised.reading import follows_labels
 from ...semi_supervised.s3vm import S3VM
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import Plan
+from ..tuning.search import Plan, Search
 
 # Settings that a user may leave to the choice.
 CHOSEN = ("kernel", "gamma", "C", "C_star")
@@ -51,7 +52,7 @@ class _Candidate(NamedTuple):
     parameters: dict[str, Any]
 
 
-def is_for_tables(estimator, X):
+def is_for_tables(estimator: S3VM, X: RowMatrix) -> bool:
     """Whether rows are a table of features, and the settings chosen here are left at defaults."""
     default = S3VM()
     is_left = estimator.solver == "auto" and all(
@@ -62,7 +63,9 @@ def is_for_tables(estimator, X):
     return is_left and is_feature_table(X)
 
 
-def tune_table(estimator, X, y, weight, search):
+def tune_table(
+    estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
     """The ``Plan`` for an S3VM whose rows are a table of features.
 
     Extremely randomized trees of the labelled rows are half of the kernel, and unlabelled rows
@@ -97,11 +100,20 @@ def tune_table(estimator, X, y, weight, search):
     return plan._replace(reason=reason + search.ended_early, unlabeled=unlabeled)
 
 
-def _ratio(estimator, X, y, weight, sizes, free, search):
+def _ratio(
+    estimator: S3VM,
+    X: RowMatrix,
+    y: VectorLike,
+    weight: FloatArray | None,
+    sizes: IntArray,
+    free: BoolArray,
+    search: Search,
+) -> tuple[ClassRatio | None, str]:
     """The ``ClassRatio`` of unlabelled rows if the labels' own says nothing, and words on it."""
     if not free.any():
         return None, ""
-    is_given = estimator.class_ratio is not None
+    given = estimator.class_ratio
+    is_given = given is not None
     is_even = sizes.min() >= _FEWEST_EQUAL and np.ptp(sizes) <= _EQUAL * sizes.max()
     if not is_given and not follows_labels(estimator.balance):
         return None, ""
@@ -112,7 +124,7 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     found = label_shift(
         X,
         y,
-        "estimate" if not is_given else estimator.class_ratio,
+        "estimate" if given is None else given,
         unlabeled=estimator.unlabeled,
         sample_weight=weight,
         random_state=search.seed,
@@ -130,7 +142,9 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     )
 
 
-def _ratio_of_skewed(X, y, unlabeled, search) -> tuple[ClassRatio | None, str]:
+def _ratio_of_skewed(
+    X: RowMatrix, y: VectorLike, unlabeled: object, search: Search
+) -> tuple[ClassRatio | None, str]:
     """Return the ratio and words on it if nearly all labels are of one class and look unlike."""
     label, classes, _ = read_semi_labels(y, unlabeled)
     found = shares_by_frequent_class(X, places_of(label, len(classes)), search.seed)
@@ -144,7 +158,7 @@ def _ratio_of_skewed(X, y, unlabeled, search) -> tuple[ClassRatio | None, str]:
     )
 
 
-def _candidates(estimator, has_ratio):
+def _candidates(estimator: S3VM, has_ratio: bool) -> list[_Candidate]:
     """The default for tables first."""
     ratio, own = {}, {}
     if follows_labels(estimator.balance):
@@ -165,7 +179,7 @@ def _candidates(estimator, has_ratio):
     ]
 
 
-def _twin(candidate):
+def _twin(candidate: _Candidate) -> _Candidate:
     """The same kernel and cost, without a cost of unlabelled rows."""
     parameters = {**candidate.parameters, "C_star": 0.0, "balance": False}
     return _Candidate(_ALONE, candidate.kernel, parameters)
@@ -174,7 +188,17 @@ def _twin(candidate):
 class _Trial:
     """Decisions about held-out labels; ``right`` is (candidates, labels), NaN where unknown."""
 
-    def __init__(self, estimator, X, place, sizes, weight, ratio, search, groups):
+    def __init__(
+        self,
+        estimator: S3VM,
+        X: RowMatrix,
+        place: IntArray,
+        sizes: IntArray,
+        weight: FloatArray | None,
+        ratio: ClassRatio | None,
+        search: Search,
+        groups: IntArray | None,
+    ) -> None:
         self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
         self.columns = why_feature_table(X)
         self.search, self.ratio, self.sizes = search, ratio, sizes
@@ -206,13 +230,13 @@ class _Trial:
             self.share = self.share * (ratio.shares / (sizes / sizes.sum()))[own]
         self.share = self.share / self.share.sum()
 
-    def run(self, candidates):
+    def run(self, candidates: list[_Candidate]) -> None:
         """Append the hits of candidates."""
-        shape = (len(candidates), len(self.splits), len(self.known))
+        shape: tuple[int, ...] = (len(candidates), len(self.splits), len(self.known))
         if len(self.sizes) > 2:
             shape += (len(self.sizes),)
         held = np.full(shape, np.nan)
-        of_free = [[] for _ in candidates]
+        of_free: list[list[FloatArray]] = [[] for _ in candidates]
         order = list(product(range(len(self.splits)), range(len(candidates))))
         calls = [partial(self._of, candidates[one], *self.splits[fold]) for fold, one in order]
         with self.search.running("S3VM", len(order)):
@@ -224,7 +248,9 @@ class _Trial:
         right = [self._hits(*one) for one in zip(candidates, held, of_free, strict=True)]
         self.right = np.concatenate([self.right, right])
 
-    def _of(self, candidate, train, test, search):
+    def _of(
+        self, candidate: _Candidate, train: IntArray, test: IntArray, search: Search
+    ) -> tuple[FloatArray, FloatArray] | None:
         """Decisions of a fold's model about held-out labels and some unlabelled rows."""
         used, parameters = self.known[train], dict(candidate.parameters)
         parameters.setdefault("gamma", self.gamma)
@@ -244,10 +270,12 @@ class _Trial:
         )
         if machine is None:
             return None
-        tested = self.X[self.known[test]], self.X[self.free[:_SCORED]]
-        return tuple(machine.decision_function(rows) for rows in tested)
+        held, free = self.X[self.known[test]], self.X[self.free[:_SCORED]]
+        return machine.decision_function(held), machine.decision_function(free)
 
-    def _hits(self, candidate, held, of_free):
+    def _hits(
+        self, candidate: _Candidate, held: FloatArray, of_free: list[FloatArray]
+    ) -> FloatArray:
         """Which predictions are right, with the threshold that follows from a class ratio."""
         own, several = self.place[self.known], held.ndim == 3
         mask = np.isfinite(held if not several else held[:, :, 0])
@@ -269,7 +297,7 @@ class _Trial:
         return np.where(mask, predicted == own, np.nan)
 
 
-def _shown(candidates):
+def _shown(candidates: list[_Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "machine": one.machine,
@@ -282,9 +310,9 @@ def _shown(candidates):
     return table.assign(chosen=table.index == 0, clear=False)
 
 
-def _differences(trial, one, other):
+def _differences(trial: _Trial, one: int, other: int) -> tuple[float, float]:
     """Of two candidates: gain in accuracy per label and its error, over their common folds."""
-    both = np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0)
+    both = np.asarray(np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0))
     if not both.any():
         return np.nan, np.nan
     with warnings.catch_warnings():
@@ -299,10 +327,10 @@ def _differences(trial, one, other):
     return gain, float(error)
 
 
-def _decided(candidates, trial):
+def _decided(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
     """The plan, and which candidate it is: another than the first one must be clearly better."""
     table = _shown(candidates)
-    done = np.isfinite(trial.right).any(axis=2)
+    done = np.asarray(np.isfinite(trial.right).any(axis=2))
     accuracy, gains = [], []
     for number in range(len(candidates)):
         seen = trial.right[number][done[number] & done[0]]
@@ -344,7 +372,7 @@ def _decided(candidates, trial):
     return Plan(chosen.parameters, reason, table, CURVE), best
 
 
-def _helped(candidates, trial, best):
+def _helped(candidates: list[_Candidate], trial: _Trial, best: int) -> UnlabeledRows | None:
     """What the unlabelled rows do for the candidate that was chosen, or would do."""
     if candidates[best].machine == _WITH:
         twin = _twin(candidates[best])

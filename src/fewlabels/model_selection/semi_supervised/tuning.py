@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.base import clone
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
 from ...class_prior import label_shift
 from ...class_prior.contradiction import judge_labels
@@ -25,11 +26,12 @@ from ...rows.grouped_folds import (
     splits_counted_once,
     take_groups,
 )
+from ...semi_supervised.s3vm import S3VM
 from ...solvers.whole import gram_over
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import KEPT, Plan
+from ..tuning.search import KEPT, Plan, Search
 
 _FOLDS = 5
 # Fewer labels of a class than this cannot tell settings apart.
@@ -50,7 +52,13 @@ _ALONE = "SVM, labels only"
 CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
-def tune_semi_supervised(estimator, X, y, weight, search):
+# A row of the table of candidates.
+Candidate: TypeAlias = dict[str, Any]
+
+
+def tune_semi_supervised(
+    estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
     """The best of a grid where it is better than what was given by more than chance."""
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
@@ -108,22 +116,22 @@ def tune_semi_supervised(estimator, X, y, weight, search):
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
     done = trial.done
-    folds = done.all(axis=0)
-    if not folds.any() and done[:, 0].sum() > 1:
-        folds[0] = True
-    if folds.any() and not search.is_over():
+    common = np.asarray(done.all(axis=0))
+    if not common.any() and done[:, 0].sum() > 1:
+        common[0] = True
+    if common.any() and not search.is_over():
         # Once more with the unlabelled rows speaking softly, at the best width.
-        hits = np.nansum(trial.right[:, folds], axis=(1, 2))
+        hits = np.nansum(trial.right[:, common], axis=(1, 2))
         hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
         softer = dict(candidates[int(np.argmax(hits))])
         softer["C_star"] *= _SOFTER
         trial.run([softer])
-        if trial.done[-1, folds].all():
+        if trial.done[-1, common].all():
             candidates.append(softer)
-    return _decided(candidates, trial, folds, weight, search)
+    return _decided(candidates, trial, common, weight, search)
 
 
-def _candidates(estimator, X, weight):
+def _candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -> list[Candidate]:
     """Settings as rows of a table, those given first, the likeliest to be better next."""
     kernel, C, C_star = estimator.kernel, estimator.C, estimator.C_star
     counted = slice(None) if weight is None else weight > 0
@@ -141,7 +149,7 @@ def _candidates(estimator, X, weight):
     ]
 
 
-def _settings(candidate, first):
+def _settings(candidate: Candidate, first: Candidate) -> dict[str, Any]:
     """Parameters to set, without those that are as given."""
     names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
     names += ("C_star",) * (candidate["machine"] != _ALONE)
@@ -153,7 +161,7 @@ def _settings(candidate, first):
     }
 
 
-def _key(candidate):
+def _key(candidate: Candidate) -> tuple[str, str]:
     """What kernel values depend on; widths may be NaN, which is equal to nothing."""
     return candidate["kernel"], repr(candidate["gamma"])
 
@@ -161,7 +169,18 @@ def _key(candidate):
 class _Trial:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
-    def __init__(self, estimator, X, coded, counted, weight, first, search, folds, groups):
+    def __init__(
+        self,
+        estimator: S3VM,
+        X: RowMatrix,
+        coded: FloatArray,
+        counted: BoolArray,
+        weight: FloatArray | None,
+        first: Candidate,
+        search: Search,
+        folds: int,
+        groups: IntArray | None,
+    ) -> None:
         self.search, self.coded = search, coded
         self.rows = rows = np.flatnonzero(counted)
         own, groups = coded[rows], take_groups(groups, rows)
@@ -172,15 +191,15 @@ class _Trial:
         )
         self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
         self.right = np.empty((0, len(self.splits), len(coded)))
-        self.converged = []
+        self.converged: list[bool] = []
         self.machines = _Machines(estimator, X, coded, weight, rows, first)
 
     @property
-    def done(self):
+    def done(self) -> BoolArray:
         """Which folds of which candidates have predictions."""
-        return np.isfinite(self.right).any(axis=2)
+        return np.asarray(np.isfinite(self.right).any(axis=2))
 
-    def run(self, candidates):
+    def run(self, candidates: list[Candidate]) -> None:
         """Append the hits of candidates, and whether all their fits converged."""
         right = np.full((len(candidates), *self.right.shape[1:]), np.nan)
         converged = [True] * len(candidates)
@@ -207,17 +226,19 @@ class _Trial:
 class _Machines:
     """Models of candidates on folds, which share kernel values where they are on one computer."""
 
-    def __init__(self, *given):
+    def __init__(self, *given: Any) -> None:
         self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
-        self.values = {}  # by kernel and width; None where memory is short
+        self.values: dict[
+            tuple[str, str], FloatArray | None
+        ] = {}  # by kernel and width; None where memory is short
         self.room = 1e6 * self.estimator.cache_size
-        self.held = {}
+        self.held: dict[tuple[str, str], bool] = {}
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, object]:
         """Without values, which a worker evaluates again."""
-        return {**super().__getstate__(), "values": {}}
+        return {**vars(self), "values": {}}
 
-    def find_room(self, candidate):
+    def find_room(self, candidate: Candidate) -> None:
         """Decide whether all kernel values of a candidate are held."""
         key = _key(candidate)
         if key in self.held:
@@ -230,7 +251,9 @@ class _Machines:
         if fits and machine.kernel != "precomputed":
             self.room -= 8 * n**2
 
-    def predicted(self, candidate, train, test, search):
+    def predicted(
+        self, candidate: Candidate, train: IntArray, test: IntArray, search: Search
+    ) -> tuple[FloatArray, bool] | None:
         """Predictions of held-out rows and whether the fit converged; None out of time."""
         if candidate["machine"] == _ALONE:
             train = train[~np.isnan(self.coded[self.rows[train]])]
@@ -254,7 +277,7 @@ class _Machines:
             return None
         return machine.predict(held_out), machine.fit_status_ == 0
 
-    def _kernel_values(self, candidate, search):
+    def _kernel_values(self, candidate: Candidate, search: Search) -> FloatArray:
         """All kernel values of a candidate, for all its folds."""
         n, machine = len(self.rows), self.estimator
         if machine.kernel == "precomputed":
@@ -269,7 +292,13 @@ class _Machines:
         return values
 
 
-def _decided(candidates, trial, folds, weight, search):
+def _decided(
+    candidates: list[Candidate],
+    trial: _Trial,
+    folds: BoolArray,
+    weight: FloatArray | None,
+    search: Search,
+) -> Plan:
     """Compare over the common folds; prefer what was given."""
     n = len(candidates)
     right, done = trial.right[:n], trial.done[:n]
@@ -324,7 +353,9 @@ def _decided(candidates, trial, folds, weight, search):
     return Plan(settings, reason + search.ended_early, table, CURVE, unlabeled=unlabeled)
 
 
-def _helped(table, per_row, compared, share, best):
+def _helped(
+    table: pd.DataFrame, per_row: FloatArray, compared: IntArray, share: FloatArray, best: int
+) -> UnlabeledRows | None:
     """What unlabelled rows change: the choice against the same kernel, or the best of the kind."""
     used, accuracy = table["machine"][best] != _ALONE, table["accuracy"][compared]
     others = accuracy[(table["machine"][compared] == _ALONE) == used]

@@ -1,13 +1,16 @@
 """A search as it runs: its clock, its progress bar, what it costs, what ends it."""
 
+from __future__ import annotations
+
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import partial
 from inspect import signature
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,15 +18,32 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ..._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    RowMatrix,
+    VectorLike,
+)
 from ..._util.extras import require
 from ..._util.threads import n_workers, run_in_order
 from ..._util.warn import kept, warn
+from ...base.kernel_estimator import KernelMachine
 from ...rows.grouped_folds import groups_of
-from .result import SearchCurve
+from .result import SearchCurve, UnlabeledRows
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SEEDS = np.iinfo(np.int32).max
 _ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
 KEPT = "The given settings are kept:"
+
+
+Result = TypeVar("Result")
+Estimator = TypeVar("Estimator", bound=KernelMachine)
 
 
 class Plan(NamedTuple):
@@ -32,20 +52,20 @@ class Plan(NamedTuple):
     ``unlabeled``: the ``UnlabeledRows`` of a few labels.
     """
 
-    settings: dict
+    settings: dict[str, Any]
     reason: str
     candidates: pd.DataFrame
     curve: SearchCurve
-    weight: Any = None
-    fit: Any = None
-    unlabeled: Any = None
+    weight: FloatArray | None = None
+    fit: Callable[[Any, MatrixLike, VectorLike, VectorLike | None], None] | None = None
+    unlabeled: UnlabeledRows | None = None
 
 
 class Search:
     """Clock, progress bar (on stderr) and cost of one search of ``time_budget`` seconds."""
 
-    def __init__(self, time_budget, progress, random_state):
-        if not (isinstance(time_budget, Real) and time_budget > 0):
+    def __init__(self, time_budget: float, progress: bool, random_state: RandomStateLike) -> None:
+        if not (isinstance(time_budget, float | Real) and time_budget > 0):
             raise ValueError(
                 f"time_budget={time_budget!r} is not allowed; pass a number of seconds > 0."
             )
@@ -58,33 +78,36 @@ class Search:
         self.longest = 0.0  # seconds of one thing that was done
         self.expected = 0.0  # seconds that a fit of all rows takes, where that is known
         # Seconds until all is done, where so many fits have to come after the search.
-        self.seconds_in_all, self.fits_to_come = None, 1
+        self.seconds_in_all: float | None = None
+        self.fits_to_come = 1
         self.may_take_graph = True
-        self.groups = None  # of rows that are held out together, if given; else copies are found
+        self.groups: VectorLike | None = (
+            None  # of rows that are held out together, if given; else copies are found
+        )
         self.stopped = ""
-        self.told = None  # what moves the progress bar
+        self.told: Callable[..., None] | None = None  # what moves the progress bar
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Seconds since the search began."""
         return time.perf_counter() - self.started
 
     @property
-    def ended_early(self):
+    def ended_early(self) -> str:
         """Words about an early end, for a reason; empty when there was none."""
         return f" The search was ended early by {_ENDED[self.stopped]}." if self.stopped else ""
 
-    def is_over(self):
+    def is_over(self) -> bool:
         """Whether the time is spent, or another of the longest so far would end after it."""
         return self._is_spent(self.longest)
 
-    def _is_needed(self):
+    def _is_needed(self) -> bool:
         """Whether what is left of all the time is needed for the fits that have to come."""
         if self.seconds_in_all is None:
             return False
         return self.seconds + (1 + self.fits_to_come) * self.longest >= self.seconds_in_all
 
-    def is_time_for(self, fits, seconds):
+    def is_time_for(self, fits: int, seconds: float) -> bool:
         """Whether so many more fits as long as the longest end when so many seconds are over.
 
         Time is left for the fits that have to come.
@@ -94,7 +117,7 @@ class Search:
             seconds = min(seconds, self.seconds_in_all - to_come)
         return self.seconds + fits * self.longest <= seconds
 
-    def _is_spent(self, more=0.0):
+    def _is_spent(self, more: float = 0.0) -> bool:
         if self.stopped:
             return True
         if self.seconds + more >= self.time_budget or (more > 0.0 and self._is_needed()):
@@ -102,7 +125,7 @@ class Search:
         return bool(self.stopped)
 
     @contextmanager
-    def running(self, what, total):
+    def running(self, what: str, total: int) -> Iterator[None]:
         """Context of ``total`` steps, each told by ``advance``; Ctrl-C ends it, and no more."""
         with _bar() if self.progress else nullcontext() as bar:
             if bar is not None:
@@ -114,27 +137,31 @@ class Search:
             finally:
                 self.told = None
 
-    def groups_of(self, X, codes):
+    def groups_of(self, X: RowMatrix, codes: IntArray | None) -> IntArray | None:
         """The groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
         return groups_of(X, codes, self.groups)
 
-    def took(self, seconds):
+    def took(self, seconds: float) -> None:
         """Note how long one thing took."""
         self.longest = max(self.longest, seconds)
 
-    def advance(self, text=""):
+    def advance(self, text: str = "") -> None:
         """Count a step."""
         if self.told is not None:
             self.told(advance=1, best=text)
 
-    def each(self, calls, is_over=None):
+    def each(
+        self,
+        calls: Iterable[Callable[[Search], Result]],
+        is_over: Callable[[], bool] | None = None,
+    ) -> Iterator[Result]:
         """What calls give, which get the search, in order and as long as there is time.
 
         Where a backend of joblib was chosen, its workers make them.
         """
         calls = iter(calls)
 
-        def due():
+        def due() -> Iterator[Callable[[Search], Result]]:
             while not (is_over or self.is_over)():
                 if (call := next(calls, None)) is None:
                     return
@@ -153,25 +180,32 @@ class Search:
                 warn(*what)
             yield found
 
-    def _sent(self):
+    def _sent(self) -> Self:
         """The search as a worker gets it: it counts for itself."""
         sent = copy(self)
         sent.progress, sent.told = False, None
         sent.fits = sent.kernel_values = 0
         return sent
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Clocks of other computers show other times."""
-        return {**super().__getstate__(), "started": self.seconds}
+        return {**vars(self), "started": self.seconds}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.started = time.perf_counter() - self.started
 
-    def fitted(self, estimator, X, y=None, weight=None, **settings):
+    def fitted(
+        self,
+        estimator: Estimator,
+        X: RowMatrix,
+        y: AnyArray | None = None,
+        weight: FloatArray | None = None,
+        **settings: Any,
+    ) -> Estimator | None:
         """A fitted clone that says nothing, or None when the time ran out first."""
         machine = clone(estimator).set_params(verbose=False, **settings)
-        options = {} if weight is None else {"sample_weight": weight}
+        options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
         if "callback" in signature(machine.fit).parameters:
             options["callback"] = lambda entry: self._is_spent()
         since = time.perf_counter()
@@ -183,7 +217,7 @@ class Search:
         self.took(time.perf_counter() - since)
         return machine
 
-    def count(self, machine):
+    def count(self, machine: KernelMachine) -> int:
         """Add the cost of a fitted model; its kernel values are returned."""
         values = kernel_values(machine)
         self.fits += 1
@@ -191,7 +225,7 @@ class Search:
         return values
 
 
-def _bar():
+def _bar() -> Progress:
     require("progress=True", "rich")
     from rich import progress
     from rich.console import Console
@@ -208,7 +242,7 @@ def _bar():
 
 
 @contextmanager
-def quiet():
+def quiet() -> Iterator[None]:
     """Context without warnings about candidates: their table says which did not converge."""
     with kept() as told:
         yield
@@ -217,14 +251,16 @@ def quiet():
             warn(message, category)
 
 
-def _apart(search, call):
+def _apart(
+    search: Search, call: Callable[[Search], Result]
+) -> tuple[Result, Search, list[tuple[str, type[Warning]]]]:
     """What a call gives on a worker, what it has cost, and what it warns of."""
     with kept() as told:
         found = call(search)
     return found, search, told
 
 
-def kernel_values(model):
+def kernel_values(model: KernelMachine) -> int:
     """Kernel values that a fit evaluated, as far as its history tells."""
     entries = [entry for entry in model.history_ if "kernel_values" in entry]
     return int(entries[-1]["kernel_values"]) if entries else 0
