@@ -55,8 +55,10 @@ def test_the_choice_is_that_of_one_machine(client, name, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         here = tune(machine, X, y, **options)
-        sent, each = [], Search._sent
-        monkeypatch.setattr(Search, "_sent", lambda search: sent.append(0) or each(search))
+        sent, each = [], Search._copy_for_worker
+        monkeypatch.setattr(
+            Search, "_copy_for_worker", lambda search: sent.append(0) or each(search)
+        )
         with joblib.parallel_config("dask"):
             there = tune(machine, X, y, **options)
     assert_same(there, here)

@@ -59,7 +59,7 @@ def test_some_methods_go_through_a_pass_first(monkeypatch, seconds, folds, runni
     assert order[:4] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)][: len(order)]
     assert (len(found.folds), found.running) == (folds, running)
     if running:
-        other = found.led_by(1)
+        other = found.with_winner(1)
         assert (other.folds, other.running) == (found.folds, found.running)
         assert other.methods[0].name == "b"
 

@@ -67,7 +67,7 @@ def label_shift(
     sample_weight: VectorLike | None = None,
     random_state: int = 0,
 ) -> ClassRatio:
-    """Shares of the classes among the unlabelled rows.
+    """Estimate the shares of the classes among the unlabelled rows.
 
     People often label as many rows of a rare class as of a frequent one. The class ratio of such
     labels isn't the population's. Under label shift (within each class, labelled and unlabelled
@@ -173,7 +173,7 @@ def label_shift_em(
     *,
     sample_weight: VectorLike | None = None,
 ) -> FloatArray:
-    """Shares of the classes among rows, from probabilities under other shares.
+    """Estimate the shares of classes among rows, from probabilities under other shares.
 
     The shares of greatest likelihood, by expectation-maximization (Saerens et al. 2002,
     section 2.2).
@@ -217,7 +217,7 @@ def label_shift_em(
 
 
 def _shares_by_em(ratio: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
-    """EM from some shares; ``ratio`` are densities of the classes up to a factor for each row.
+    """Run EM from some shares; ``ratio`` are class densities up to a factor for each row.
 
     Two steps tell how they shrink, and a third goes where that leads (Varadhan and Roland 2008),
     unless a share would end.
@@ -259,7 +259,7 @@ def estimated_shares(
     seed: int = 0,
     is_enough: Callable[[FloatArray], bool] | None = None,
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
-    """Shares, intervals and replicates, from the place of each row's class, -1 for none.
+    """Return shares, intervals and replicates, from the place of each row's class (-1: none).
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times. Without intervals and replicates (None) where ``is_enough(shares)``.
@@ -272,7 +272,7 @@ def estimated_shares(
             )
         )
     rng = np.random.default_rng(seed)
-    rows = _sampled(value_order(X, place, weight), place, rng)
+    rows = _choose_sample(value_order(X, place, weight), place, rng)
     X, place = X[rows], place[rows]
     if len(classes) == 2:
         found = shares_by_frequent_class(X, place, seed, confidence=confidence)
@@ -287,14 +287,16 @@ def estimated_shares(
                     f"class, and {name} has fewer; label more rows, or pass the shares."
                 )
             )
-    known, own, free = _log_votes(X, place, fold, rng)
+    known, own, free = _score_by_forests(X, place, fold, rng)
     n_classes, n_free = len(classes), free.shape[1]
     counts = np.bincount(own, minlength=n_classes)
     even = np.full(n_classes, 1.0 / n_classes)
     least = 0.5 / n_free
 
-    def shares_of(slope: float, intercept: FloatArray, scores: FloatArray) -> FloatArray:
-        """Classes weigh the same in calibration, so the shares of the labels are equal."""
+    def estimate_from_scores(
+        slope: float, intercept: FloatArray, scores: FloatArray
+    ) -> FloatArray:
+        """Return the shares; classes weigh the same in calibration, as if of equal size."""
         ratio = n_classes * softmax(slope * scores + intercept, axis=1)
         shares = _shares_by_em(ratio, np.full(len(ratio), 1.0 / len(ratio)), even)
         shares = np.maximum(shares, least)
@@ -302,7 +304,7 @@ def estimated_shares(
 
     per_row = (len(own) / (n_classes * counts))[own]
     slopes, intercepts = softmax_slopes(known, own, per_row[None], usual=0.0)
-    shares = shares_of(slopes[0], intercepts[0], free.reshape(-1, n_classes))
+    shares = estimate_from_scores(slopes[0], intercepts[0], free.reshape(-1, n_classes))
     if is_enough is not None and is_enough(shares):
         return shares, None, None
     times, places = np.zeros((n_bootstrap, len(own))), []
@@ -314,14 +316,21 @@ def estimated_shares(
         # Of each row the scores of one of the forests.
         places.append((rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)))
     fitted = zip(*softmax_slopes(known, own, per_row * times, usual=0.0), places, strict=True)
-    replicates = np.array([shares_of(slope, ends, free[which]) for slope, ends, which in fitted])
+    replicates = np.array(
+        [estimate_from_scores(slope, ends, free[which]) for slope, ends, which in fitted]
+    )
     pairs = zip(shares, replicates.T, strict=True)
-    intervals = np.array([interval_of(one, of_it, confidence, n_free) for one, of_it in pairs])
+    intervals = np.array(
+        [
+            interval_of(share, share_replicates, confidence, n_free)
+            for share, share_replicates in pairs
+        ]
+    )
     return shares, intervals, replicates
 
 
-def _sampled(rows: IntArray, place: IntArray, rng: np.random.Generator) -> IntArray:
-    """The rows, or a random sample of each kind that has many, in their order."""
+def _choose_sample(rows: IntArray, place: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the rows, or a random sample of each kind that has many, in their order."""
     kept = []
     for number in np.unique(place[rows]):
         some = rows[place[rows] == number]
@@ -332,10 +341,10 @@ def _sampled(rows: IntArray, place: IntArray, rng: np.random.Generator) -> IntAr
     return np.concatenate(kept)
 
 
-def _log_votes(
+def _score_by_forests(
     X: RowMatrix, place: IntArray, fold: IntArray, rng: np.random.Generator
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Logarithms of shares of votes of forests that have not seen a row's label.
+    """Return log vote shares by forests that were trained without a row's label.
 
     First for labelled rows, then their classes, then for unlabelled rows by each forest, in
     shape (n_forests, n_unlabelled, n_classes). Each forest has scored labels and unlabelled rows

@@ -90,19 +90,22 @@ def judge_labels(
     known = place >= 0
     # Weights act as repetitions.
     counts = np.round(np.bincount(place[known], weight[known], minlength=len(classes)))
-    if counts.min() < 2 or weight[~known].sum() < counts.sum() or _has_copies(X, place):
+    if counts.min() < 2 or weight[~known].sum() < counts.sum() or _has_class_of_copies(X, place):
         return LabelRatio()
     own = counts / counts.sum()
 
     def is_plausible(shares: FloatArray) -> bool:
-        return _tail(counts, shares[None]) >= _PLAUSIBLE or _apart(own, shares) < _ODDS
+        return (
+            _tail_probability(counts, shares[None]) >= _PLAUSIBLE
+            or _largest_odds_ratio(own, shares) < _ODDS
+        )
 
     shares, intervals, replicates = estimated_shares(
         X, place, weight, classes, n_bootstrap=_BOOTSTRAP, seed=seed, is_enough=is_plausible
     )
     if replicates is None or intervals is None:
         return LabelRatio(shares)
-    probability = _tail(counts, replicates)
+    probability = _tail_probability(counts, replicates)
     is_trusted = counts.min() >= _FEWEST and np.ptp(intervals, axis=1).max() <= _WIDEST
     is_contradicted = probability < _CONTRADICTED and is_trusted
     is_doubtful = probability < (_DOUBTFUL if is_trusted else _CERTAIN)
@@ -121,7 +124,7 @@ def smeared_shares(counts: IntArray, replicates: FloatArray, seed: int = 0) -> F
 def probability_at_random(
     counts: IntArray, shares: FloatArray, errors_apart: float = 0.0
 ) -> float:
-    """Probability that labels are a random sample of rows in which the classes have some shares.
+    """Return the probability that labels are a random sample of rows with some class shares.
 
     Parameters
     ----------
@@ -154,8 +157,8 @@ def probability_at_random(
     return float(_RANDOM * at_random / (_RANDOM * at_random + by_class))
 
 
-def _tail(counts: AnyArray, replicates: FloatArray) -> float:
-    """Probability of numbers of labels at least as far off, of the class where it is least."""
+def _tail_probability(counts: AnyArray, replicates: FloatArray) -> float:
+    """Return the probability of label counts at least as extreme, of the most extreme class."""
     n = counts.sum()
     above = binom.sf(counts - 1, n, replicates).mean(axis=0)
     below = binom.cdf(counts, n, replicates).mean(axis=0)
@@ -163,14 +166,14 @@ def _tail(counts: AnyArray, replicates: FloatArray) -> float:
     return min(1.0, several * float(2.0 * np.minimum(above, below).min()))
 
 
-def _apart(own: FloatArray, shares: FloatArray) -> float:
-    """The largest ratio of odds between two sets of shares."""
+def _largest_odds_ratio(own: FloatArray, shares: FloatArray) -> float:
+    """Return the largest ratio of odds between two sets of shares."""
     odds = np.log(own / (1.0 - own)) - np.log(shares / (1.0 - shares))
     return float(np.exp(np.abs(odds).max()))
 
 
-def _has_copies(X: RowMatrix, place: IntArray) -> bool:
-    """Whether the labelled rows of a class are all equal: none of them can be left out."""
+def _has_class_of_copies(X: RowMatrix, place: IntArray) -> bool:
+    """Return whether all labelled rows of some class are equal, so that none can be held out."""
     for number in np.unique(place[place >= 0]):
         rows = X[np.flatnonzero(place == number)]
         rows = rows.toarray() if hasattr(rows, "toarray") else rows

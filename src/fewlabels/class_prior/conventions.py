@@ -7,7 +7,7 @@ _ROUNDING = 1e-12
 
 
 def pooled_from_unlabeled(prior: float, n_positive: int, n_unlabeled: int) -> float:
-    """Share of positives among all rows, from the share among the unlabelled rows.
+    """Return the share of positives among all rows, from the share among the unlabelled rows.
 
     ``(n_positive + prior * n_unlabeled) / (n_positive + n_unlabeled)``. The share among the
     unlabelled rows is the prior of the case-control setting (USMO, ``PUSVM``); the share among all
@@ -36,7 +36,7 @@ def pooled_from_unlabeled(prior: float, n_positive: int, n_unlabeled: int) -> fl
 
 
 def unlabeled_from_pooled(prior: float, n_positive: int, n_unlabeled: int) -> float:
-    """Share of positives among the unlabelled rows, from the share among all rows.
+    """Return the share of positives among the unlabelled rows, from the share among all rows.
 
     ``(prior * (n_positive + n_unlabeled) - n_positive) / n_unlabeled``: the inverse of
     ``pooled_from_unlabeled``.

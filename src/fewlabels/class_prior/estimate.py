@@ -78,7 +78,7 @@ def estimate_prior(
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> PriorEstimate:
-    """Share of positives, estimated from positive and unlabelled rows, with an interval.
+    """Estimate the share of positives from positive and unlabelled rows, with an interval.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def estimate_within(
     factor: FloatArray | None = None,
     is_weighted: bool = False,
 ) -> PriorEstimate:
-    """``estimate_prior``; from a sample of the rows where a Deadline leaves no time for more.
+    """Run ``estimate_prior``, on a sample of the rows if the deadline leaves no time for more.
 
     ``factor`` has weights of the positive rows, for "auto" only. ``is_weighted``: whether rows
     repeat as often as they count, so that they are no copies.
@@ -177,8 +177,8 @@ def estimate_within(
         isinstance(n_bootstrap, int | Integral) and n_bootstrap >= 2
     ):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2 or None.")
-    name, estimator = _estimator(method, pos_label, random_state, n_jobs)
-    state, sizes, rng = _fitted(estimator, X, y, deadline, (factor, is_weighted))
+    name, estimator = _make_estimator(method, pos_label, random_state, n_jobs)
+    state, sizes, rng = _fit_in_time(estimator, X, y, deadline, (factor, is_weighted))
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
     low, high = interval_of(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
@@ -190,14 +190,14 @@ def estimate_within(
     return PriorEstimate(values[0], values[1], values[2], confidence, name, convention, replicates)
 
 
-def _fitted(
+def _fit_in_time(
     estimator: PriorEstimator[Any],
     X: MatrixLike,
     y: VectorLike,
     deadline: Deadline,
     weighting: tuple[FloatArray | None, bool],
 ) -> FittedState[Any]:
-    """State, sizes and generator of an estimator fitted to as many rows as there is time for."""
+    """Fit an estimator to as many rows as there is time for; return state, sizes and generator."""
     most = estimator.max_rows
     for rows in _SAMPLES if deadline.is_near else ():
         if rows >= (np.shape(y)[0] if most is None else most):
@@ -217,7 +217,7 @@ def _fitted(
     return estimator._fit_state(X, y, *weighting)
 
 
-def _estimator(
+def _make_estimator(
     method: str | PriorEstimator[Any],
     pos_label: object,
     random_state: RandomStateLike,
@@ -240,7 +240,7 @@ def _estimator(
 def interval_of(
     prior: float, replicates: FloatArray, confidence: float, n_unlabeled: int
 ) -> tuple[float, float]:
-    """Quantiles of the replicates, and the estimate itself where it lies beyond them.
+    """Return quantiles of the replicates, widened to hold the estimate itself.
 
     At the edge of what a method can return, all replicates may agree. The interval is never
     narrower than one for a share that was counted on the unlabelled rows (Clopper and Pearson).

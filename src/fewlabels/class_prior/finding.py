@@ -67,7 +67,7 @@ def check_prior(prior: str | float) -> None:
 def find_prior(
     data: PriorRows, prior: str | float, seed: int, n_jobs: int | None, deadline: Deadline
 ) -> Prior:
-    """The Prior of PUData: estimated, or as given, with a warning where rows contradict it."""
+    """Return the given Prior, with a warning if rows contradict it, or an estimate."""
     if not isinstance(prior, str):
         # A forest has seen the labels, and takes labelled rows for too much alike.
         largest = 1.0 if data.kernel.has_leaves else data.largest_prior()
@@ -81,11 +81,11 @@ def find_prior(
                 UserWarning,
             )
         return Prior(float(prior))
-    return _checked(_estimated(data, seed, n_jobs, deadline), len(data.unlabeled))
+    return _make_prior(_estimate_from_data(data, seed, n_jobs, deadline), len(data.unlabeled))
 
 
 def counted_prior(propensity: FloatArray, weight: FloatArray, mass: float) -> Prior:
-    """The Prior where labelled and unlabelled rows are one sample of known propensities.
+    """Return the Prior if labelled and unlabelled rows are one sample of known propensities.
 
     A labelled row of propensity e means ``(1 - e) / e`` unlabelled positives (Horvitz and
     Thompson 1952). That sum misses their number by a variance of ``sum (1 - e) / e`` over all
@@ -107,13 +107,13 @@ def counted_prior(propensity: FloatArray, weight: FloatArray, mass: float) -> Pr
 
 
 def estimated_prior(X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None) -> Prior:
-    """The Prior estimated from rows as they are."""
+    """Return the Prior estimated from rows as they are."""
     found = estimate_within(ENDLESS, X, positive, random_state=seed, n_jobs=n_jobs)
-    return _checked(found, int(np.sum(~positive)))
+    return _make_prior(found, int(np.sum(~positive)))
 
 
 def doubts(found: PriorEstimate, n_unlabeled: int) -> str:
-    """What speaks against a ``PriorEstimate`` among the unlabelled rows; "" for nothing."""
+    """Return the objection to a ``PriorEstimate`` among the unlabelled rows; "" for none."""
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
         return (
             f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
@@ -136,8 +136,8 @@ def doubts(found: PriorEstimate, n_unlabeled: int) -> str:
     )
 
 
-def _checked(found: PriorEstimate, n_unlabeled: int) -> Prior:
-    """The Prior of an estimate, with a warning where it says little."""
+def _make_prior(found: PriorEstimate, n_unlabeled: int) -> Prior:
+    """Return the Prior of an estimate, with a warning if it is uncertain."""
     message = doubts(found, n_unlabeled)
     if message:
         warn(message, UserWarning)
@@ -145,10 +145,10 @@ def _checked(found: PriorEstimate, n_unlabeled: int) -> Prior:
     return Prior(found.prior, (found.low, found.high), quantiles)
 
 
-def _estimated(
+def _estimate_from_data(
     data: PriorRows, seed: int, n_jobs: int | None, deadline: Deadline
 ) -> PriorEstimate:
-    """``estimate_prior`` of the rows of ``data``, within the time there is.
+    """Run ``estimate_prior`` on the rows of ``data``, within the time there is.
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times, so that neither the order of rows nor weights in place of repetitions
@@ -157,7 +157,7 @@ def _estimated(
     """
     X = data.X
     if data.kernel.is_matrix:
-        columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
+        columns = data.positive[np.argsort(_sum_rows(X, data.positive), kind="stable")]
         X = X[:, columns]
     positive, weight = np.zeros(X.shape[0], dtype=bool), np.empty(X.shape[0])
     positive[data.positive] = True
@@ -174,6 +174,6 @@ def _estimated(
     return estimate_within(deadline, X[rows], positive[rows], **options)
 
 
-def _row_sums(X: FloatArray, columns: IntArray) -> FloatArray:
-    """Sums that do not depend on the order of the columns."""
+def _sum_rows(X: FloatArray, columns: IntArray) -> FloatArray:
+    """Return sums that do not depend on the order of the columns."""
     return np.sort(X[columns][:, columns], axis=1).sum(axis=1)

@@ -89,13 +89,13 @@ def shares_by_frequent_class(
     found = estimate_within(deadline, X[kept], is_labelled, random_state=seed)
     if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
         return None
-    replicates = _of_both(found.replicates, frequent)
+    replicates = _both_shares(found.replicates, frequent)
     ends = interval_of(found.prior, found.replicates, confidence, int(np.sum(place < 0)))
-    intervals = np.sort(_of_both(np.array(ends), frequent).T, axis=1)
-    return SharesOfTwo(_of_both(np.array(found.prior), frequent), intervals, replicates)
+    intervals = np.sort(_both_shares(np.array(ends), frequent).T, axis=1)
+    return SharesOfTwo(_both_shares(np.array(found.prior), frequent), intervals, replicates)
 
 
-def _of_both(share: FloatArray, number: int) -> FloatArray:
-    """Shares of both classes from shares of one, along a last axis."""
+def _both_shares(share: FloatArray, number: int) -> FloatArray:
+    """Return the shares of both classes, from shares of one, along a last axis."""
     both = (share, 1.0 - share) if number == 0 else (1.0 - share, share)
     return np.stack(both, axis=-1)

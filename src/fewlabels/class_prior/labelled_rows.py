@@ -23,7 +23,7 @@ _SCATTER = 1.2
 
 
 def errors_apart(X: RowMatrix, y: IntArray) -> float:
-    """By how many standard errors labelled rows differ from unlabelled ones (y = -1).
+    """Return by how many standard errors labelled rows differ from unlabelled ones (y = -1).
 
     Copies count once. 0 with few rows, or with a great many columns.
     """
@@ -40,7 +40,7 @@ def errors_apart(X: RowMatrix, y: IntArray) -> float:
 
 
 def distinct_rows(X: RowMatrix, y: IntArray, most_labelled: int, most_unlabelled: int) -> IntArray:
-    """One of the equal rows of either kind: a forest would know copies by heart."""
+    """Return one of the equal rows of either kind, since a forest would memorise copies."""
     rng, kept = np.random.default_rng(0), []
     for is_kind, most in ((y >= 0, most_labelled), (y < 0, most_unlabelled)):
         own = np.flatnonzero(is_kind)

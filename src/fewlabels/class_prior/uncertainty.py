@@ -9,7 +9,7 @@ from .._typing import FloatArray
 N_QUANTILES = 32
 _LEVELS = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
 # A share whose interval is wider has no useful point estimate: the data don't determine it.
-WIDEST = 0.7
+MAX_DETERMINED_WIDTH = 0.7
 
 
 def is_determined(interval: tuple[float, float] | None) -> bool:
@@ -17,7 +17,7 @@ def is_determined(interval: tuple[float, float] | None) -> bool:
 
     A share without an interval was given, and is determined.
     """
-    return interval is None or interval[1] - interval[0] <= WIDEST
+    return interval is None or interval[1] - interval[0] <= MAX_DETERMINED_WIDTH
 
 
 def quantiles_of(replicates: FloatArray, n_unlabeled: float) -> FloatArray:

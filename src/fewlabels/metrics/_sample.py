@@ -38,22 +38,22 @@ class WeightedSample(NamedTuple):
 def make_sample(
     y_true: VectorLike, convention: str, pos_label: object, sample_weight: VectorLike | None
 ) -> WeightedSample:
-    """The sample that ``y_true`` and ``convention`` describe."""
+    """Return the sample that ``y_true`` and ``convention`` describe."""
     check_convention(convention)
     positive, classes = split_labels(y_true, pos_label)
-    weight = checked_weight(sample_weight, len(positive), positive, ~positive)
+    weight = validate_weight(sample_weight, len(positive), positive, ~positive)
     share = float(weight[positive].sum() / weight.sum()) if convention == "pooled" else 0.0
     return WeightedSample(positive, classes[1], weight, share)
 
 
-def rates(
+def recall_and_predicted_share(
     y_true: VectorLike,
     prediction: VectorLike,
     convention: str,
     pos_label: object,
     sample_weight: VectorLike | None,
 ) -> tuple[float, float]:
-    """Recall, and share of the population predicted positive."""
+    """Return the recall, and the share of the population predicted positive."""
     sample = make_sample(y_true, convention, pos_label, sample_weight)
     answer = is_label(prediction, sample.label).astype(float)
     check_consistent_length(sample.positive, answer)
@@ -61,7 +61,7 @@ def rates(
 
 
 def is_label(values: VectorLike, label: object) -> BoolArray:
-    """Where ``values`` equal ``label``; what is missing does not."""
+    """Return which ``values`` equal ``label``; missing values don't."""
     if np.asarray(values).dtype.kind == "f" and len(np.unique(values)) > 2:
         raise ValueError(
             "predicted classes have at most two different values; pass the output of predict, "
@@ -81,13 +81,13 @@ def check_convention(convention: str) -> None:
         )
 
 
-def checked_prior(prior: float) -> float:
+def validate_prior(prior: float) -> float:
     if not (isinstance(prior, float | Real) and 0.0 < prior < 1.0):
         raise ValueError(f"prior={prior!r} is not allowed; pass a share of positives in (0, 1).")
     return float(prior)
 
 
-def checked_decision(decision: VectorLike, sample: WeightedSample) -> FloatArray:
+def validate_decision(decision: VectorLike, sample: WeightedSample) -> FloatArray:
     checked = check_array(
         column_or_1d(np.asarray(decision)), ensure_2d=False, dtype=float, input_name="decision"
     )
@@ -95,10 +95,10 @@ def checked_decision(decision: VectorLike, sample: WeightedSample) -> FloatArray
     return checked
 
 
-def checked_weight(
+def validate_weight(
     sample_weight: VectorLike | None, n: int, *groups: BoolArray | slice
 ) -> FloatArray:
-    """Weights, positive somewhere in every group of rows."""
+    """Return weights, positive somewhere in every group of rows."""
     if sample_weight is None:
         return np.ones(n)
     weight = check_array(sample_weight, ensure_2d=False, dtype=float, input_name="sample_weight")

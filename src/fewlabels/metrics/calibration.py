@@ -8,7 +8,7 @@ from sklearn.utils import check_array, check_consistent_length
 from .._typing import BoolArray, VectorLike
 from ..calibration.fit_curves import equal_bins
 from ..data.labels.arrays import with_missing
-from ._sample import checked_weight
+from ._sample import validate_weight
 
 
 def calibration_error(
@@ -20,7 +20,7 @@ def calibration_error(
     norm: str = "l1",
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Expected calibration error, with bins of equal mass.
+    """Return the expected calibration error, with bins of equal mass.
 
     Rows are put in the order of their probability and cut into ``n_bins`` groups of (as nearly
     as ties allow) equal weight. With c_k the mean probability of a group, o_k its share of
@@ -75,20 +75,20 @@ def calibration_error(
         raise ValueError(f"n_bins={n_bins!r} is not valid; pass a whole number >= 1.")
     if norm not in ("l1", "l2"):
         raise ValueError(f"norm={norm!r} is not valid; pass 'l1' or 'l2'.")
-    positive = _positive(y_true, pos_label)
+    positive = _read_positive(y_true, pos_label)
     check_consistent_length(positive, probability)
-    weight = checked_weight(sample_weight, len(probability), slice(None))
+    weight = validate_weight(sample_weight, len(probability), slice(None))
     _, group, _, bins = equal_bins(probability, weight, n_bins)
     bins = bins[group]
-    whole = np.bincount(bins, weights=weight, minlength=n_bins)
-    off = np.bincount(bins, weights=weight * (probability - positive), minlength=n_bins)
+    bin_weight = np.bincount(bins, weights=weight, minlength=n_bins)
+    bin_error = np.bincount(bins, weights=weight * (probability - positive), minlength=n_bins)
     if norm == "l1":
-        return float(np.abs(off).sum() / whole.sum())
-    there = whole > 0
-    return float(np.sqrt(np.sum(off[there] ** 2 / whole[there]) / whole.sum()))
+        return float(np.abs(bin_error).sum() / bin_weight.sum())
+    is_used = bin_weight > 0
+    return float(np.sqrt(np.sum(bin_error[is_used] ** 2 / bin_weight[is_used]) / bin_weight.sum()))
 
 
-def _positive(y_true: VectorLike, pos_label: object) -> BoolArray:
+def _read_positive(y_true: VectorLike, pos_label: object) -> BoolArray:
     y = np.asarray(y_true)
     if y.ndim != 1 or len(y) == 0:
         raise ValueError("y_true must be one-dimensional and hold at least one label.")

@@ -17,7 +17,7 @@ def labelled_accuracy(
     classes: AnyArray,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Accuracy on the labelled rows of ``y``; NaN and a warning where there is none.
+    """Return the accuracy on the labelled rows of ``y``; NaN and a warning if there is none.
 
     Missing values mark unlabelled rows, and so does ``unlabeled``, unless it is one of the
     ``classes``.
@@ -33,7 +33,7 @@ def labelled_accuracy(
 def positives_auc(
     y: VectorLike, decision: VectorLike, pos_label: object, sample_weight: VectorLike | None = None
 ) -> float:
-    """ROC AUC of positive rows against all others; NaN and a warning without."""
+    """Return the ROC AUC of positive rows against all others; NaN and a warning without."""
     positive = is_label(y, pos_label)
     if positive.all() or not positive.any():
         which = "unlabelled" if positive.all() else "positive"

@@ -12,7 +12,7 @@ _DECIMALS = 1e-12
 
 
 def benjamini_hochberg(p_values: VectorLike, q: float = 0.1) -> BoolArray:
-    """Rows to report so that the false discovery rate is at most ``q``.
+    """Select rows to report, so that the false discovery rate is at most ``q``.
 
     All rows whose p-value is at most the largest ``p_(k)`` with ``p_(k) <= k q / m``, of the m
     p-values in ascending order. On average over data, the share of normal rows among the rows

@@ -18,7 +18,7 @@ _SHARE_OF_WEIGHTED, _DRAWS = 0.5, 8000
 
 
 def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Interval of a rate of which ``hits`` of ``n`` rows were counted (Clopper and Pearson 1934).
+    """Return the interval of a rate, ``hits`` of ``n`` rows (Clopper and Pearson 1934).
 
     It holds the rate with a probability of at least ``confidence``, whatever the rate and however
     few rows. ``hits`` and ``n`` may be fractions, as of weighted rows.
@@ -30,14 +30,14 @@ def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> t
 
 
 def cross_fitted(hits: float, n: float) -> tuple[float, float]:
-    """How many independent hits and rows count as much as these, which share training rows."""
+    """Return the equivalent numbers of independent hits and rows if folds share training rows."""
     return _SHARE_OF_CROSS_FITTED * hits, _SHARE_OF_CROSS_FITTED * n
 
 
 def cross_fitted_interval(
     hits: float, n: float, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """``counted_interval`` of rows that were scored by cross-fitted models."""
+    """Return ``counted_interval`` of rows that were scored by cross-fitted models."""
     hits, n = cross_fitted(hits, n)
     return counted_interval(hits, n, confidence)
 
@@ -115,7 +115,7 @@ def weighted_accuracy(
 
 
 def _quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
-    """Quantile of weighted values; the weights sum to 1."""
+    """Return a quantile of weighted values; the weights sum to 1."""
     order = np.argsort(values)
     reached = np.searchsorted(np.cumsum(weights[order]), q)
     return float(values[order][min(int(reached), len(values) - 1)])

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, MatrixLike, VectorLike
-from ._sample import check_convention, checked_prior, make_sample
+from ._sample import check_convention, make_sample, validate_prior
 from .scores import (
     LOSSES,
     lee_liu_score,
@@ -25,7 +25,7 @@ from .scores import (
 class _Metric(NamedTuple):
     function: Callable[..., float]
     sign: int
-    needs: str
+    input_kind: str
     prior: str
     fixed: dict[str, Any]
 
@@ -33,7 +33,7 @@ class _Metric(NamedTuple):
 def _auc_less_risk(
     y_true: VectorLike, decision: VectorLike, prior: float, **options: Any
 ) -> float:
-    """The two see different things: the ranking, and where it is cut."""
+    """Return ROC AUC less risk: the ranking, and where it is cut."""
     risk = pu_risk(y_true, decision, prior, non_negative=True, **options)
     options.pop("convention")
     return pu_auc(y_true, decision, **options) - risk
@@ -42,12 +42,12 @@ def _auc_less_risk(
 def _proxy_accuracy(
     y_true: VectorLike, prediction: VectorLike, prior: float, **options: Any
 ) -> float:
-    """Twice the prior times recall, plus the share of the population called negative."""
+    """Return twice the prior times recall, plus the share of the population called negative."""
     return pu_accuracy(y_true, prediction, prior, **options) + prior
 
 
 def _proxy_auc(y_true: VectorLike, decision: VectorLike, **options: Any) -> float:
-    """Positive against unlabelled rows, in either setting."""
+    """Return the ROC AUC of positive against unlabelled rows, in either setting."""
     options.pop("convention")
     return pu_auc(y_true, decision, **options)
 
@@ -76,7 +76,7 @@ def make_pu_scorer(
     pos_label: object = None,
     loss: str | None = None,
 ) -> _PUScorer:
-    """A scorer for ``GridSearchCV`` and its like; greater is better.
+    """Make a scorer for ``GridSearchCV`` and its like; greater is better.
 
     Score with held-out rows of both kinds (``fewlabels.model_selection.PUKFold``): a fold
     without positives or without unlabelled rows is refused.
@@ -140,7 +140,7 @@ def make_pu_scorer(
             )
         options["loss"] = loss
     if prior is not None:
-        checked_prior(prior)
+        validate_prior(prior)
     return _PUScorer(metric, prior, convention, pos_label, options)
 
 
@@ -187,10 +187,10 @@ class _PUScorer:
                     "no prior_; pass prior=... to make_pu_scorer."
                 )
             options["prior"] = prior
-        if metric.needs == "prediction":
+        if metric.input_kind == "prediction":
             given = estimator.predict(X)
         else:
-            given = _decide(estimator, X, classes, pos_label, self.options.get("loss"))
+            given = _decisions_for(estimator, X, classes, pos_label, self.options.get("loss"))
         return metric.sign * metric.function(y, given, **options)
 
     def _prior(
@@ -213,14 +213,14 @@ class _PUScorer:
         return share + (1.0 - share) * float(estimator.prior_)
 
 
-def _decide(
+def _decisions_for(
     estimator: BaseEstimator,
     X: MatrixLike,
     classes: list[object],
     pos_label: object,
     loss: str | None,
 ) -> FloatArray:
-    """Decisions that are positive for ``pos_label``."""
+    """Return decisions that are positive for ``pos_label``."""
     if pos_label not in classes:
         raise ValueError(
             f"pos_label={pos_label!r} is not one of the estimator's classes_ ({classes}); pass "

@@ -7,7 +7,14 @@ from sklearn.utils import check_consistent_length
 from .._typing import VectorLike
 from ..calibration.area import area_of
 from ..problem.losses import double_hinge, ramp
-from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
+from ._sample import (
+    is_label,
+    make_sample,
+    recall_and_predicted_share,
+    validate_decision,
+    validate_prior,
+    validate_weight,
+)
 
 # Losses of z = label * decision.
 _MARGIN_LOSSES = {
@@ -31,7 +38,7 @@ def pu_risk(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    r"""Risk of a decision function: unbiased, or non-negative.
+    r"""Return the risk of a decision function: unbiased, or non-negative.
 
     .. math:: R = \pi\, \mathrm{E}_P[\ell(f)] + \mathrm{E}_X[\ell(-f)]
                   - \pi\, \mathrm{E}_P[\ell(-f)]
@@ -82,10 +89,10 @@ def pu_risk(
     0.25
     """
     sample = make_sample(y_true, convention, pos_label, sample_weight)
-    prior = checked_prior(prior)
+    prior = validate_prior(prior)
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not valid; pass one of {', '.join(LOSSES)}.")
-    f = checked_decision(decision, sample)
+    f = validate_decision(decision, sample)
     if loss == "zero-one":
         if_positive, if_negative = (f <= 0).astype(float), (f > 0).astype(float)
     else:
@@ -105,7 +112,7 @@ def pu_auc(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    r"""ROC AUC: positive against unlabelled rows, or against negatives.
+    r"""Return the ROC AUC of positive against unlabelled rows, or against negatives.
 
     A share :math:`\pi` of the rows that positives are compared with are positives themselves,
     against which they win half the time:
@@ -145,11 +152,11 @@ def pu_auc(
     1.0
     """
     sample = make_sample(y_true, convention, pos_label, sample_weight)
-    f = checked_decision(decision, sample)
+    f = validate_decision(decision, sample)
     against_unlabeled = area_of(f, sample.positive, sample.weight)
     if prior is None:
         return against_unlabeled
-    prior = checked_prior(prior)
+    prior = validate_prior(prior)
     # Labelled positives in the population are compared with themselves: one half.
     own = sample.labelled_share
     against_population = own / 2 + (1.0 - own) * against_unlabeled
@@ -164,7 +171,7 @@ def lee_liu_score(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Recall squared over the share predicted positive: a stand-in for F1 without a prior.
+    """Return recall squared over the share predicted positive, like F1 without a prior.
 
     Equals precision times recall over the prior (Lee & Liu, ICML 2003), so it is high only when
     both are. Values reach from 0 to 1 over the prior and are comparable on the same data only. 0
@@ -191,7 +198,9 @@ def lee_liu_score(
     >>> lee_liu_score([1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0])
     1.0
     """
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return recall**2 / predicted if predicted > 0 else 0.0
 
 
@@ -202,7 +211,7 @@ def pu_recall(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Share of positives that are predicted positive.
+    """Return the share of positives that are predicted positive.
 
     Parameters
     ----------
@@ -226,10 +235,10 @@ def pu_recall(
         positive = is_label(y_true, pos_label)
         if not positive.any():
             raise ValueError(f"y has no positive row: pos_label={pos_label!r} does not occur.")
-        weight = checked_weight(sample_weight, len(positive), positive)
+        weight = validate_weight(sample_weight, len(positive), positive)
         answer = is_label(prediction, pos_label)
         return float(np.average(answer[positive], weights=weight[positive]))
-    return rates(y_true, prediction, "unlabeled", None, sample_weight)[0]
+    return recall_and_predicted_share(y_true, prediction, "unlabeled", None, sample_weight)[0]
 
 
 def pu_precision(
@@ -241,7 +250,7 @@ def pu_precision(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Share of positives among the rows predicted positive: prior * recall / predicted.
+    """Return the share of positives among rows predicted positive: prior * recall / predicted.
 
     Parameters
     ----------
@@ -265,8 +274,10 @@ def pu_precision(
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.4)
     0.8
     """
-    prior = checked_prior(prior)
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    prior = validate_prior(prior)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return prior * recall / predicted if predicted > 0 else 0.0
 
 
@@ -279,7 +290,7 @@ def pu_f1(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Harmonic mean of precision and recall: ``2 prior recall / (prior + predicted)``.
+    """Return the harmonic mean of precision and recall, ``2 prior recall / (prior + predicted)``.
 
     Parameters
     ----------
@@ -297,8 +308,10 @@ def pu_f1(
     >>> pu_f1([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.5)
     1.0
     """
-    prior = checked_prior(prior)
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    prior = validate_prior(prior)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return 2.0 * prior * recall / (prior + predicted)
 
 
@@ -311,7 +324,7 @@ def pu_accuracy(
     pos_label: object = None,
     sample_weight: VectorLike | None = None,
 ) -> float:
-    """Accuracy: one minus the unbiased zero-one risk.
+    """Return the accuracy: one minus the unbiased zero-one risk.
 
     Parameters
     ----------
@@ -329,6 +342,8 @@ def pu_accuracy(
     >>> pu_accuracy([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.5)
     1.0
     """
-    prior = checked_prior(prior)
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    prior = validate_prior(prior)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return 1.0 - prior - predicted + 2.0 * prior * recall

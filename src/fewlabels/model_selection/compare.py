@@ -121,11 +121,11 @@ def compare_with_baselines(
     model = estimator[-1] if is_pipeline else estimator
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
     _check(model, X, y, known_other)
-    X = _as_rows(X, steps, "X")
+    X = _read_rows(X, steps, "X")
     rows = ComparedRows(X, y, steps, None if groups is None else groups_of(X, groups=groups))
     if known_other is not None:
-        known_other = _as_rows(known_other, steps, "known_other")
-    compare = _comparison(model.task).compare
+        known_other = _read_rows(known_other, steps, "known_other")
+    compare = _import_comparison(model.task).compare
     measured = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
     return measured.result(search)
 
@@ -156,15 +156,15 @@ def _check(
     check_consistent_length(X, y)
 
 
-def _as_rows(X: MatrixLike, steps: Pipeline | None, what: str) -> RowMatrix | pd.DataFrame:
-    """Rows as numbers; what goes into a pipeline is left to it."""
+def _read_rows(X: MatrixLike, steps: Pipeline | None, what: str) -> RowMatrix | pd.DataFrame:
+    """Return rows as numbers; a pipeline's input is left to the pipeline."""
     if steps is not None:
         return canonical(X) if hasattr(X, "shape") else np.asarray(X)
     return checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
 
 
-def _comparison(task: Task) -> ModuleType:
-    """The module that compares models of a task, imported when it is first needed."""
+def _import_comparison(task: Task) -> ModuleType:
+    """Return the module that compares models of a task, imported when it is first needed."""
     match task.name:
         case "one_class":
             from .one_class import comparison as of_one_class

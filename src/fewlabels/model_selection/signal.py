@@ -12,22 +12,22 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._typing import FloatArray, RowMatrix
 
 # Most rows of either kind that take part, and most pairs of them.
-MOST_ROWS, _MOST_PAIRS = 600, 8_000
+MAX_ROWS_PER_KIND, _MOST_PAIRS = 600, 8_000
 # Degrees of freedom of the ranking, as a share of the rarer kind's rows.
-FREEDOM, _MOST_FREEDOM = 0.15, 30.0
+FREEDOM_PER_ROW, _MOST_FREEDOM = 0.15, 30.0
 # Differences below it are rounding.
-_TIE = 1e-9
+_MAX_ROUNDING = 1e-9
 
 
-def weighed(rows: RowMatrix, weights: FloatArray) -> RowMatrix:
-    """Rows, sparse or not, with their columns multiplied."""
+def multiply_columns(rows: RowMatrix, weights: FloatArray) -> RowMatrix:
+    """Return rows, sparse or not, with their columns multiplied."""
     if isinstance(rows, np.ndarray):
         return rows * weights
     return rows.multiply(weights).tocsr()
 
 
-def smoother(X: RowMatrix, n: int, freedom: float) -> FloatArray:
-    """The matrix that ridge regression makes of labels of the first n rows.
+def ridge_smoother(X: RowMatrix, n: int, freedom: float) -> FloatArray:
+    """Return the matrix by which ridge regression smooths labels of the first n rows.
 
     With so many degrees of freedom. Directions in which other rows, without labels, are spread
     count more, as a kernel's square has them.
@@ -35,29 +35,31 @@ def smoother(X: RowMatrix, n: int, freedom: float) -> FloatArray:
     everything = np.zeros((X.shape[0], X.shape[0]))
     for part in (np.asarray(safe_sparse_dot(X, X.T, dense_output=True), float), rbf_kernel(X)):
         part = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()
-        everything = everything + _of_unit_trace(part)
+        everything = everything + _scale_to_unit_trace(part)
     kernel = everything[:n, :n]
     if n < len(everything):
         spread = everything[:n] @ everything[:, :n]
-        kernel = _of_unit_trace(kernel) + _of_unit_trace(spread)
+        kernel = _scale_to_unit_trace(kernel) + _scale_to_unit_trace(spread)
     values, vectors = np.linalg.eigh(kernel)
     values = np.clip(values, 0.0, None)
     freedom = min(freedom, _MOST_FREEDOM, 0.5 * np.sum(values > 1e-9))
     if freedom <= 0.0:
         return np.zeros_like(kernel)
 
-    def off(log_ridge: float) -> float:
+    def excess_freedom(log_ridge: float) -> float:
         return np.sum(values / (values + np.exp(log_ridge))) - freedom
 
-    ridge = np.exp(brentq(off, np.log(values[-1]) - 40.0, np.log(np.sum(values) / freedom) + 1.0))
+    ridge = np.exp(
+        brentq(excess_freedom, np.log(values[-1]) - 40.0, np.log(np.sum(values) / freedom) + 1.0)
+    )
     return (vectors * (values / (values + ridge))) @ vectors.T
 
 
-def _of_unit_trace(kernel: FloatArray) -> FloatArray:
+def _scale_to_unit_trace(kernel: FloatArray) -> FloatArray:
     return kernel / max(np.trace(kernel), np.finfo(float).tiny)
 
 
-def pairs_left_out(smooth: FloatArray) -> FloatArray:
+def weights_without_pairs(smooth: FloatArray) -> FloatArray:
     """Weight P_ij of row i's residual in what the regression without i and j says apart."""
     a, b = 1.0 - np.diag(smooth), -smooth
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -67,7 +69,7 @@ def pairs_left_out(smooth: FloatArray) -> FloatArray:
 def areas(
     smooth: FloatArray, weight: FloatArray, y: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, float]:
-    """How often each row is on the right side of rows of the other kind, and the mean of it."""
+    """Return how often each row is on the right side of the other kind, and the mean of it."""
     left = y - y.mean()
     left = left - smooth @ left
     ours, others = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
@@ -76,6 +78,6 @@ def areas(
     else:
         i, j = np.repeat(ours, len(others)), np.tile(others, len(ours))
     apart = 1.0 - weight[i, j] * left[i] + weight[j, i] * left[j]
-    right = (apart > _TIE) + 0.5 * (np.abs(apart) <= _TIE)
+    right = (apart > _MAX_ROUNDING) + 0.5 * (np.abs(apart) <= _MAX_ROUNDING)
     total = np.bincount(i, right, len(y)) + np.bincount(j, right, len(y))
     return total / np.maximum(np.bincount(np.r_[i, j], minlength=len(y)), 1), float(right.mean())

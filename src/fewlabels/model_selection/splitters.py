@@ -42,7 +42,7 @@ class _RepeatedFolds(BaseCrossValidator):
         y: VectorLike | None = None,
         groups: VectorLike | None = None,
     ) -> int:
-        """Number of splits, folds times repeats; the arguments are ignored."""
+        """Return the number of splits, folds times repeats; the arguments are ignored."""
         return self.n_splits * self.n_repeats
 
     def _iter_test_indices(

@@ -114,9 +114,9 @@ def tune(
     """
     X = canonical(X)
     search = Search(time_budget, progress, random_state)
-    search.may_take_graph = bool(graph)
+    search.is_graph_allowed = bool(graph)
     search.groups = groups
-    return _of_pipeline(estimator, X, y, search, contaminated, sample_weight)
+    return _tune_estimator(estimator, X, y, search, contaminated, sample_weight)
 
 
 def tune_within(
@@ -132,7 +132,7 @@ def tune_within(
     expected: float = 0.0,
     groups: VectorLike | None = None,
 ) -> KernelMachine | Pipeline:
-    """``tune`` that leaves time for the fit and the probabilities: in all so many seconds.
+    """Tune, leaving time for the fit and the probabilities, in a total of so many seconds.
 
     A fit of all rows is ``expected`` to take so many.
     """
@@ -140,10 +140,10 @@ def tune_within(
     search.expected, search.groups = expected, groups
     search.seconds_in_all = seconds_in_all
     search.fits_to_come = estimator.task.fits_to_come
-    return _of_pipeline(estimator, X, y, search, contaminated, None)
+    return _tune_estimator(estimator, X, y, search, contaminated, None)
 
 
-def _of_pipeline(
+def _tune_estimator(
     estimator: KernelMachine | Pipeline,
     X: MatrixLike,
     y: VectorLike | None,
@@ -153,18 +153,18 @@ def _of_pipeline(
 ) -> KernelMachine | Pipeline:
     """Tune a model, or the last step of a pipeline."""
     if not isinstance(estimator, Pipeline):
-        return _tuned(estimator, X, y, search, contaminated, sample_weight)
+        return _tune_model(estimator, X, y, search, contaminated, sample_weight)
     _check_estimator(estimator[-1], "the last step of the pipeline")
     pipeline = clone(estimator)
     if len(pipeline) > 1:
         X = pipeline[:-1].fit_transform(X, y)
-    last = _tuned(pipeline[-1], X, y, search, contaminated, sample_weight)
+    last = _tune_model(pipeline[-1], X, y, search, contaminated, sample_weight)
     pipeline.steps[-1] = (pipeline.steps[-1][0], last)
     pipeline.tuning_ = last.tuning_
     return pipeline
 
 
-def _tuned(
+def _tune_model(
     estimator: KernelMachine,
     X: MatrixLike,
     y: VectorLike | None,
@@ -190,19 +190,19 @@ def _tuned(
         raise ValueError(f"contaminated=False is for {estimators_of(ONE_CLASS)}, not for {name}.")
     else:
         check_consistent_length(rows, y)
-        decide = _choice_of_labels(estimator, rows, search)
+        decide = _choose_tuner(estimator, rows, search)
         plan = decide(estimator, rows, y, weight, search)
-    machine = clone(estimator).set_params(**plan.settings)
+    model = clone(estimator).set_params(**plan.settings)
     weight = sample_weight if plan.weight is None else plan.weight
     started = time.perf_counter()
     if plan.fit is not None:
         assert y is not None
-        plan.fit(machine, X, y, weight)
+        plan.fit(model, X, y, weight)
     else:
-        machine.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        model.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
     fit_seconds = time.perf_counter() - started
-    fit_values = search.count(machine)
-    machine.tuning_ = TuningResult(
+    fit_values = search.count(model)
+    model.tuning_ = TuningResult(
         plan.candidates.reset_index(drop=True),
         plan.settings,
         plan.reason,
@@ -215,18 +215,18 @@ def _tuned(
         plan.curve,
         plan.unlabeled,
     )
-    return machine
+    return model
 
 
-def _choice_of_labels(
+def _choose_tuner(
     estimator: KernelMachine, X: RowMatrix, search: Search
 ) -> Callable[[Any, RowMatrix, VectorLike, FloatArray | None, Search], Plan]:
-    """The function that chooses settings by labels."""
+    """Return the function that chooses settings by labels."""
     if estimator.task.has_prior:
         return tune_positive_unlabelled
     if is_for_tables(estimator, X):
         return tune_table
-    return tune_with_graph if search.may_take_graph else tune_semi_supervised
+    return tune_with_graph if search.is_graph_allowed else tune_semi_supervised
 
 
 def _check_estimator(estimator: BaseEstimator, what: str) -> None:

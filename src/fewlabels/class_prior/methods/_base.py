@@ -35,11 +35,11 @@ Documented = TypeVar("Documented")
 Draw: TypeAlias = tuple[IntArray, IntArray]
 # What was computed once, numbers of positive and unlabelled rows, and the generator.
 FittedState: TypeAlias = tuple[State, tuple[int, int], np.random.RandomState]
-_PLACE = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
 
 
-def filled(doc: str | None, texts: dict[str, str]) -> str | None:
-    """A docstring with ``texts[name]`` where a line says ``<name>``, or ``<name words>``."""
+def fill_placeholders(doc: str | None, texts: dict[str, str]) -> str | None:
+    """Return a docstring with ``texts[name]`` for each line ``<name>``, or ``<name words>``."""
     if doc is None:  # python -OO
         return None
 
@@ -47,14 +47,14 @@ def filled(doc: str | None, texts: dict[str, str]) -> str | None:
         spaces, name, words = match.groups()
         return indent(texts[name].format(words).strip("\n"), spaces)
 
-    return _PLACE.sub(paragraph, doc)
+    return _PLACEHOLDER.sub(paragraph, doc)
 
 
-def documented(texts: dict[str, str]) -> Callable[[Documented], Documented]:
+def with_shared_texts(texts: dict[str, str]) -> Callable[[Documented], Documented]:
     """Decorator that fills the docstring of a class or function."""
 
     def fill(thing: Documented) -> Documented:
-        thing.__doc__ = filled(thing.__doc__, texts)
+        thing.__doc__ = fill_placeholders(thing.__doc__, texts)
         return thing
 
     return fill
@@ -122,7 +122,7 @@ class PriorEstimator(BaseEstimator, Generic[State]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__doc__ = filled(filled(cls.__doc__, _TEXTS), _TEXTS)
+        cls.__doc__ = fill_placeholders(fill_placeholders(cls.__doc__, _TEXTS), _TEXTS)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "scorer": [
@@ -179,7 +179,7 @@ class PriorEstimator(BaseEstimator, Generic[State]):
         factor: FloatArray | None = None,
         is_weighted: bool = False,
     ) -> FittedState[State]:
-        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows.
+        """Fit, and return what ``_replicate`` needs; ``factor`` weighs the positive rows.
 
         Copies count once, as they would be scored by models that know them; not if rows repeat
         because they are weighted.
@@ -199,7 +199,9 @@ class PriorEstimator(BaseEstimator, Generic[State]):
         once = count_once(np.arange(len(positive)), positive, groups)
         if min(positive[once].sum(), (~positive[once]).sum()) < 2:
             once = np.arange(len(positive))  # a kind with one different row can't be held out
-        p, u = (_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive))
+        p, u = (
+            _choose_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive)
+        )
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
         if factor is not None:
@@ -207,25 +209,25 @@ class PriorEstimator(BaseEstimator, Generic[State]):
             state = self._weigh_positives(state, of_kept)
         sizes = len(p), len(u)
         prior = self._solve(state, np.arange(len(p)), np.arange(len(u)))
-        self.prior_ = float(self._clipped(prior))
+        self.prior_ = float(self._clip(prior))
         counts = self.n_positive_, self.n_unlabeled_
         self.pooled_prior_ = pooled_from_unlabeled(self.prior_, *counts)
         return state, sizes, rng
 
-    def _clipped(self, prior: float | FloatArray) -> FloatArray:
-        """Strictly inside (0, 1)."""
+    def _clip(self, prior: float | FloatArray) -> FloatArray:
+        """Return the prior, moved strictly inside (0, 1)."""
         edge = 0.5 / self.n_unlabeled_ if self.n_unlabeled_ > 1 else 0.25
         return np.clip(prior, edge, 1.0 - edge)
 
     def _replicate(
         self, state: State, sizes: tuple[int, int], rng: np.random.RandomState, n_bootstrap: int
     ) -> FloatArray:
-        """Priors of resampled positive and unlabelled rows, shape (n_bootstrap,)."""
+        """Return priors of resampled positive and unlabelled rows, shape (n_bootstrap,)."""
         draws: list[Draw] = [
             (rng.randint(sizes[0], size=sizes[0]), rng.randint(sizes[1], size=sizes[1]))
             for _ in range(n_bootstrap)
         ]
-        return self._clipped(np.array(self._solve_many(state, draws, rng), dtype=float))
+        return self._clip(np.array(self._solve_many(state, draws, rng), dtype=float))
 
     def _solve_many(
         self, state: State, draws: list[Draw], rng: np.random.RandomState
@@ -240,22 +242,22 @@ class PriorEstimator(BaseEstimator, Generic[State]):
         return tags
 
 
-def _sample(rows: IntArray, most: int | None, rng: np.random.RandomState) -> IntArray:
-    """At most ``most`` of ``rows``, in their order."""
+def _choose_sample(rows: IntArray, most: int | None, rng: np.random.RandomState) -> IntArray:
+    """Return at most ``most`` of ``rows``, in their order."""
     if most is None or len(rows) <= most:
         return rows
     return np.sort(rng.choice(rows, size=int(most), replace=False))
 
 
-def on_one_scale(X: RowMatrix) -> RowMatrix:
-    """Dense columns with mean 0 and deviation 1; sparse ones divided by their largest value."""
+def scale_columns(X: RowMatrix) -> RowMatrix:
+    """Scale dense columns to mean 0 and deviation 1, sparse ones by their largest value."""
     if sp.issparse(X):
         return MaxAbsScaler().fit_transform(X).astype(np.float64)
     return StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
 
 
-def typical_width(distances: FloatArray) -> float:
-    """Square root of the median squared distance; 1 where rows do not differ."""
+def median_distance(distances: FloatArray) -> float:
+    """Return the square root of the median squared distance; 1 if all rows are equal."""
     median = float(np.median(distances))
     if median <= 0.0:
         median = float(np.mean(distances))

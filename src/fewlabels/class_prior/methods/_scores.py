@@ -1,7 +1,9 @@
 """Scores of positives against unlabelled rows by models that have not seen the row."""
 
+from __future__ import annotations
+
 import warnings
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,14 +11,16 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
 from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
 from ..._util.threads import one_blas_thread, resolve_n_jobs
 from ...calibration.cross_fitting import Sample, left_out_scores
 from ...kernels.growing import VotingForest
-from ._base import PriorEstimator, State, on_one_scale
+from ._base import PriorEstimator, State, scale_columns
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 # The default pair of models. Sizes at which more changes the estimates little.
 _TREES = 150
@@ -73,7 +77,7 @@ def cross_fitted_scores(
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Logits of ranks, positive rows before unlabelled ones, out of sample.
+    """Return out-of-sample logits of ranks, positive rows before unlabelled ones.
 
     A row's score comes from models fitted without it, so that a labelled positive and a
     positive hidden among the unlabelled rows have scores of the same distribution, which
@@ -96,19 +100,19 @@ def cross_fitted_scores(
     )
     seed = random_state.randint(2**31 - 1)
     if scorer is not None:
-        return logit_ranks(_by_folds(scorer, X, positive, folds), positive)
+        return logit_ranks(_score_by_folds(scorer, X, positive, folds), positive)
     if not isinstance(X, np.ndarray) and X.shape[1] <= _FEW_COLUMNS:
         X = X.toarray()
-    X = on_one_scale(X)
-    smooth = _smooth_model(X, seed)
+    X = scale_columns(X)
+    smooth = _make_smooth_model(X, seed)
     with one_blas_thread():
-        scores = logit_ranks(_by_folds(smooth, X, positive, folds), positive)
-    scores += logit_ranks(_out_of_bag(X, positive, seed, n_jobs), positive)
+        scores = logit_ranks(_score_by_folds(smooth, X, positive, folds), positive)
+    scores += logit_ranks(_score_out_of_bag(X, positive, seed, n_jobs), positive)
     return logit_ranks(scores, positive)
 
 
 def logit_ranks(scores: FloatArray, positive: BoolArray) -> FloatArray:
-    """Logit of each score's rank; positive and unlabelled rows weigh half each.
+    """Return the logit of each score's rank; positive and unlabelled rows weigh half each.
 
     Equal scores have equal ranks. Monotone, so nothing about the order is lost, and on
     this scale a logistic curve fits the share of positives well.
@@ -123,7 +127,7 @@ def logit_ranks(scores: FloatArray, positive: BoolArray) -> FloatArray:
     return np.log(rank / (1.0 - rank))
 
 
-def _smooth_model(X: RowMatrix, seed: int) -> Pipeline:
+def _make_smooth_model(X: RowMatrix, seed: int) -> Pipeline:
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.pipeline import make_pipeline
 
@@ -139,7 +143,7 @@ def _smooth_model(X: RowMatrix, seed: int) -> Pipeline:
     )
 
 
-def _by_folds(
+def _score_by_folds(
     model: ClassifierMixin, X: RowMatrix, positive: BoolArray, folds: StratifiedKFold
 ) -> FloatArray:
     sample = Sample(X, positive.astype(int))
@@ -157,7 +161,9 @@ def _by_folds(
     return left_out_scores(len(positive), splits, score)
 
 
-def _out_of_bag(X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None) -> FloatArray:
+def _score_out_of_bag(
+    X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None
+) -> FloatArray:
     forest = VotingForest(
         X,
         positive.astype(int),

@@ -86,7 +86,7 @@ class BestBin(CrossFittedPrior[ScorePair]):
 
 
 def tail_shares(scores_p: FloatArray, scores_u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Shares of both at or above every distinct score of a positive row."""
+    """Return the shares of both at or above every distinct score of a positive row."""
     thresholds = np.unique(scores_p)
     share_p, share_u = (
         1.0 - np.searchsorted(np.sort(scores), thresholds, side="left") / len(scores)

@@ -66,7 +66,7 @@ class DEDPUL(CrossFittedPrior[ScorePair]):
 
 
 def _density_ratio(scores_p: FloatArray, scores_u: FloatArray) -> FloatArray:
-    """``p / u`` at the unlabelled rows, smoothed along the ranking; sorted by score."""
+    """Return ``p / u`` at the unlabelled rows, smoothed along the ranking; sorted by score."""
     low = min(scores_p.min(), scores_u.min())
     high = max(scores_p.max(), scores_u.max())
     deviation = min(np.std(scores_p), np.subtract(*np.percentile(scores_p, [75, 25])) / 1.34)

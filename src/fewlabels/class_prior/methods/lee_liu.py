@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
-from ._base import PriorEstimator, on_one_scale
+from ._base import PriorEstimator, scale_columns
 from ._scores import ScorePair
 from .best_bin import tail_shares
 
@@ -63,7 +63,7 @@ class LeeLiu(PriorEstimator[ScorePair]):
         self.random_state = random_state
 
     def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> ScorePair:
-        X = on_one_scale(X)
+        X = scale_columns(X)
         target = positive.astype(int)
         folds = self._folds(positive, rng)
         best, chosen = -np.inf, (np.empty(0), np.empty(0))
@@ -95,7 +95,7 @@ class LeeLiu(PriorEstimator[ScorePair]):
 
 
 def _best_threshold(scores_p: FloatArray, scores_u: FloatArray) -> tuple[float, float]:
-    """The largest ``r^2 / Pr[f = 1]``, and ``Pr[f = 1] / r`` where it is reached."""
+    """Return the largest ``r^2 / Pr[f = 1]``, and ``Pr[f = 1] / r`` where it is reached."""
     recall, predicted = tail_shares(scores_p, scores_u)
     criterion = recall**2 / np.maximum(predicted, 0.5 / len(scores_u))
     best = np.argmax(criterion)

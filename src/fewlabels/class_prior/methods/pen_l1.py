@@ -8,7 +8,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils._param_validation import Interval
 
 from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
-from ._base import PriorEstimator, on_one_scale, typical_width
+from ._base import PriorEstimator, median_distance, scale_columns
 
 _WIDTHS = np.geomspace(0.1, 10.0, 9)
 _PENALTIES = np.geomspace(1e-3, 10.0, 5)
@@ -73,11 +73,11 @@ class PenL1(PriorEstimator[_State]):
         self.random_state = random_state
 
     def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> _State:
-        X = on_one_scale(X)
+        X = scale_columns(X)
         unlabelled = np.flatnonzero(~positive)
         centres = rng.choice(unlabelled, min(self.n_bases, len(unlabelled)), replace=False)
         distances = euclidean_distances(X, X[centres], squared=True)
-        width = typical_width(distances)
+        width = median_distance(distances)
         bases = [np.exp(-distances / (2.0 * (width * w) ** 2)) for w in _WIDTHS]
         folds_p, folds_u = (
             rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum())
@@ -97,7 +97,7 @@ class PenL1(PriorEstimator[_State]):
 def _divergences(
     bases_p: FloatArray, bases_u: FloatArray, folds_p: IntArray, folds_u: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Held-out bound and divergence of one width, each of shape (penalties, priors)."""
+    """Return held-out bound and divergence of one width, each of shape (penalties, priors)."""
     held_out = np.zeros(len(_PRIORS))
     for k in range(_FOLDS):
         if not (0 < np.sum(folds_p == k) < len(folds_p)):
@@ -112,5 +112,5 @@ def _divergences(
 
 
 def _excess(bases_p: FloatArray, bases_u: FloatArray) -> FloatArray:
-    """beta of every prior, shape (priors, bases)."""
+    """Return beta of every prior, shape (priors, bases)."""
     return _PRIORS[:, None] * bases_p.mean(axis=0) - bases_u.mean(axis=0)

@@ -108,7 +108,7 @@ class SaturatedLogistic(CrossFittedPrior["Curves"]):
         return Curves(self._scores(X, positive, rng), positive)
 
     def _weigh_positives(self, state: Curves, factor: FloatArray) -> Curves:
-        return state.corrected(factor)
+        return state.with_propensity_weights(factor)
 
     def _solve(self, state: Curves, p: IntArray, u: IntArray) -> float:
         prior, weight = state.priors([(p, u)], _POWER)
@@ -122,13 +122,13 @@ class SaturatedLogistic(CrossFittedPrior["Curves"]):
         drawn = np.argmax(reached, axis=1)
         prior = prior[np.arange(len(draws)), drawn]
         height = state.height_at_positives()[drawn]
-        return state.scale * prior * _ceilings(prior, height, state.areas(draws), rng)
+        return state.scale * prior * _draw_ceilings(prior, height, state.areas(draws), rng)
 
 
-def _ceilings(
+def _draw_ceilings(
     prior: FloatArray, height: FloatArray, area: FloatArray, rng: np.random.RandomState
 ) -> FloatArray:
-    """The ceiling of every draw, see the notes of ``SaturatedLogistic``.
+    """Draw the ceiling of every sample, see the notes of ``SaturatedLogistic``.
 
     Parameters
     ----------
@@ -169,14 +169,14 @@ class Curves:
         self.log_curve = np.log(np.maximum(self.curve, 1e-12))
         self.weight_p, self.scale = np.ones(len(self.bin_p)), 1.0
 
-    def weighed(self, weight: FloatArray) -> Self:
-        """The same, where positive rows count by a weight; their sum is the effective size."""
+    def with_weights(self, weight: FloatArray) -> Self:
+        """Return curves whose positive rows have weights; their sum is the effective size."""
         other = copy(self)
         other.weight_p = weight * (weight.sum() / (weight @ weight))
         return other
 
-    def corrected(self, weight: FloatArray) -> Self:
-        """The same as ``weighed``, where weights from propensities raise the estimate less.
+    def with_propensity_weights(self, weight: FloatArray) -> Self:
+        """Return curves with propensity weights, which raise the estimate less than others.
 
         Where the classes overlap, estimates are too large. Labels that favour obvious positives
         make them smaller, and weights would remove only that error. So a raise counts as far as
@@ -185,7 +185,7 @@ class Curves:
         ceiling is uniform between one and the mean height of the curve at the positive rows.
         ``scale`` is the factor for estimates.
         """
-        other = self.weighed(weight)
+        other = self.with_weights(weight)
         raised = np.log(other.prior() / self.prior())
         if raised > 0.0:
             height = float(other.posterior_weight() @ other.height_at_positives())
@@ -193,46 +193,50 @@ class Curves:
             other.scale = float(np.exp(max(0.0, raised - excess**2 / raised) - raised))
         return other
 
-    def _of_all(self) -> tuple[FloatArray, FloatArray]:
+    def _priors_of_all_rows(self) -> tuple[FloatArray, FloatArray]:
         return self.priors([(np.arange(len(self.bin_p)), np.arange(len(self.bin_u)))], _POWER)
 
     def prior(self) -> float:
-        """The estimate from all rows."""
-        prior, weight = self._of_all()
+        """Return the estimate from all rows."""
+        prior, weight = self._priors_of_all_rows()
         return float(np.sum(weight * prior))
 
     def posterior_weight(self) -> FloatArray:
         """Weight of every curve by the likelihood of all rows, shape (n_curves,)."""
-        return self._of_all()[1][0]
+        return self._priors_of_all_rows()[1][0]
 
     def posterior(self) -> FloatArray:
-        """P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
+        """Return P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
         return (self.posterior_weight() @ self.curve)[self.bin_u]
 
     def height_at_positives(self) -> FloatArray:
-        """Mean of every curve over the positive rows, shape (n_curves,)."""
+        """Return the mean of every curve over the positive rows, shape (n_curves,)."""
         count = np.bincount(self.bin_p, self.weight_p, self.n_bins)
         return self.curve @ (count / count.sum())
 
     def areas(self, draws: list[Draw]) -> FloatArray:
-        """ROC AUC of positive against unlabelled scores of every draw, shape (draws,)."""
-        count_p, count_u = self._drawn(draws)
+        """Return each draw's ROC AUC of positive against unlabelled scores, shape (draws,)."""
+        count_p, count_u = self._count_in_bins(draws)
         below = np.cumsum(count_u, axis=1) - 0.5 * count_u
         return np.sum(count_p * below, axis=1) / (count_p.sum(axis=1) * count_u.sum(axis=1))
 
-    def _drawn(self, draws: list[Draw]) -> tuple[FloatArray, FloatArray]:
+    def _count_in_bins(self, draws: list[Draw]) -> tuple[FloatArray, FloatArray]:
         """Weight of positive and of unlabelled rows in every bin, of shape (draws, bins) each."""
         ours, others = [p for p, _ in draws], [u for _, u in draws]
-        count_p = self._counts([self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours])
-        return count_p, self._counts([self.bin_u[u] for u in others], [None] * len(draws))
+        count_p = self._stack_counts(
+            [self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours]
+        )
+        return count_p, self._stack_counts([self.bin_u[u] for u in others], [None] * len(draws))
 
-    def _counts(self, bins: list[IntArray], weights: Sequence[FloatArray | None]) -> FloatArray:
+    def _stack_counts(
+        self, bins: list[IntArray], weights: Sequence[FloatArray | None]
+    ) -> FloatArray:
         pairs = zip(bins, weights, strict=True)
         return np.stack([np.bincount(b, w, self.n_bins) for b, w in pairs]).astype(float)
 
     def priors(self, draws: list[Draw], power: float) -> tuple[FloatArray, FloatArray]:
-        """Prior of every curve, and its weight, each of shape (draws, curves)."""
-        count_p, count_u = self._drawn(draws)
+        """Return the prior of every curve, and its weight, each of shape (draws, curves)."""
+        count_p, count_u = self._count_in_bins(draws)
         prior = count_u @ self.curve.T / count_u.sum(axis=1, keepdims=True)
         likelihood = count_p @ self.log_curve.T
         likelihood -= count_p.sum(axis=1, keepdims=True) * np.log(np.maximum(prior, 1e-12))

@@ -73,7 +73,7 @@ class TIcE(PriorEstimator[_State]):
         self.random_state = random_state
 
     def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> _State:
-        tests = _tests(X, positive)
+        tests = _run_tests(X, positive)
         folds_p, folds_u = (
             rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum())
         )
@@ -85,14 +85,16 @@ class TIcE(PriorEstimator[_State]):
         labelled = np.arange(len(tests)) < len(p)
         frequency = _FIRST_FREQUENCY
         for _ in range(_ROUNDS):
-            found = [_largest_bound(tests, labelled, folds == k, frequency) for k in range(_FOLDS)]
+            found = [
+                _find_largest_bound(tests, labelled, folds == k, frequency) for k in range(_FOLDS)
+            ]
             frequency = float(np.clip(np.mean(found), 1e-6, 1.0))
         positives = len(p) / frequency
         return (positives - len(p)) / len(u)
 
 
-def _tests(X: RowMatrix, positive: BoolArray) -> TestOutcomes:
-    """Outcomes of binary tests, float32 of shape (n, tests), the most telling ones."""
+def _run_tests(X: RowMatrix, positive: BoolArray) -> TestOutcomes:
+    """Return outcomes of the most separating binary tests, float32 of shape (n, tests)."""
     if sp.issparse(X):
         share = np.asarray(sp.csr_array(X != 0)[np.flatnonzero(positive)].mean(axis=0)).ravel()
         rest = np.asarray(sp.csr_array(X != 0)[np.flatnonzero(~positive)].mean(axis=0)).ravel()
@@ -111,15 +113,15 @@ def _delta(n: int) -> float:
 
 
 def _bound(labelled: float, total: int, frequency: float, delta: float) -> float:
-    """Lower confidence bound of the label frequency from a region's counts."""
+    """Return the lower confidence bound of the label frequency from a region's counts."""
     width = np.sqrt((1.0 - delta) / delta * frequency * (1.0 - frequency) / total)
     return labelled / total - width
 
 
-def _largest_bound(
+def _find_largest_bound(
     tests: TestOutcomes, labelled: BoolArray, grows: BoolArray, frequency: float
 ) -> float:
-    """The largest bound among the regions of one tree, on the rows it has not seen."""
+    """Return the largest bound among the regions of one tree, on the rows it has not seen."""
     grow_tests, grow_labelled = tests[grows], labelled[grows].astype(np.float32)
     test_tests, test_labelled = tests[~grows], labelled[~grows].astype(np.float32)
     test_delta = _delta(len(test_tests))
@@ -130,7 +132,7 @@ def _largest_bound(
     for _ in range(_N_NODES):
         if not queue:
             break
-        _, _, rows, unseen = heapq.heappop(queue)
+        _, _, rows, held_out = heapq.heappop(queue)
         if tests.shape[1] == 0 or len(rows) < 2:
             continue
         total = grow_tests[rows].sum(axis=0)
@@ -143,13 +145,13 @@ def _largest_bound(
         test = int(np.argmax(np.where(splits, score, -np.inf)))
         for outcome in (0.0, 1.0):
             inside = rows[grow_tests[rows, test] == outcome]
-            seen_not = unseen[test_tests[unseen, test] == outcome]
-            if len(seen_not) < _FEWEST:
+            held_out_inside = held_out[test_tests[held_out, test] == outcome]
+            if len(held_out_inside) < _FEWEST:
                 continue
-            n_hits = float(test_labelled[seen_not].sum())
-            best = max(best, _bound(n_hits, len(seen_not), frequency, test_delta))
+            n_hits = float(test_labelled[held_out_inside].sum())
+            best = max(best, _bound(n_hits, len(held_out_inside), frequency, test_delta))
             if grow_labelled[inside].sum() > 0:
                 share = float(grow_labelled[inside].mean())
-                heapq.heappush(queue, (-share, made, inside, seen_not))
+                heapq.heappush(queue, (-share, made, inside, held_out_inside))
                 made += 1
     return best

@@ -96,17 +96,17 @@ class BaselineComparison:
         return None if self.measured is None else self.measured.preferred(clearly=True)
 
     def seconds_of(self, method: ComparedMethod, n_rows: int) -> float:
-        """Seconds that a model by one of the methods takes for so many rows, about."""
+        """Return about how many seconds a model by one of the methods takes for so many rows."""
         of_fold = self.table.set_index("name").loc[method.name, "seconds"]
         return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
 
     def led_by(self, method: ComparedMethod) -> BaselineComparison:
-        """The same comparison with another method in the place of ours."""
+        """Return the comparison with another method in the place of ours."""
         assert self.measured is not None  # the caller took the method from it
         return self.measured.result(self, method)
 
     def __getstate__(self) -> dict[str, object]:
-        """Without what was measured, which holds the rows."""
+        """Return the state without the measured scores, which hold the rows."""
         return {**self.__dict__, "measured": None}
 
     def __repr__(self) -> str:

@@ -25,7 +25,9 @@ from .judge import cannot_change, corrected_error
 # Most rows that take part.
 MOST_ROWS = 4000
 # Why a comparison ends although there is time.
-ENOUGH = "more folds are unlikely to change which methods are significantly better or worse"
+NO_CHANGE_EXPECTED = (
+    "more folds are unlikely to change which methods are significantly better or worse"
+)
 
 
 # What a method gave on a fold; each task has arrays of its own in it.
@@ -34,7 +36,7 @@ Evaluate: TypeAlias = Callable[[ComparedMethod, int, IntArray, IntArray], Output
 
 
 class Timing(Protocol):
-    """How long a comparison took, and what ended it early."""
+    """Duration of a comparison, and what ended it early."""
 
     @property
     def seconds(self) -> float: ...
@@ -66,7 +68,7 @@ class Splitter(Protocol):
 
 
 class Scores:
-    """What methods gave on folds, and what that makes of those that ran.
+    """Outputs of methods on folds, and the scores of those that ran.
 
     By method ``outputs`` by fold, ``seconds``, ``failures`` (why it could not be run) and
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
@@ -114,8 +116,8 @@ class Scores:
             common = [0]
         self.running, self.folds = running, common
 
-    def led_by(self, place: int) -> Scores:
-        """The same outputs with another method first, in place of ours; yet to be filled in."""
+    def with_winner(self, place: int) -> Scores:
+        """Return these outputs with another method first, in place of ours; not yet filled in."""
         order = [place, *(k for k in range(len(self.methods)) if k != place)]
         other = Scores([self.methods[k] for k in order])
         for name in ("outputs", "seconds", "failures"):
@@ -125,14 +127,14 @@ class Scores:
         return other
 
     def fill_hits(self, hits: FloatArray, ratio: float) -> None:
-        """From hits of shape (n_running, n_folds, n_rows), NaN where a row was not held out.
+        """Fill in scores from hits, shape (n_running, n_folds, n_rows), NaN unless held out.
 
         The error of a difference is at least that between rows: with a handful of rows folds may
         agree by chance.
         """
         n_rows = hits.shape[2]
         by_row = np.nanmean(hits, axis=1)
-        self._fill(by_row.mean(axis=1), np.nanmean(hits, axis=2), ratio)
+        self._fill_means(by_row.mean(axis=1), np.nanmean(hits, axis=2), ratio)
         self.ends = [cross_fitted_interval(right, n_rows) for right in by_row.sum(axis=1).round(9)]
         # Under no difference its mean is known to be zero (McNemar).
         apart = np.sqrt(np.square(by_row - by_row[0]).sum(axis=1)) / n_rows
@@ -146,14 +148,14 @@ class Scores:
         own: float | FloatArray = 0.0,
         of_difference: float | FloatArray = 0.0,
     ) -> None:
-        """From scores of shape (n_running, n_folds), and errors that all folds share."""
-        self._fill(values.mean(axis=1), values, ratio)
+        """Fill in scores of shape (n_running, n_folds), and errors that all folds share."""
+        self._fill_means(values.mean(axis=1), values, ratio)
         self.error = np.hypot(self.error, own)
         self.between = np.broadcast_to(of_difference, self.difference_error.shape)
         self.difference_error = np.hypot(self.difference_error, of_difference)
 
-    def is_settled(self, parts: int, n_planned: int) -> bool:
-        """Whether further folds are unlikely to change a verdict about a baseline.
+    def is_decided(self, parts: int, n_planned: int) -> bool:
+        """Return whether further folds are unlikely to change a verdict about a baseline.
 
         ``n_planned`` folds are planned, ``parts`` to a pass. The scores have to be filled in.
         """
@@ -163,28 +165,28 @@ class Scores:
         return cannot_change(differences, self.between[1:], parts, n_planned, 1.0 / (parts - 1))
 
     def fill_placements(self, placements: FloatArray, positive: BoolArray, ratio: float) -> None:
-        """From areas under ROC curves, row by row.
+        """Fill in areas under ROC curves, row by row.
 
         ``placements`` are of shape (n_running, n_folds, n_rows), NaN where a row was not held out:
         how many of the held-out rows of the other kind a row is on the right side of. An error is
         at least that between rows (DeLong et al. 1988), as folds may agree by chance.
         """
         areas = np.nanmean(placements[:, :, positive], axis=2)
-        self._fill(areas.mean(axis=1), areas, ratio)
+        self._fill_means(areas.mean(axis=1), areas, ratio)
         by_row = np.nanmean(placements, axis=1)
-        self.error = np.maximum(self.error, _between_rows(by_row, positive))
-        apart = _between_rows(by_row - by_row[0], positive)
+        self.error = np.maximum(self.error, _error_between_rows(by_row, positive))
+        apart = _error_between_rows(by_row - by_row[0], positive)
         self.between = apart
         self.difference_error = np.maximum(self.difference_error, apart)
 
-    def _fill(self, mean: FloatArray, by_fold: FloatArray, ratio: float) -> None:
+    def _fill_means(self, mean: FloatArray, by_fold: FloatArray, ratio: float) -> None:
         self.mean, self.by_fold = mean, by_fold
         self.error = corrected_error(by_fold, ratio)
         self.difference_error = corrected_error(by_fold - by_fold[0], ratio)
 
 
-def _between_rows(values: FloatArray, positive: BoolArray) -> FloatArray:
-    """Standard errors of mean placements by row of ``values``; infinite with one row of a kind."""
+def _error_between_rows(values: FloatArray, positive: BoolArray) -> FloatArray:
+    """Return standard errors of mean placements by row; infinite if a kind has one row."""
     kinds = [values[:, positive], values[:, ~positive]]
     if min(kind.shape[1] for kind in kinds) < 2:
         return np.full(len(values), np.inf)
@@ -201,16 +203,16 @@ def run(
     every: int,
     first: int = 0,
 ) -> Scores:
-    """``Scores`` of every method, ours first, by ``evaluate(method, fold, train, test)``.
+    """Run every method, ours first, by ``evaluate(method, fold, train, test)``; return ``Scores``.
 
     After ``every`` so many folds ``enough`` gets the scores so far, and says in words why no
     further fold is needed, or nothing. The ``first`` methods go through so many folds before the
     others begin; else all methods run on a fold before the next one.
     """
-    found = Scores(methods)
+    scores = Scores(methods)
 
     def attempt(place: int, *fold: Any) -> Output | None:
-        if found.failures[place]:
+        if scores.failures[place]:
             return None
         started = time.perf_counter()
         try:
@@ -220,10 +222,10 @@ def run(
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             if place == 0:
                 raise
-            found.failures[place] = f"failed: {str(error).splitlines()[0]}"
+            scores.failures[place] = f"failed: {str(error).splitlines()[0]}"
             return None
-        found.seconds[place].append(time.perf_counter() - started)
-        search.took(found.seconds[place][-1])
+        scores.seconds[place].append(time.perf_counter() - started)
+        search.took(scores.seconds[place][-1])
         return output
 
     n, every = len(methods), min(every, len(splits))
@@ -238,28 +240,28 @@ def run(
                 break
             output = attempt(place, fold, *splits[fold])
             if output is not None:
-                found.outputs[place][fold] = output
+                scores.outputs[place][fold] = output
             search.advance(methods[place].name)
             done = fold + 1
             if place == n - 1 and done % every == 0 and done < len(splits):
-                found.find_common(first)
-                found.enough = enough(found) if len(found.folds) == done else ""
-                if found.enough:
+                scores.find_common(first)
+                scores.enough = enough(scores) if len(scores.folds) == done else ""
+                if scores.enough:
                     break
-    found.find_common(first)
-    found.rows = len(set().union(*(splits[fold][1].tolist() for fold in found.folds)))
-    return found
+    scores.find_common(first)
+    scores.rows = len(set().union(*(splits[fold][1].tolist() for fold in scores.folds)))
+    return scores
 
 
 def folds_in_words(folds: list[int]) -> str:
-    """How many folds a protocol tells of."""
+    """Return the number of folds in words."""
     return "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
 
 
 def sample(
     marked: BoolArray, most_marked: int, word: str, rng: np.random.RandomState
 ) -> tuple[IntArray, str]:
-    """Rows that take part, and words when these are not all."""
+    """Return the rows that take part, and a note if these are not all."""
     ours, others = np.flatnonzero(marked), np.flatnonzero(~marked)
     if len(marked) <= MOST_ROWS:
         return np.arange(len(marked)), ""
@@ -298,7 +300,7 @@ class ComparedRows:
     def splits(
         self, splitter: Splitter, rows: IntArray, kinds: AnyArray, counted: AnyArray | None = None
     ) -> list[Split]:
-        """Training and test rows among some rows, by a splitter of these and their kinds.
+        """Return training and test rows among some rows, by a splitter of these and their kinds.
 
         One row of each group is tested; one of each kind in ``counted``, if that is given.
         """
@@ -311,7 +313,7 @@ class ComparedRows:
     def encoded(
         self, fold: int, train: IntArray, *others: IntArray | RowMatrix
     ) -> list[RowMatrix]:
-        """Training rows and others (positions, or rows next to X) as the model gets them."""
+        """Return training rows and others (positions, or rows) as the model gets them."""
         parts = [_safe_indexing(self.X, train)]
         for other in others:
             is_places = isinstance(other, np.ndarray) and other.ndim == 1

@@ -25,7 +25,7 @@ _FOLDS, _LEVEL = 5, 0.95
 _TREES = 100
 # Widths that are tried, as multiples of gamma="scale": anomalies change nothing under narrow ones.
 _WIDTHS = (1.0, 4.0)
-_KEPT = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
+_COPIED_PARAMETERS = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
 
 
 Detector = TypeVar("Detector", bound=BaseEstimator)
@@ -34,7 +34,7 @@ Placements: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 class Trial(NamedTuple):
-    """What held-out rows say of a model that learns from confirmed anomalies.
+    """Comparison, on held-out rows, of a model with and without confirmed anomalies.
 
     ``estimator`` isn't fitted; None where nothing was tried. ``without`` and ``auc`` are areas
     under the ROC curve of the model that leaves the anomalies out, and of this one. The gain has
@@ -57,7 +57,7 @@ class Trial(NamedTuple):
 
     @property
     def is_used(self) -> bool:
-        """Whether the model that learns from them is better beyond chance."""
+        """Return whether the model that learns from them is better beyond chance."""
         return self.estimator is not None and self.low > 0.0 and not self.why_not
 
 
@@ -104,88 +104,94 @@ def try_anomalies(
     if not fixed:
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
     rng, started, trim = np.random.default_rng(seed), time.perf_counter(), trim_of(estimator)
-    normal, odd = (rng.permutation(_counted_once(rows))[:_MOST] for rows in (X, anomalies))
+    normal, anomalous = (
+        rng.permutation(_choose_distinct(rows))[:_MOST] for rows in (X, anomalies)
+    )
     placements = []
     for fold in range(_FOLDS):
-        out = [np.arange(len(rows)) % _FOLDS == fold for rows in (normal, odd)]
+        out = [np.arange(len(rows)) % _FOLDS == fold for rows in (normal, anomalous)]
         train, held = X[normal[~out[0]]], X[normal[out[0]]]
-        known, new = anomalies[odd[~out[1]]], anomalies[odd[out[1]]]
+        known, new = anomalies[anomalous[~out[1]]], anomalies[anomalous[out[1]]]
         weight = {}
         if trim:
             weight["sample_weight"] = (~far_from_neighbors(train, trim)).astype(float)
-        models = [_quietly(_to_score(estimator), train, **weight)]
-        models += [fit_with(_to_score(candidate), train, known) for candidate in candidates]
-        models += [_quietly(clone(rival), train) for _, rival in rivals]
+        models = [_fit_quietly(_clone_for_scores(estimator), train, **weight)]
+        models += [
+            fit_with(_clone_for_scores(candidate), train, known) for candidate in candidates
+        ]
+        models += [_fit_quietly(clone(rival), train) for _, rival in rivals]
         found = [(model.score_samples(held), model.score_samples(new)) for model in models]
-        found.append(_by_forest(train, known, (held, new), seed))
-        placements.append([_placements(*scores) for scores in found])
+        found.append(_score_by_forest(train, known, (held, new), seed))
+        placements.append([_compute_placements(*scores) for scores in found])
         if (time.perf_counter() - started) / (fold + 1) * _FOLDS > seconds:
             return Trial(why_not="the time budget is too short to test whether they help")
-    return _best(candidates, [name for name, _ in rivals], placements)
+    return _choose_best(candidates, [name for name, _ in rivals], placements)
 
 
 def fit_with(estimator: OneClassMachine, X: RowMatrix, anomalies: RowMatrix) -> OneClassMachine:
     """Fit a model to normal rows ``X`` and confirmed anomalies, which come last."""
-    rows, is_odd = _together(X, anomalies)
-    return _quietly(estimator, rows, anomalies=is_odd)
+    rows, is_odd = _stack_rows(X, anomalies)
+    return _fit_quietly(estimator, rows, anomalies=is_odd)
 
 
 def _candidates(estimator: OneClassMachine, X: RowMatrix, fixed: bool) -> list[OneClassMachine]:
-    """Models that may learn from the anomalies, not fitted."""
+    """Return unfitted models that may learn from the anomalies."""
     own = [clone(estimator)] if estimator.takes_anomalies else []
     if fixed:
         return own
     known, scale = estimator.get_params(), resolve_gamma("scale", X, None)
-    kept = {name: known[name] for name in _KEPT if name in known}
+    kept = {name: known[name] for name in _COPIED_PARAMETERS if name in known}
     return own + [SVDD(gamma=float(width * scale), **kept) for width in _WIDTHS]
 
 
-def _by_forest(
+def _score_by_forest(
     X: RowMatrix, anomalies: RowMatrix, parts: tuple[RowMatrix, RowMatrix], seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """What a random forest, trained on the labels alone, says of rows: how normal they are."""
-    rows, is_odd = _together(X, anomalies)
+    """Return how normal rows are for a random forest that is trained on the labels alone."""
+    rows, is_odd = _stack_rows(X, anomalies)
     options = {"splits": "best", "drawn": len(is_odd), "seed": seed}
     forest = VotingForest(rows, is_odd.astype(int), _TREES, **options)
     return tuple(forest.shares(part)[:, 0] for part in parts)
 
 
-def _together(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArray]:
+def _stack_rows(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArray]:
     rows = sp.csr_array(sp.vstack([X, anomalies])) if sp.issparse(X) else np.r_[X, anomalies]
     return rows, np.arange(rows.shape[0]) >= X.shape[0]
 
 
-def _to_score(estimator: OneClassMachine) -> OneClassMachine:
-    """A copy for scores alone, which take no threshold."""
+def _clone_for_scores(estimator: OneClassMachine) -> OneClassMachine:
+    """Return a copy for scores alone, which need no threshold."""
     none = {"target_fpr": None} if estimator.has_own_threshold else {}
     return clone(estimator).set_params(**none)
 
 
-def _quietly(estimator: Detector, X: RowMatrix, **options: Any) -> Detector:
+def _fit_quietly(estimator: Detector, X: RowMatrix, **options: Any) -> Detector:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the user's own fit has warned of what is to be said
         return estimator.fit(X, **options)
 
 
-def _placements(normal: FloatArray, odd: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """For each anomaly the share of normal rows above it; for each normal row, of those below."""
-    n, m = len(normal), len(odd)
-    ranks = rankdata(np.append(odd, normal))
-    below_odd = (ranks[:m] - rankdata(odd)) / n
+def _compute_placements(
+    normal: FloatArray, anomalous: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return each anomaly's share of normal rows above, and each normal row's of those below."""
+    n, m = len(normal), len(anomalous)
+    ranks = rankdata(np.append(anomalous, normal))
+    below_odd = (ranks[:m] - rankdata(anomalous)) / n
     below_normal = (ranks[m:] - rankdata(normal)) / m
     return 1.0 - below_odd, below_normal
 
 
-def _counted_once(rows: RowMatrix) -> IntArray:
-    """Places of rows, of copies one."""
+def _choose_distinct(rows: RowMatrix) -> IntArray:
+    """Return the places of rows, one of each group of copies."""
     n = rows.shape[0]
     return count_once(np.arange(n), np.zeros(n), groups_of(rows))
 
 
-def _best(
+def _choose_best(
     candidates: list[OneClassMachine], rivals: list[str], placements: list[list[Placements]]
 ) -> Trial:
-    """The ``Trial`` of the candidate with the highest area."""
+    """Return the ``Trial`` of the candidate with the highest area."""
     n = len(candidates)
     together = [
         [np.concatenate([fold[k][side] for fold in placements]) for side in (0, 1)]

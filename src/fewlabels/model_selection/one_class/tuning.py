@@ -40,12 +40,12 @@ _FACTORS = (2.0, 4.0, 8.0)
 _SHOWN_ROWS, _HELD_OUT = 2000, 0.2
 # Fewer rows tell nothing about held-out rows.
 _FEWEST = 20
-_SEEN = ["auc_shuffled", "rank_correlation", "converged"]
-_COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_SEEN]
+_MEASURES = ["auc_shuffled", "rank_correlation", "converged"]
+_COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_MEASURES]
 
 
 def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = None) -> float:
-    """How well a fitted model separates rows from rows with shuffled columns: a scorer.
+    """Return how well a fitted model separates rows from rows with shuffled columns: a scorer.
 
     Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
     its like, where anomalies are not at hand. On real sets it did not choose widths reliably.
@@ -78,11 +78,11 @@ def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = 
         X = X.to_numpy()
     X = canonical(X) if sp.issparse(X) else np.asarray(X)
     broken = shuffled_columns(X, 0)
-    return _auc(estimator.score_samples(X), estimator.score_samples(broken))
+    return _shuffled_auc(estimator.score_samples(X), estimator.score_samples(broken))
 
 
 def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
-    """X with every column in a random order of its own."""
+    """Return X with every column in a random order of its own."""
     rng = check_random_state(seed)
     if not sp.issparse(X):
         return np.column_stack([rng.permutation(column) for column in X.T])
@@ -99,7 +99,7 @@ def tune_one_class(
     search: Search,
     contaminated: bool,
 ) -> Plan:
-    """The rule's settings, and a table of others on held-out rows."""
+    """Return the rule's settings, and a table of others on held-out rows."""
     name = type(estimator).__name__
     if estimator.has_bags:
         return _tune_bags(estimator, X, weight, search, contaminated)
@@ -118,7 +118,9 @@ def tune_one_class(
     gamma = min(narrow, gamma_of_reach(rows, far, beyond))
     price = estimator.cost_name
     value = _COSTS[price]
-    table = _table(estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search)
+    table = _compare_settings(
+        estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search
+    )
 
     n, n_core = len(far), int(np.sum(~far))
     left_out = "all rows are used for training (contaminated=False);"
@@ -153,7 +155,7 @@ def tune_one_class(
     curve = SearchCurve(
         "gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
     )
-    return Plan(settings, reason + search.ended_early, table, curve, kept)
+    return Plan(settings, reason + search.early_end_note, table, curve, kept)
 
 
 def _tune_bags(
@@ -163,28 +165,28 @@ def _tune_bags(
     search: Search,
     contaminated: bool,
 ) -> Plan:
-    """How the rule trims bags, and a table of other settings on held-out rows."""
+    """Return how the rule trims bags, and a table of other settings on held-out rows."""
     trim: str | float = "auto" if contaminated else 0.0
     parts = _held_out(X if weight is None else X[weight > 0], search)
     candidates: list[tuple[str | float, int]] = [(trim, estimator.bag_size)]
     others = product(_BAG_TRIMS, _BAG_SIZES)
-    candidates += [one for one in others if one != candidates[0]]
+    candidates += [setting for setting in others if setting != candidates[0]]
     table = []
     with search.running(type(estimator).__name__, len(candidates)):
         calls = []
         if parts is not None:
             calls = [
-                partial(_candidate, estimator, *parts, trim=of_bag, bag_size=size)
-                for of_bag, size in candidates
+                partial(_evaluate_candidate, estimator, *parts, trim=trim_of_bag, bag_size=size)
+                for trim_of_bag, size in candidates
             ]
-        for k, seen in enumerate(search.each(calls)):
+        for k, measures in enumerate(search.each(calls)):
             search.advance()
-            if seen is not None:
+            if measures is not None:
                 shown = dict(zip(("trim", "bag_size"), candidates[k], strict=True))
-                table.append(shown | seen)
-    nothing = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
-    columns = ["trim", "bag_size", "support_share", *_SEEN]
-    table = _with_ranks(table or nothing, columns)
+                table.append(shown | measures)
+    rule_alone = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
+    columns = ["trim", "bag_size", "support_share", *_MEASURES]
+    table = _make_table(table or rule_alone, columns)
     table["chosen"] = table.index == 0
     left_out = (
         "bags drop the rows farthest from their neighbours if the data suggest it, because they "
@@ -200,10 +202,10 @@ def _tune_bags(
     curve = SearchCurve(
         "bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
     )
-    return Plan({"trim": trim}, reason + search.ended_early, table, curve)
+    return Plan({"trim": trim}, reason + search.early_end_note, table, curve)
 
 
-def _table(
+def _compare_settings(
     estimator: OneClassMachine,
     rows: RowMatrix,
     trim: float,
@@ -211,15 +213,15 @@ def _table(
     price: dict[str, float],
     search: Search,
 ) -> pd.DataFrame:
-    """Candidates around the rule, on a part of the rows, scored on others."""
+    """Compare candidates around the rule, trained on some of the rows, scored on others."""
     parts = _held_out(rows, search)
     candidates = [(trim, factor)]
-    candidates += [one for one in product(_TRIMS, _FACTORS) if one != (trim, factor)]
+    candidates += [setting for setting in product(_TRIMS, _FACTORS) if setting != (trim, factor)]
     table = []
     if parts is not None:
         distances = neighbor_distances(parts[0])
         calls = [
-            partial(_around, estimator, *parts, distances, *candidate, price)
+            partial(_evaluate_around_rule, estimator, *parts, distances, *candidate, price)
             for candidate in candidates
         ]
         with search.running(type(estimator).__name__, len(candidates)):
@@ -227,13 +229,13 @@ def _table(
                 search.advance()
                 if row is not None:
                     table.append(row)
-    nothing = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
-    table = _with_ranks(table or nothing, _COLUMNS)
+    rule_alone = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
+    table = _make_table(table or rule_alone, _COLUMNS)
     table["chosen"] = table.index == 0
     return table
 
 
-def _around(
+def _evaluate_around_rule(
     estimator: OneClassMachine,
     train: RowMatrix,
     held: RowMatrix,
@@ -244,13 +246,13 @@ def _around(
     price: dict[str, float],
     search: Search,
 ) -> dict[str, Any] | None:
-    """A candidate's row of the table; None out of time."""
+    """Return a candidate's row of the table; None if the time is over."""
     far = farthest(distances, trim)
     core = train[~far]
     gamma = neighbor_gamma(core, factor)
     settings = {"gamma": gamma, **price, "target_fpr": None}
-    seen = _candidate(estimator, core, held, broken, search, **settings)
-    if seen is None:
+    measures = _evaluate_candidate(estimator, core, held, broken, search, **settings)
+    if measures is None:
         return None
     return {
         "trim": trim,
@@ -258,11 +260,11 @@ def _around(
         "gamma": gamma,
         "dropped": int(far.sum()),
         "beyond_reach": lost_share(held, core, gamma),
-        **seen,
+        **measures,
     }
 
 
-def _candidate(
+def _evaluate_candidate(
     estimator: OneClassMachine,
     train: RowMatrix,
     held: RowMatrix,
@@ -270,21 +272,21 @@ def _candidate(
     search: Search,
     **settings: Any,
 ) -> dict[str, Any] | None:
-    """What a candidate does with held-out rows, and its scores of them; None out of time."""
-    machine = search.fitted(estimator, train, **settings)
-    if machine is None:
+    """Return a candidate's measures on held-out rows, and its scores; None if time is over."""
+    model = search.fitted(estimator, train, **settings)
+    if model is None:
         return None
-    scores = machine.score_samples(held)
+    scores = model.score_samples(held)
     return {
-        "support_share": len(machine.support_) / train.shape[0],
-        "auc_shuffled": _auc(scores, machine.score_samples(broken)),
-        "converged": machine.fit_status_ == 0,
+        "support_share": len(model.support_) / train.shape[0],
+        "auc_shuffled": _shuffled_auc(scores, model.score_samples(broken)),
+        "converged": model.fit_status_ == 0,
         "scores": scores,
     }
 
 
-def _with_ranks(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """A table of candidates, whose scores are compared with the scores of the first."""
+def _make_table(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Return a table of candidates, whose scores are compared with the scores of the first."""
     for row in rows:
         if "scores" in row:
             row["rank_correlation"] = spearmanr(rows[0]["scores"], row["scores"])[0]
@@ -292,7 +294,7 @@ def _with_ranks(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
 
 
 def _held_out(rows: RowMatrix, search: Search) -> tuple[RowMatrix, RowMatrix, RowMatrix] | None:
-    """Rows to train candidates on, others, and these with shuffled columns; None of too few."""
+    """Return training rows, held-out rows, and these with shuffled columns; None for few rows."""
     if rows.shape[0] < _FEWEST:
         return None
     order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
@@ -301,7 +303,7 @@ def _held_out(rows: RowMatrix, search: Search) -> tuple[RowMatrix, RowMatrix, Ro
     return train, held, shuffled_columns(held, search.seed)
 
 
-def _auc(scores: FloatArray, broken: FloatArray) -> float:
+def _shuffled_auc(scores: FloatArray, broken: FloatArray) -> float:
     return float(
         roc_auc_score(np.repeat([1, 0], [len(scores), len(broken)]), np.r_[scores, broken])
     )

@@ -53,7 +53,7 @@ class BiasSensitivity:
         return self.base & np.isinf(self.changes_at)
 
     def first_to_change(self, n: int = 10) -> IntArray:
-        """Compared rows whose class changes at the smallest bounds.
+        """Return the compared rows whose class changes at the smallest bounds.
 
         ``found.rows[found.first_to_change()]`` are their positions.
 
@@ -150,7 +150,7 @@ def bias_sensitivity_within(
     -------
     BiasSensitivity
     """
-    model, rows, X_eval = _parts(estimator, canonical(X), y, canonical(X_eval))
+    model, rows, X_eval = _split_pipeline(estimator, canonical(X), y, canonical(X_eval))
     if "bias" not in model.get_params():
         raise ValueError(
             f"{type(model).__name__} has no parameter bias; pass a PUSVM, or a Pipeline that ends "
@@ -180,7 +180,7 @@ def bias_sensitivity_within(
         left = deadline.left()
         if lines and left <= longest:
             break
-        for fitted in _fitted(model, rows, y, bound, priors) if bound > 1.0 else ():
+        for fitted in _fit_at_ends(model, rows, y, bound, priors) if bound > 1.0 else ():
             found = is_label(fitted.predict(compared), classes[1])
             low, high = low & found, high | found
         changed = np.where(answer, ~low, high)
@@ -193,22 +193,22 @@ def bias_sensitivity_within(
     return BiasSensitivity(pd.DataFrame(lines, columns=names), answer, changes_at, places)
 
 
-def _parts(
+def _split_pipeline(
     estimator: PUSVM | Pipeline, X: MatrixLike, y: VectorLike, X_eval: MatrixLike | None
 ) -> tuple[PUSVM, MatrixLike, MatrixLike | None]:
-    """The model without a pipeline's other steps, and rows as it takes them."""
+    """Return the model without a pipeline's other steps, and rows as it takes them."""
     if not isinstance(estimator, Pipeline):
         return clone(estimator), X, X_eval
     if len(estimator) == 1:
-        return _parts(estimator[-1], X, y, X_eval)
+        return _split_pipeline(estimator[-1], X, y, X_eval)
     steps = clone(estimator[:-1])
     rows = steps.fit_transform(X, y)
     return clone(estimator[-1]), rows, None if X_eval is None else steps.transform(X_eval)
 
 
-def _fitted(
+def _fit_at_ends(
     model: PUSVM, X: MatrixLike, y: VectorLike, bound: float, priors: FloatArray
 ) -> list[PUSVM]:
-    """Models at the ends of the range of the prior."""
+    """Fit models at the ends of the range of the prior."""
     model = clone(model).set_params(bias=bound)
     return model.path(X, y, prior=np.unique(priors))

@@ -17,7 +17,7 @@ from ...positive_unlabelled.pu_ensemble import PUEnsemble
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import kinds_of_groups, take_groups
 from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, ComparedRows, Scores, folds_in_words, run, sample
+from ..comparison.run import NO_CHANGE_EXPECTED, ComparedRows, Scores, folds_in_words, run, sample
 from ..splitters import PUKFold
 from ..tuning.search import Search
 
@@ -39,11 +39,11 @@ def compare(
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
 ) -> Measured:
-    """``Measured`` scores of ours and of the baselines."""
+    """Score ours and the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
     measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
     positive, classes = split_labels(rows.y, model.pos_label)
-    prior = _prior_of(model, rows, positive, classes)
+    prior = _find_prior(model, rows, positive, classes)
     rows.find_groups(positive.astype(int) - 1)
     kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
     of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
@@ -57,7 +57,7 @@ def compare(
     )
     mark = positive.astype(int)
     splits = rows.splits(splitter, kept, mark, mark)
-    methods = beside(model, candidates(model, rng.randint(2**31 - 1), prior), prior=prior)
+    methods = beside(model, make_methods(model, rng.randint(2**31 - 1), prior), prior=prior)
 
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
@@ -78,31 +78,31 @@ def compare(
 
     ratio = 1.0 / (folds - 1)
 
-    def fill(found: Scores) -> None:
-        values = np.full((len(found.running), len(found.folds), len(mark)), np.nan)
-        for i, k in enumerate(found.running):
-            for j, fold in enumerate(found.folds):
-                values[i, j, splits[fold][1]] = found.outputs[k][fold][0]
+    def fill(scores: Scores) -> None:
+        values = np.full((len(scores.running), len(scores.folds), len(mark)), np.nan)
+        for i, k in enumerate(scores.running):
+            for j, fold in enumerate(scores.folds):
+                values[i, j, splits[fold][1]] = scores.outputs[k][fold][0]
         seen = np.isfinite(values[0]).any(axis=0)
-        found.fill_placements(values[:, :, seen], positive[seen], ratio)
+        scores.fill_placements(values[:, :, seen], positive[seen], ratio)
 
-    def enough(found: Scores) -> str:
-        fill(found)
-        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+    def enough(scores: Scores) -> str:
+        fill(scores)
+        return NO_CHANGE_EXPECTED if scores.is_decided(folds, len(splits)) else ""
 
-    def finish(found: Scores) -> None:
-        common = found.folds
-        if found.running:
-            fill(found)
-        for k in found.running:
-            called = np.mean([found.outputs[k][fold][1:] for fold in common], axis=0)
+    def finish(scores: Scores) -> None:
+        common = scores.folds
+        if scores.running:
+            fill(scores)
+        for k in scores.running:
+            called = np.mean([scores.outputs[k][fold][1:] for fold in common], axis=0)
             recall, predicted = called
             accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
             f1 = 2.0 * prior * recall / (prior + predicted)
             # Of few rows the estimates may lie beyond what there is.
             accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
-            found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
-        found.protocol = (
+            scores.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
+        scores.protocol = (
             f"Held-out positive against held-out unlabelled rows, {folds_in_words(common)} "
             f"({folds} parts, reshuffled each time). The method with the larger ROC AUC here "
             "also has the larger one against negatives, for every prior: with the prior "
@@ -114,11 +114,11 @@ def compare(
 
     # Those that may lead without a clear difference need many folds more than the others.
     first = 1 + max((k for k, m in enumerate(methods) if np.isfinite(m.folds_to_lead)), default=-1)
-    found = run(methods, splits, evaluate, search, enough=enough, every=folds, first=first)
-    return replace(measured, found=found, finish=finish)
+    scores = run(methods, splits, evaluate, search, enough=enough, every=folds, first=first)
+    return replace(measured, scores=scores, finish=finish)
 
 
-def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
+def make_methods(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     """Return the methods that a model is compared with, those that fit fast first.
 
     A smooth model (logistic regression), one that expects biased labels and the ensemble are
@@ -163,22 +163,22 @@ def _tuned_settings(model: Any) -> dict[str, Any]:
 
 
 def placements(decision: FloatArray, is_positive: BoolArray) -> FloatArray:
-    """How many rows of the other kind, as a share, each row is on the right side of.
+    """Return the share of rows of the other kind that each row is on the right side of.
 
     The mean over the positive rows, and that over the others, is the ROC AUC.
     """
-    found = np.empty(len(decision))
+    scores = np.empty(len(decision))
     for kind, sign in ((is_positive, 1.0), (~is_positive, -1.0)):
         own, others = sign * decision[kind], np.sort(sign * decision[~kind])
         below = np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")
-        found[kind] = below / (2.0 * len(others))
-    return found
+        scores[kind] = below / (2.0 * len(others))
+    return scores
 
 
-def _prior_of(
+def _find_prior(
     model: PUMachine, rows: ComparedRows, positive: BoolArray, classes: AnyArray
 ) -> float:
-    """The prior given, or a fitted model's, or estimated once."""
+    """Return the prior given, or a fitted model's, or an estimate."""
     if isinstance(model.prior, float | Real):
         return float(model.prior)
     if hasattr(model, "prior_"):

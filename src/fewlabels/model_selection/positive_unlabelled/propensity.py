@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..._util.warn import warn
-from ...class_prior.bounds import curves_of
+from ...class_prior.bounds import fit_prior_curves
 from ...class_prior.finding import check_prior
 from ...class_prior.methods.saturated import Curves
 from ...data.labels.positive_unlabelled import split_labels
@@ -146,12 +146,12 @@ def estimate_propensity(
     rng = check_random_state(random_state)
     spread = selection.std(axis=0)
     Z = (selection - selection.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
-    some = np.arange(len(Z))
-    if len(some) > _MOST_ROWS:
+    sample = np.arange(len(Z))
+    if len(sample) > _MOST_ROWS:
         others = rng.permutation(np.flatnonzero(~labelled))[: _MOST_ROWS // 2]
         ours = rng.permutation(np.flatnonzero(labelled))[: _MOST_ROWS // 2]
-        some = np.sort(np.concatenate([ours, others]))
-    shared = _Shared(X[some], Z[some], labelled[some], prior, rng)
+        sample = np.sort(np.concatenate([ours, others]))
+    shared = _PropensityProblem(X[sample], Z[sample], labelled[sample], prior, rng)
     ends = [shared.solve(start) for start in shared.starts(n_starts)]
     ends.sort(key=lambda end: -end[0])
     likelihoods, priors = (np.array([end[k] for end in ends]) for k in (0, 1))
@@ -172,8 +172,8 @@ def estimate_propensity(
     )
 
 
-def _features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
-    """Standardised columns, if there are few, and Nystroem features, with a constant."""
+def _make_features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
+    """Return standardised columns, if there are few, and Nystroem features, with a constant."""
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
@@ -186,8 +186,8 @@ def _features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
     return np.hstack(parts)
 
 
-class _Shared:
-    """What all starts have in common; ``prior`` is a number or "estimate"."""
+class _PropensityProblem:
+    """The data that all starts share; ``prior`` is a number or "estimate"."""
 
     def __init__(
         self,
@@ -197,31 +197,31 @@ class _Shared:
         prior: str | float,
         rng: np.random.RandomState,
     ) -> None:
-        self.F, self.Z = _features(X, rng), np.column_stack([Z, np.ones(len(Z))])
+        self.F, self.Z = _make_features(X, rng), np.column_stack([Z, np.ones(len(Z))])
         self.labelled, self.prior = labelled, prior
         self.curves: Curves | None = None
         self.n_hidden = int(np.sum(~labelled))
         self.log_odds = float(np.log(self.n_hidden / labelled.sum()))
         if prior == "estimate":
-            self.curves = curves_of(X, labelled, random_state=rng, max_rows=None)
+            self.curves = fit_prior_curves(X, labelled, random_state=rng, max_rows=None)
 
     def starts(self, n_starts: int) -> list[float]:
-        """Priors to start from."""
+        """Return priors to start from."""
         if self.curves is None:
             return [float(self.prior)]
         return [self.curves.prior(), *np.linspace(0.6, 0.2, n_starts)[: n_starts - 1]]
 
     def solve(self, start: float) -> tuple[float, float, FloatArray]:
-        """Log likelihood per row, prior and coefficients of the propensity, from one start."""
+        """Return log likelihood per row, prior and propensity coefficients from one start."""
         labelled, prior = self.labelled, float(start)
         alpha, beta = np.zeros(self.F.shape[1]), np.zeros(self.Z.shape[1])
         positive, target = np.where(labelled, 1.0, prior), labelled.astype(float)
         for number in range(_ROUNDS):
-            alpha = _logistic(self.F, positive, np.ones(len(target)), alpha, _RIDGE)
-            beta = _logistic(self.Z, target, positive, beta, _RIDGE_OF_PROPENSITY)
+            alpha = _fit_logistic(self.F, positive, np.ones(len(target)), alpha, _RIDGE)
+            beta = _fit_logistic(self.Z, target, positive, beta, _RIDGE_OF_PROPENSITY)
             if self.curves is not None and number >= _FIXED_ROUNDS:
-                prior = self._prior_with(beta)
-            beta[-1] = self._level(beta, prior)
+                prior = self._estimate_prior(beta)
+            beta[-1] = self._find_level(beta, prior)
             e = expit(self.Z @ beta)
             before, (positive, f) = positive, self._posterior(self.F @ alpha, e, prior)
             if number > _FIXED_ROUNDS and np.abs(positive - before).max() < _MOVED:
@@ -230,21 +230,21 @@ class _Shared:
         value = float(np.mean(np.where(labelled, np.log(both), np.log1p(-both))))
         return value, prior, beta
 
-    def _prior_with(self, beta: FloatArray) -> float:
+    def _estimate_prior(self, beta: FloatArray) -> float:
         e = np.clip(expit(self.Z[self.labelled] @ beta), _EDGE, 1.0 - _EDGE)
         weight = (1.0 - e) / e
         assert self.curves is not None
-        return self.curves.weighed(np.minimum(weight, _MOST * np.median(weight))).prior()
+        return self.curves.with_weights(np.minimum(weight, _MOST * np.median(weight))).prior()
 
-    def _level(self, beta: FloatArray, prior: float) -> float:
-        """The constant with which labelled rows represent as many others as the prior says."""
+    def _find_level(self, beta: FloatArray, prior: float) -> float:
+        """Return the constant at which labelled rows represent as many as the prior implies."""
         z = self.Z[self.labelled, :-1] @ beta[:-1]
         return float(np.log(np.sum(np.exp(-z)) / (prior * self.n_hidden)))
 
     def _posterior(
         self, score: FloatArray, e: FloatArray, prior: float
     ) -> tuple[FloatArray, FloatArray]:
-        """P(positive) with and without knowing the label; the first has the prior as its mean."""
+        """Return P(positive) with and without the label; the first has the prior as its mean."""
         low, high = -50.0, 50.0
         for _ in range(50):
             middle = 0.5 * (low + high)
@@ -256,10 +256,10 @@ class _Shared:
         return found, f
 
 
-def _logistic(
+def _fit_logistic(
     features: FloatArray, target: FloatArray, weight: FloatArray, start: FloatArray, ridge: float
 ) -> FloatArray:
-    """A few Newton steps of a logistic regression with soft targets; the constant is last."""
+    """Take a few Newton steps of a logistic regression with soft targets; the constant is last."""
     penalty = np.full(features.shape[1], ridge * len(features))
     penalty[-1] = 1e-9 * len(features)
     t = start

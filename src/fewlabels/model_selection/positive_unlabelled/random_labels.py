@@ -230,8 +230,8 @@ def labelled_at_random_within(
     check_consistent_length(X, y)
     positive, _ = split_labels(y, pos_label)
     rng = check_random_state(random_state)
-    ours = _some(np.flatnonzero(positive), _MOST_LABELLED, rng)
-    others = _some(np.flatnonzero(~positive), _MOST_UNLABELLED, rng)
+    ours = _choose_sample(np.flatnonzero(positive), _MOST_LABELLED, rng)
+    others = _choose_sample(np.flatnonzero(~positive), _MOST_UNLABELLED, rng)
     if min(len(ours), len(others)) < _FEWEST:
         raise ValueError(
             f"{positive.sum()} labelled and {np.sum(~positive)} unlabelled rows are too few to "
@@ -239,14 +239,14 @@ def labelled_at_random_within(
         )
     labelled = np.arange(len(ours) + len(others)) < len(ours)
     with one_blas_thread():  # its matrices are small, and other programs may hold the other cores
-        features = _features(X[np.concatenate([ours, others])], rng)
+        features = _make_features(X[np.concatenate([ours, others])], rng)
         if deadline.is_over():
             return None
-        compared = Comparison(
+        compare = LabelStatistics(
             features, len(ours), float(prior) if isinstance(prior, float | Real) else None
         )
-        found, chance, shift = compared(labelled)
-        drawn = (compared(mask)[0] for mask in _redrawn(chance, labelled, n_draws, rng))
+        found, chance, shift = compare(labelled)
+        drawn = (compare(mask)[0] for mask in _draw_labels(chance, labelled, n_draws, rng))
         p_values, n_drawn = sequential_p_values(found, drawn, n_draws, level, deadline)
     if p_values is None:
         return None
@@ -316,14 +316,14 @@ def sequential_p_values(
     return (float(p_scores), float(p_features)), n_drawn
 
 
-def _some(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:
+def _choose_sample(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def _redrawn(
+def _draw_labels(
     chance: FloatArray, labelled: BoolArray, n_draws: int, rng: np.random.RandomState
 ) -> Iterator[BoolArray]:
-    """Random sets of labelled rows among all positives, as masks."""
+    """Yield random sets of labelled rows among all positives, as masks."""
     ours, others = np.flatnonzero(labelled), np.flatnonzero(~labelled)
     for _ in range(n_draws):
         positives = np.concatenate([ours, others[rng.uniform(size=len(others)) < chance]])
@@ -332,8 +332,8 @@ def _redrawn(
         yield drawn
 
 
-def _features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
-    """Nystroem features of standardised columns, with mean 0."""
+def _make_features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
+    """Return Nystroem features of standardised columns, with mean 0."""
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
@@ -346,7 +346,7 @@ def _features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
     return values - values.mean(axis=0)
 
 
-class Comparison:
+class LabelStatistics:
     """Both statistics of a mask of labelled rows; ``prior`` is None if it isn't known."""
 
     def __init__(self, features: FloatArray, n_labelled: int, prior: float | None) -> None:
@@ -354,27 +354,27 @@ class Comparison:
         self.left, size, _ = np.linalg.svd(features, full_matrices=False)
         self.leading = (self.left * size)[:, :_LEADING]
         freedom = min(_FREEDOM, _SHARE * n_labelled)
-        self.shrunk = size**2 / (size**2 + ridge_of(size**2, freedom))
+        self.shrunk = size**2 / (size**2 + find_ridge(size**2, freedom))
         self.leverage = np.einsum("ij,j,ij->i", self.left, self.shrunk, self.left)
         self.leverage += 1.0 / len(features)
 
     def __call__(self, labelled: BoolArray) -> tuple[tuple[float, float], FloatArray, float]:
-        """Statistics, P(positive) of the unlabelled rows, and the shift of the scores."""
-        scores = logit_ranks(self.left_out(labelled.astype(float)), labelled)
-        chance = self._chance(scores, labelled)
+        """Return statistics, P(positive) of the unlabelled rows, and the shift of scores."""
+        scores = logit_ranks(self.predict_left_out(labelled.astype(float)), labelled)
+        chance = self._estimate_chance(scores, labelled)
         weight = np.ones(len(labelled))
         weight[~labelled] = chance
-        largest, shift = distance_of(scores, labelled, weight)
+        largest, shift = compare_scores(scores, labelled, weight)
         likely = scores >= np.min(scores[~labelled], where=chance >= _LIKELY, initial=np.inf)
-        area = self._area(labelled, np.where(likely, weight, 0.0))
+        area = self._separate_labelled(labelled, np.where(likely, weight, 0.0))
         return (largest, area), chance, shift
 
-    def left_out(self, y: FloatArray) -> FloatArray:
-        """Predictions of labels y, each without its row."""
+    def predict_left_out(self, y: FloatArray) -> FloatArray:
+        """Return predictions of labels y, each without its row."""
         fitted = self.left @ (self.shrunk * (self.left.T @ (y - y.mean()))) + y.mean()
         return (fitted - self.leverage * y) / (1.0 - self.leverage)
 
-    def _chance(self, scores: FloatArray, labelled: BoolArray) -> FloatArray:
+    def _estimate_chance(self, scores: FloatArray, labelled: BoolArray) -> FloatArray:
         chance = Curves(scores, labelled).posterior()
         if self.prior is None:
             return chance
@@ -385,8 +385,8 @@ class Comparison:
             low, high = (middle, high) if is_low else (low, middle)
         return expit(size + high)
 
-    def _area(self, labelled: BoolArray, weight: FloatArray) -> float:
-        """ROC AUC of labelled against other positives, leave-one-out."""
+    def _separate_labelled(self, labelled: BoolArray, weight: FloatArray) -> float:
+        """Return the ROC AUC of labelled against other positives, leave-one-out."""
         used, fewest = weight > 0.0, _FEWEST_COMPARED
         if weight[labelled].sum() < fewest[0] or weight[~labelled].sum() < fewest[1]:
             return 0.5
@@ -396,14 +396,14 @@ class Comparison:
         F = F - (w @ F) / w.sum()
         A = (F * w[:, None]).T @ F
         spread = np.maximum(np.linalg.eigvalsh(A), 0.0)
-        A[np.diag_indices(len(A))] += ridge_of(spread, _FREEDOM_OF_POSITIVES)
+        A[np.diag_indices(len(A))] += find_ridge(spread, _FREEDOM_OF_POSITIVES)
         B = np.linalg.solve(A, F.T)
         own = np.minimum(w * np.einsum("ij,ji->i", F, B), 0.95)
         return area_of((F @ (B @ (w * y)) - own * y) / (1.0 - own), y > 0, w)
 
 
-def ridge_of(spread: FloatArray, freedom: float) -> float:
-    """The ridge that leaves so many degrees of freedom, at most half of all."""
+def find_ridge(spread: FloatArray, freedom: float) -> float:
+    """Return the ridge that leaves so many degrees of freedom, at most half of all."""
     freedom = min(freedom, 0.5 * np.sum(spread > 1e-12 * spread.max(initial=0.0)))
     low, high = 1e-12, max(1e-6, float(spread.sum()) / max(freedom, 1e-9))
     for _ in range(60):
@@ -413,10 +413,10 @@ def ridge_of(spread: FloatArray, freedom: float) -> float:
     return high
 
 
-def distance_of(
+def compare_scores(
     scores: FloatArray, labelled: BoolArray, weight: FloatArray
 ) -> tuple[float, float]:
-    """Distance of Kolmogorov and Smirnov, and how often a labelled row has the greater score."""
+    """Return the Kolmogorov-Smirnov distance, and how often labelled rows have greater scores."""
     values, place = np.unique(scores, return_inverse=True)
     ours = np.bincount(place, labelled, len(values)) / labelled.sum()
     others = np.bincount(place, weight * ~labelled, len(values)) / weight[~labelled].sum()

@@ -48,10 +48,10 @@ _SCORINGS = {
 COSTS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _AROUND_SCALE = (0.25, 1.0, 4.0)
 # The matrix, and twice the part of it that a fold trains on.
-_BYTES_HELD = 24
+_BYTES_PER_KERNEL_VALUE = 24
 # Multiply-adds per kernel value from which reading them all is faster than evaluating those
 # that are needed in every fit again.
-_WORTH_HOLDING = 160
+_MIN_COST_TO_MATERIALISE = 160
 # Parameters that go to the machines as they are.
 SHARED = (
     "loss",
@@ -212,13 +212,13 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         if kept is not None:
             weight = np.bincount(kept, weight, rows.shape[0])
         kept = np.arange(rows.shape[0]) if kept is None else kept
-        prior, self.classes_ = prior_of(self._machine(prior=self.prior), X, y, sample_weight)
+        prior, self.classes_ = prior_of(self._make_model(prior=self.prior), X, y, sample_weight)
         self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
 
         positive, _ = split_labels(y, self.pos_label)
         labels = self.classes_[positive.astype(np.intp)]
         self._search(rows, labels, weight, kept, self._lam_values(positive, weight))
-        best = self._machine(prior=self.prior, lam=self.lam_)
+        best = self._make_model(prior=self.prior, lam=self.lam_)
         if has_gamma(self.kernel):
             best.set_params(gamma=self.gamma_)
         fit_settings([best], X, y, sample_weight, prior=prior)
@@ -226,11 +226,11 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         self.n_iter_ = best.n_iter_
         return self
 
-    def _machine(self, **settings: Any) -> PUSVM:
+    def _make_model(self, **settings: Any) -> PUSVM:
         return PUSVM(**{name: getattr(self, name) for name in SHARED}, **settings)
 
     def _lam_values(self, positive: BoolArray, weight: FloatArray | None) -> FloatArray:
-        """Lambdas from large to small."""
+        """Return lambdas from large to small."""
         if self.lams is None:
             size = positive.sum() if weight is None else weight[positive].sum()
             return np.array(COSTS) / size
@@ -247,7 +247,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         kept: IntArray,
         lams: FloatArray,
     ) -> None:
-        """Scores of all candidates, and the best of them."""
+        """Score all candidates, and choose the best of them."""
         seed = 0 if self.random_state is None else self.random_state
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31 - 1)
@@ -268,9 +268,9 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         self.kernel_values_ = 0
         by_gamma = []
         for gamma in gammas:
-            machine = self._machine(prior=self.prior_)
-            machine.set_params(random_state=seed, gamma=gamma)
-            search = FoldSearch(machine, X, y, weight, lams, self.scoring)
+            model = self._make_model(prior=self.prior_)
+            model.set_params(random_state=seed, gamma=gamma)
+            search = FoldSearch(model, X, y, weight, lams, self.scoring)
             by_gamma.append(np.transpose([search.scores(*split) for split in splits]))
             self.kernel_values_ += search.kernel_values
         scores = np.concatenate(by_gamma)
@@ -302,13 +302,13 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     # -- evaluating ----------------------------------------------------------------
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
-        """f(x) of the best model, of shape (n_samples,); positive for the positive class."""
+        """Return f(x) of the best model, shape (n_samples,); positive for the positive class."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
     def predict(self, X: MatrixLike) -> AnyArray:
-        """The class of each row by the best model.
+        """Return the class of each row by the best model.
 
         Parameters
         ----------
@@ -331,46 +331,46 @@ class FoldSearch:
 
     def __init__(
         self,
-        machine: PUSVM,
+        model: PUSVM,
         X: RowMatrix,
         y: AnyArray,
         weight: FloatArray | None,
         lams: FloatArray,
         scoring: str | Callable[..., float],
     ) -> None:
-        self.machine, self.lams, self.scoring = machine, lams, scoring
+        self.model, self.lams, self.scoring = model, lams, scoring
         self.kernel_values = 0
-        is_large = _BYTES_HELD * X.shape[0] ** 2 > 1e6 * machine.cache_size
-        if machine.kernel != "precomputed" and not is_large:
-            kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0, X)
-            gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(machine.n_jobs))
-            if gram.value_cost >= _WORTH_HOLDING:
+        is_large = _BYTES_PER_KERNEL_VALUE * X.shape[0] ** 2 > 1e6 * model.cache_size
+        if model.kernel != "precomputed" and not is_large:
+            kernel = make_kernel(model.kernel, model.gamma, model.degree, model.coef0, X)
+            gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(model.n_jobs))
+            if gram.value_cost >= _MIN_COST_TO_MATERIALISE:
                 X = gram.block(np.arange(gram.n))
                 self.kernel_values += gram.n_values
-                machine.set_params(kernel="precomputed")
-        self.sample = Sample(X, y, weight, machine.kernel == "precomputed")
+                model.set_params(kernel="precomputed")
+        self.sample = Sample(X, y, weight, model.kernel == "precomputed")
 
     def scores(self, train: IntArray, test: IntArray) -> list[float]:
-        """Scores of one fold, one per lambda."""
-        sample, machine = self.sample, self.machine
+        """Return scores of one fold, one per lambda."""
+        sample, model = self.sample, self.model
         weight = None if sample.weight is None else sample.weight[train]
-        machines = fit_settings(
-            [clone(machine).set_params(lam=float(lam)) for lam in self.lams],
+        models = fit_settings(
+            [clone(model).set_params(lam=float(lam)) for lam in self.lams],
             sample.rows(train, train),
             sample.y[train],
             weight,
-            prior=Prior(float(machine.prior)),
+            prior=Prior(float(model.prior)),
             gathered=True,
         )
-        self.kernel_values += sum(kernel_values(m) for m in machines)
+        self.kernel_values += sum(kernel_values(m) for m in models)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):
-            return [float(self.scoring(m, held_out, y)) for m in machines]
-        score = make_pu_scorer(self.scoring, prior=float(machine.prior))
+            return [float(self.scoring(m, held_out, y)) for m in models]
+        score = make_pu_scorer(self.scoring, prior=float(model.prior))
         weight = None if sample.weight is None else sample.weight[test]
-        return [score(m, held_out, y, sample_weight=weight) for m in machines]
+        return [score(m, held_out, y, sample_weight=weight) for m in models]
 
 
 def has_gamma(kernel: str | Callable[..., Any]) -> bool:
-    """Whether a kernel has a coefficient to choose."""
+    """Return whether a kernel has a coefficient to choose."""
     return "gamma" in kind_of(kernel).takes

@@ -71,10 +71,10 @@ def prior_sensitivity(
             "the unlabelled rows, numbers strictly between 0 and 1."
         )
     is_pipeline = isinstance(estimator, Pipeline)
-    machine = clone(estimator[-1] if is_pipeline else estimator)
-    if "prior" not in machine.get_params():
+    model = clone(estimator[-1] if is_pipeline else estimator)
+    if "prior" not in model.get_params():
         raise ValueError(
-            f"{type(machine).__name__} has no parameter prior; pass an estimator with a prior, "
+            f"{type(model).__name__} has no parameter prior; pass an estimator with a prior, "
             "or a Pipeline that ends in one."
         )
     rows, X_eval = canonical(X), canonical(X_eval)
@@ -83,14 +83,14 @@ def prior_sensitivity(
         rows = steps.fit_transform(rows, y)
         X_eval = None if X_eval is None else steps.transform(X_eval)
 
-    positive, classes = split_labels(y, getattr(machine, "pos_label", None))
-    base = clone(machine).fit(rows, y)
-    base_prior = machine.prior if isinstance(machine.prior, float | Real) else base.prior_
+    positive, classes = split_labels(y, getattr(model, "pos_label", None))
+    base = clone(model).fit(rows, y)
+    base_prior = model.prior if isinstance(model.prior, float | Real) else base.prior_
     priors = [prior for prior in priors.tolist() if prior != base_prior]
-    if priors and hasattr(machine, "path"):
-        others = machine.path(rows, y, prior=priors)
+    if priors and hasattr(model, "path"):
+        others = model.path(rows, y, prior=priors)
     else:
-        others = [clone(machine).set_params(prior=prior).fit(rows, y) for prior in priors]
+        others = [clone(model).set_params(prior=prior).fit(rows, y) for prior in priors]
     fitted, priors = [base, *others], [float(base_prior), *priors]
 
     answers = [is_label(m.predict(rows), classes[1]) for m in fitted]

@@ -13,7 +13,7 @@ from ...data.labels.semi_supervised import numbered_shares, places_of, read_rati
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
 from ...semi_supervised.s3vm import S3VM
 from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, ComparedRows, Scores, folds_in_words, run, sample
+from ..comparison.run import NO_CHANGE_EXPECTED, ComparedRows, Scores, folds_in_words, run, sample
 from ..splitters import LabeledKFold
 from ..tuning.search import Search
 
@@ -39,18 +39,18 @@ def compare(
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
 ) -> Measured:
-    """``Measured`` scores of ours and of the baselines."""
+    """Score ours and the baselines."""
     measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     rows.find_groups(coded.astype(int))
     coded[coded < 0] = np.nan
-    kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
+    kept, sample_note = sample(label != 0, _MOST_LABELLED, "labelled", rng)
     labelled = kept[label[kept] != 0]
     of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
     sizes = np.bincount(of_groups, minlength=len(classes))
     # Of several classes those with one label are trained on only.
-    alone = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
+    has_single_label = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
     tested = sizes[sizes > 1] if len(classes) > 2 else sizes
     fewest = int(min(tested, default=1))
     if fewest < 2:
@@ -69,7 +69,7 @@ def compare(
         random_state=rng.randint(2**31 - 1),
         unlabeled=None,
     )
-    held = np.where(alone, np.nan, coded)
+    held = np.where(has_single_label, np.nan, coded)
     splits = rows.splits(splitter, kept, held, np.isnan(held))
     if isinstance(getattr(model, "balance", None), Mapping):
         balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
@@ -100,39 +100,39 @@ def compare(
 
     ratio = 1.0 / (folds - 1)
 
-    def fill(found: Scores) -> None:
-        hits = np.full((len(found.running), len(found.folds), len(coded)), np.nan)
-        for i, k in enumerate(found.running):
-            for j, fold in enumerate(found.folds):
-                hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
-        found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
+    def fill(scores: Scores) -> None:
+        hits = np.full((len(scores.running), len(scores.folds), len(coded)), np.nan)
+        for i, k in enumerate(scores.running):
+            for j, fold in enumerate(scores.folds):
+                hits[i, j, splits[fold][1]] = scores.outputs[k][fold][0]
+        scores.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
 
-    def enough(found: Scores) -> str:
-        if len(found.folds) < _PASSES * folds:
+    def enough(scores: Scores) -> str:
+        if len(scores.folds) < _PASSES * folds:
             return ""
-        fill(found)
-        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+        fill(scores)
+        return NO_CHANGE_EXPECTED if scores.is_decided(folds, len(splits)) else ""
 
-    def finish(found: Scores) -> None:
-        if found.running:
-            fill(found)
-        found.protocol = (
-            f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts "
+    def finish(scores: Scores) -> None:
+        if scores.running:
+            fill(scores)
+        scores.protocol = (
+            f"Accuracy on held-out labelled rows: {folds_in_words(scores.folds)} ({folds} parts "
             f"of {n_labels} labelled rows, reshuffled each time). The unlabelled rows are "
-            f"used for training.{told}"
+            f"used for training.{sample_note}"
         )
-        _tell_shares(found, sizes / sizes.sum(), class_names or classes)
+        _note_predicted_shares(scores, sizes / sizes.sum(), class_names or classes)
 
-    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    return replace(measured, found=found, finish=finish)
+    scores = run(methods, splits, evaluate, search, enough=enough, every=folds)
+    return replace(measured, scores=scores, finish=finish)
 
 
-def _tell_shares(
-    found: Scores, labelled_shares: FloatArray, names: Sequence[str] | AnyArray
+def _note_predicted_shares(
+    scores: Scores, labelled_shares: FloatArray, names: Sequence[str] | AnyArray
 ) -> None:
     """Note how many unlabelled rows each method calls which class, which no score shows."""
     shares = {
-        k: np.mean([found.outputs[k][f][1] for f in found.folds], axis=0) for k in found.running
+        k: np.mean([scores.outputs[k][f][1] for f in scores.folds], axis=0) for k in scores.running
     }
     if not shares or not np.isfinite(shares[0]).all():
         return
@@ -140,16 +140,16 @@ def _tell_shares(
     for k, share in shares.items():
         first, *more = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
         rest = "".join(f", {100 * share[c]:.0f} % {names[c]}" for c in more)
-        found.notes[k] = (
+        scores.notes[k] = (
             f"calls {100 * share[first]:.0f} % of the unlabelled rows {names[first]}{rest}"
         )
-    others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
+    others = [share for k, share in shares.items() if k and scores.methods[k].name != MAJORITY]
     if not others:
         return
     usual = np.median(others, axis=0)
     worst = 1 if two else int(np.argmax(np.abs(shares[0] - usual)))
     if abs(shares[0][worst] - usual[worst]) > _APART:
-        found.caution = (
+        scores.caution = (
             f"Caution: it predicts {100 * shares[0][worst]:.0f} % of the unlabelled rows as "
             f"{names[worst]}, the baselines {100 * usual[worst]:.0f} % (median), and of the "
             f"labelled rows {100 * labelled_shares[worst]:.0f} % are. If rows were not labelled "

@@ -50,27 +50,27 @@ _BASES = ("rbf", "poly", "linear")
 def tune_with_graph(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
 ) -> Plan:
-    """The plan for an S3VM: its kernel with a graph where that is better, or else as without."""
-    chosen, told, table = choose_graph(estimator, X, y, weight, search)
+    """Return the plan for an S3VM: its kernel with a graph if that is better, or else without."""
+    chosen, message, table = choose_graph(estimator, X, y, weight, search)
     if chosen is None:
         plan = tune_semi_supervised(estimator, X, y, weight, search)
-        return plan._replace(reason=plan.reason + told)
-    told += f" The kernel is deformed by it: {chosen}."
-    return Plan({"kernel": chosen}, told.strip() + search.ended_early, table, CURVE)
+        return plan._replace(reason=plan.reason + message)
+    message += f" The kernel is deformed by it: {chosen}."
+    return Plan({"kernel": chosen}, message.strip() + search.early_end_note, table, CURVE)
 
 
 def choose_graph(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
 ) -> tuple[Manifold | None, str, pd.DataFrame | None]:
-    """The ``Manifold`` that an S3VM is better with, or None; words about it, and a table.
+    """Return the ``Manifold`` that an S3VM is better with, or None; a message, and a table.
 
     With few labels of a class, how the rows lie decides. With more, ten times a fifth of the
     labels is left out, under every kernel. What counts is the share of these labels that models
     are wrong about, and how much the ten disagree about other rows: half of that is a lower bound
     of their mean error, and it needs no labels.
     """
-    label, base = _labels(estimator, y, weight), estimator.kernel
-    rows = _rows_of_graph(label, search.seed)
+    label, base = _read_labels(estimator, y, weight), estimator.kernel
+    rows = _choose_rows(label, search.seed)
     is_known = (
         isinstance(base, str) and base in _BASES and not isinstance(estimator.balance, Mapping)
     )
@@ -87,7 +87,7 @@ def choose_graph(
         or len(known) == X.shape[0]
     ):
         return None, "", None
-    gamma = _gamma(estimator, X[~np.isnan(label)])
+    gamma = _resolve_gamma(estimator, X[~np.isnan(label)])
     kernel = make_kernel(base, gamma, estimator.degree, estimator.coef0)
     assert isinstance(kernel, MappedKernel)  # as all of _BASES are
     if not kernel.is_inner_product:
@@ -96,7 +96,7 @@ def choose_graph(
     if not size > 0.0:
         return None, "", None
     if sizes.min() < _FEW:
-        return _of_few(estimator, X[rows], size)
+        return _choose_by_geometry(estimator, X[rows], size)
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
     weight = None if weight is None else weight[rows]
     # A fit of these rows takes at least its share of one of all rows.
@@ -106,7 +106,7 @@ def choose_graph(
     )
     found, until = [], _TIME * search.time_budget
     with search.running("S3VM and the graph", len(graphs)):
-        calls = [partial(trial.of, graph, until=until) for graph in (None, *graphs)]
+        calls = [partial(trial.evaluate, graph, until=until) for graph in (None, *graphs)]
         for one in search.each(calls, lambda: search.seconds > until):
             if one is None:
                 break
@@ -115,18 +115,18 @@ def choose_graph(
                 search.advance()
     if len(found) < 2:
         return None, " There was no time left to test whether the graph of all rows helps.", None
-    table = _table(estimator, graphs, found)
-    asked = np.where(table.index == 1, *_PROBABLE)
-    asked[0] = 0.0
-    best = int(table["score"].where(table["probability"] > asked).argmin())
+    table = _make_table(estimator, graphs, found)
+    min_probability = np.where(table.index == 1, *_PROBABLE)
+    min_probability[0] = 0.0
+    best = int(table["score"].where(table["probability"] > min_probability).argmin())
     table["chosen"] = table.index == best
-    return ([None, *graphs])[best], _words(table, best, trial), table
+    return ([None, *graphs])[best], _describe_choice(table, best, trial), table
 
 
-def _of_few(
+def _choose_by_geometry(
     estimator: S3VM, X: RowMatrix, size: float
 ) -> tuple[Manifold | None, str, pd.DataFrame | None]:
-    """By how the rows lie alone, as few labels can't tell."""
+    """Choose by the rows' neighbours alone, as few labels can't tell."""
     assert isinstance(estimator.kernel, str)  # the caller has checked it
     (r, k), X = _OF_CLOUDS, distinct_rows(X)
     if X.shape[0] < _FEW_ROWS:
@@ -136,7 +136,7 @@ def _of_few(
         r, k = _OF_THREADS
     graph = Manifold(float(f"{r / size:.3g}"), k, base=estimator.kernel, scaling="local")
     is_taken = share >= _DENSE + _CHANCE / X.shape[0]
-    table = _table(estimator, [graph], [])
+    table = _make_table(estimator, [graph], [])
     table["chosen"] = [not is_taken, is_taken]
     reason = (
         " There are too few labels to test whether the graph of all rows helps. In it, "
@@ -146,10 +146,10 @@ def _of_few(
     return graph if is_taken else None, reason, table
 
 
-def _table(
+def _make_table(
     estimator: S3VM, graphs: list[Manifold], found: list[tuple[FloatArray, float]]
 ) -> pd.DataFrame:
-    """A row for each kernel; ``probability`` that it is better than the kernel as it is."""
+    """Return a row for each kernel; ``probability`` that it beats the kernel as it is."""
     first = {"machine": "S3VM", "gamma": np.nan, "C": estimator.C, "C_star": estimator.C_star}
     kernels = [str(kernel) for kernel in (estimator.kernel, *graphs)]
     table = pd.DataFrame([{**first, "kernel": kernel} for kernel in kernels])
@@ -168,7 +168,7 @@ def _table(
     return table.assign(probability=sure, clear=sure > _CLEAR)
 
 
-def _words(table: pd.DataFrame, best: int, trial: _Trial) -> str:
+def _describe_choice(table: pd.DataFrame, best: int, trial: _Trial) -> str:
     one, plain = table.loc[best or 1 + int(table["score"].iloc[1:].argmin())], table.loc[0]
     share = one["probability"] if best else 1.0 - one["probability"]
     return (
@@ -214,13 +214,13 @@ class _Trial:
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without values, which a worker evaluates again."""
+        """Return the state without values, which a worker evaluates again."""
         return {**vars(self), "values": None}
 
-    def of(
+    def evaluate(
         self, graph: Manifold | None, search: Search, until: float
     ) -> tuple[FloatArray, float] | None:
-        """How often each label is predicted wrongly, and the mean disagreement; None in no time.
+        """Return each label's error rate, and the mean disagreement; None if there is no time.
 
         There is no time where the fits so far show that the others will not end ``until`` then. An
         answer takes two kernels: that without a graph is the first.
@@ -238,7 +238,7 @@ class _Trial:
         for fold in self.folds:
             rows, left = self.labelled[fold], self.known.copy()
             left[rows] = np.nan
-            machine = search.fitted(
+            model = search.fitted(
                 self.estimator,
                 values,
                 left,
@@ -249,16 +249,16 @@ class _Trial:
                 balance=self.balance,
                 tol=max(_TOL, self.estimator.tol),
             )
-            if machine is None or not (predicted or search.is_time_for(n_fits - 1, until)):
+            if model is None or not (predicted or search.is_time_for(n_fits - 1, until)):
                 return None
-            predicted.append(machine.transduction_)
+            predicted.append(model.transduction_)
             wrong[fold] += (predicted[-1][rows] != self.known[rows]) / _REPEATS
         apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(predicted, 2)]
         return wrong[self.once], float(np.mean(apart))
 
 
 def deformed_values(values: FloatArray, X: RowMatrix, graph: Manifold) -> FloatArray:
-    """Values over the rows X of a ``Manifold`` of power 2, from its base kernel's values."""
+    """Return values of a ``Manifold`` of power 2 over X, from its base kernel's values."""
     laplacian, r = graph_laplacian(X, graph.n_neighbors, graph.scaling), graph.r
     smooth = laplacian @ values
     inner = r * (laplacian @ smooth.T)
@@ -272,18 +272,18 @@ def deformed_values(values: FloatArray, X: RowMatrix, graph: Manifold) -> FloatA
     return deformed
 
 
-def _gamma(estimator: S3VM, X: RowMatrix) -> float:
+def _resolve_gamma(estimator: S3VM, X: RowMatrix) -> float:
     return resolve_gamma(rule_for(kind_of(estimator.kernel), estimator.gamma), X, None)
 
 
-def _labels(estimator: S3VM, y: VectorLike, weight: FloatArray | None) -> FloatArray:
-    """Numbers of labels, 0 for unlabelled rows and NaN for rows that do not count."""
+def _read_labels(estimator: S3VM, y: VectorLike, weight: FloatArray | None) -> FloatArray:
+    """Return numbers of labels, 0 for unlabelled rows and NaN for rows that do not count."""
     label = read_semi_labels(y, estimator.unlabeled)[0]
     return label if weight is None else np.where(weight > 0, label, np.nan)
 
 
-def _rows_of_graph(label: FloatArray, seed: int) -> IntArray:
-    """The labelled rows, or some of them, and as many of the others as there is room for."""
+def _choose_rows(label: FloatArray, seed: int) -> IntArray:
+    """Return the labelled rows, or some of them, and as many others as fit."""
     rng = np.random.default_rng(seed)
     known, free = np.flatnonzero(np.abs(label) > 0), np.flatnonzero(label == 0)
     n_classes = len(np.unique(label[known]))

@@ -40,7 +40,7 @@ _CLEAR, _WIDE = 1.5, norm.ppf(0.975)
 # Numbers of labels per class that differ by no more than this share are equal: somebody labelled
 # so many of each class, whatever their shares among all rows are.
 _EQUAL, _FEWEST_EQUAL = 0.05, 4
-_ALONE, _WITH = "labels alone", "with unlabelled rows"
+_LABELS_ONLY, _WITH_UNLABELLED = "labels alone", "with unlabelled rows"
 CURVE = SearchCurve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
 
 
@@ -53,7 +53,7 @@ class _Candidate(NamedTuple):
 
 
 def is_for_tables(estimator: S3VM, X: RowMatrix) -> bool:
-    """Whether rows are a table of features, and the settings chosen here are left at defaults."""
+    """Return whether rows are a table of features, and these settings are left at defaults."""
     default = S3VM()
     is_left = estimator.solver == "auto" and all(
         isinstance(getattr(estimator, name), str | float | int)
@@ -66,7 +66,7 @@ def is_for_tables(estimator: S3VM, X: RowMatrix) -> bool:
 def tune_table(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
 ) -> Plan:
-    """The ``Plan`` for an S3VM whose rows are a table of features.
+    """Return the ``Plan`` for an S3VM whose rows are a table of features.
 
     Extremely randomized trees of the labelled rows are half of the kernel, and unlabelled rows
     cost nothing: over tables of features that ranks best for any number of labels. Something else
@@ -79,8 +79,8 @@ def tune_table(
     of_groups = kinds_of_groups(place[known], take_groups(groups, known))
     sizes = np.bincount(of_groups, minlength=len(classes))
     free = counted & (place < 0)
-    ratio, about_ratio = _ratio(estimator, X, y, weight, sizes, free, search)
-    candidates = _candidates(estimator, ratio is not None)
+    ratio, about_ratio = _find_ratio(estimator, X, y, weight, sizes, free, search)
+    candidates = _make_candidates(estimator, ratio is not None)
     first = candidates[0].parameters
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
     if fewest < _FEW or not free.any():
@@ -91,16 +91,16 @@ def tune_table(
             f"{why_feature_table(X)}, and {why}, so the default for such tables is "
             f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
-        return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
+        return Plan(first, reason, _make_table(candidates[:1]).assign(accuracy=np.nan), CURVE)
     trial = _Trial(estimator, X, place, sizes, weight, ratio, search, take_groups(groups, known))
     trial.run(candidates)
-    plan, best = _decided(candidates, trial)
-    unlabeled = _helped(candidates, trial, best)
+    plan, best = _make_plan(candidates, trial)
+    unlabeled = _measure_gain(candidates, trial, best)
     reason = plan.reason + about_ratio + ("" if unlabeled is None else f" {unlabeled}")
-    return plan._replace(reason=reason + search.ended_early, unlabeled=unlabeled)
+    return plan._replace(reason=reason + search.early_end_note, unlabeled=unlabeled)
 
 
-def _ratio(
+def _find_ratio(
     estimator: S3VM,
     X: RowMatrix,
     y: VectorLike,
@@ -109,7 +109,7 @@ def _ratio(
     free: BoolArray,
     search: Search,
 ) -> tuple[ClassRatio | None, str]:
-    """The ``ClassRatio`` of unlabelled rows if the labels' own says nothing, and words on it."""
+    """Return the ``ClassRatio`` of unlabelled rows if labels don't show it, and a message."""
     if not free.any():
         return None, ""
     given = estimator.class_ratio
@@ -158,8 +158,8 @@ def _ratio_of_skewed(
     )
 
 
-def _candidates(estimator: S3VM, has_ratio: bool) -> list[_Candidate]:
-    """The default for tables first."""
+def _make_candidates(estimator: S3VM, has_ratio: bool) -> list[_Candidate]:
+    """Return the candidates, the default for tables first."""
     ratio, own = {}, {}
     if follows_labels(estimator.balance):
         own = {"balance": False}
@@ -170,19 +170,19 @@ def _candidates(estimator: S3VM, has_ratio: bool) -> list[_Candidate]:
     trees, gentle = {"kernel": "trees", "C": 1.0}, {"C_star": 0.1}
     alone = {"C_star": 0.0, **own, **ratio}
     return [
-        _Candidate(_ALONE, "trees", {**trees, **alone}),
-        _Candidate(_WITH, "trees", {**trees, **gentle, **held, **ratio}),
-        _Candidate(_WITH, "rbf", {**ratio}),
-        _Candidate(_ALONE, "rbf", {"C": 1.0, **alone}),
-        _Candidate(_ALONE, "linear", {"kernel": "linear", "C": 1.0, **alone}),
-        _Candidate(_WITH, "manifold", {"kernel": graph, **ratio}),
+        _Candidate(_LABELS_ONLY, "trees", {**trees, **alone}),
+        _Candidate(_WITH_UNLABELLED, "trees", {**trees, **gentle, **held, **ratio}),
+        _Candidate(_WITH_UNLABELLED, "rbf", {**ratio}),
+        _Candidate(_LABELS_ONLY, "rbf", {"C": 1.0, **alone}),
+        _Candidate(_LABELS_ONLY, "linear", {"kernel": "linear", "C": 1.0, **alone}),
+        _Candidate(_WITH_UNLABELLED, "manifold", {"kernel": graph, **ratio}),
     ]
 
 
-def _twin(candidate: _Candidate) -> _Candidate:
-    """The same kernel and cost, without a cost of unlabelled rows."""
+def _without_unlabelled(candidate: _Candidate) -> _Candidate:
+    """Return the candidate without a cost of unlabelled rows."""
     parameters = {**candidate.parameters, "C_star": 0.0, "balance": False}
-    return _Candidate(_ALONE, candidate.kernel, parameters)
+    return _Candidate(_LABELS_ONLY, candidate.kernel, parameters)
 
 
 class _Trial:
@@ -238,25 +238,28 @@ class _Trial:
         held = np.full(shape, np.nan)
         of_free: list[list[FloatArray]] = [[] for _ in candidates]
         order = list(product(range(len(self.splits)), range(len(candidates))))
-        calls = [partial(self._of, candidates[one], *self.splits[fold]) for fold, one in order]
+        calls = [
+            partial(self._decide_held_out, candidates[one], *self.splits[fold])
+            for fold, one in order
+        ]
         with self.search.running("S3VM", len(order)):
             for (fold, one), found in zip(order, self.search.each(calls), strict=False):
                 if found is not None:
                     held[one, fold, self.splits[fold][1]] = found[0]
                     of_free[one].append(found[1])
                     self.search.advance()
-        right = [self._hits(*one) for one in zip(candidates, held, of_free, strict=True)]
+        right = [self._mark_hits(*one) for one in zip(candidates, held, of_free, strict=True)]
         self.right = np.concatenate([self.right, right])
 
-    def _of(
+    def _decide_held_out(
         self, candidate: _Candidate, train: IntArray, test: IntArray, search: Search
     ) -> tuple[FloatArray, FloatArray] | None:
-        """Decisions of a fold's model about held-out labels and some unlabelled rows."""
+        """Return decisions of a fold's model about held-out labels and some unlabelled rows."""
         used, parameters = self.known[train], dict(candidate.parameters)
         parameters.setdefault("gamma", self.gamma)
         if isinstance(self.estimator.balance, str):  # judged once, by all labels
             parameters.setdefault("balance", True)
-        if candidate.machine == _ALONE:
+        if candidate.machine == _LABELS_ONLY:
             parameters["class_ratio"] = None  # the threshold follows from all folds
         else:
             used = np.concatenate([used, self.free])
@@ -273,14 +276,14 @@ class _Trial:
         held, free = self.X[self.known[test]], self.X[self.free[:_SCORED]]
         return machine.decision_function(held), machine.decision_function(free)
 
-    def _hits(
+    def _mark_hits(
         self, candidate: _Candidate, held: FloatArray, of_free: list[FloatArray]
     ) -> FloatArray:
-        """Which predictions are right, with the threshold that follows from a class ratio."""
+        """Return which predictions are right, with the threshold from a class ratio."""
         own, several = self.place[self.known], held.ndim == 3
         mask = np.isfinite(held if not several else held[:, :, 0])
         offset = 0.0
-        if self.ratio is not None and candidate.machine == _ALONE and mask.any():
+        if self.ratio is not None and candidate.machine == _LABELS_ONLY and mask.any():
             fold, row = np.nonzero(mask)
             scores, free = held[fold, row], np.concatenate(of_free)
             unlabeled, ones = (free, np.ones(len(free))), np.ones(len(row)) * len(own) / len(row)
@@ -297,7 +300,7 @@ class _Trial:
         return np.where(mask, predicted == own, np.nan)
 
 
-def _shown(candidates: list[_Candidate]) -> pd.DataFrame:
+def _make_table(candidates: list[_Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "machine": one.machine,
@@ -310,8 +313,8 @@ def _shown(candidates: list[_Candidate]) -> pd.DataFrame:
     return table.assign(chosen=table.index == 0, clear=False)
 
 
-def _differences(trial: _Trial, one: int, other: int) -> tuple[float, float]:
-    """Of two candidates: gain in accuracy per label and its error, over their common folds."""
+def _compare_accuracy(trial: _Trial, one: int, other: int) -> tuple[float, float]:
+    """Return the gain in accuracy per label of two candidates and its error, on common folds."""
     both = np.asarray(np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0))
     if not both.any():
         return np.nan, np.nan
@@ -327,9 +330,9 @@ def _differences(trial: _Trial, one: int, other: int) -> tuple[float, float]:
     return gain, float(error)
 
 
-def _decided(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
-    """The plan, and which candidate it is: another than the first one must be clearly better."""
-    table = _shown(candidates)
+def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
+    """Return the plan and its candidate: another than the first one must be clearly better."""
+    table = _make_table(candidates)
     done = np.asarray(np.isfinite(trial.right).any(axis=2))
     accuracy, gains = [], []
     for number in range(len(candidates)):
@@ -340,7 +343,7 @@ def _decided(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
         known = np.isfinite(hits)
         share = trial.share[known]
         accuracy.append(float(hits[known] @ share / share.sum()) if known.any() else np.nan)
-        gains.append(_differences(trial, number, 0))
+        gains.append(_compare_accuracy(trial, number, 0))
     table["accuracy"] = accuracy
     table[["gain", "gain_error"]] = gains
     table["folds"] = done.sum(axis=1)
@@ -372,14 +375,14 @@ def _decided(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
     return Plan(chosen.parameters, reason, table, CURVE), best
 
 
-def _helped(candidates: list[_Candidate], trial: _Trial, best: int) -> UnlabeledRows | None:
-    """What the unlabelled rows do for the candidate that was chosen, or would do."""
-    if candidates[best].machine == _WITH:
-        twin = _twin(candidates[best])
+def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> UnlabeledRows | None:
+    """Return the gain from unlabelled rows for the chosen candidate, used or not."""
+    if candidates[best].machine == _WITH_UNLABELLED:
+        twin = _without_unlabelled(candidates[best])
         same = [
             k
             for k, one in enumerate(candidates)
-            if one.machine == _ALONE
+            if one.machine == _LABELS_ONLY
             and one.kernel == twin.kernel
             and one.parameters.get("C") == twin.parameters.get("C")
         ]
@@ -391,11 +394,11 @@ def _helped(candidates: list[_Candidate], trial: _Trial, best: int) -> Unlabeled
         same = [
             k
             for k, one in enumerate(candidates)
-            if one.machine == _WITH and one.kernel == candidates[best].kernel
+            if one.machine == _WITH_UNLABELLED and one.kernel == candidates[best].kernel
         ]
         pair = same[0] if same else 1, best
-    gain, error = _differences(trial, *pair)
+    gain, error = _compare_accuracy(trial, *pair)
     if not gain == gain:  # NaN
         return None
-    used = candidates[best].machine == _WITH
+    used = candidates[best].machine == _WITH_UNLABELLED
     return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, used)

@@ -31,7 +31,7 @@ from ...solvers.whole import gram_over
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import KEPT, Plan, Search
+from ..tuning.search import SETTINGS_KEPT, Plan, Search
 
 _FOLDS = 5
 # Fewer labels of a class than this cannot tell settings apart.
@@ -48,7 +48,7 @@ _WIDE = norm.ppf(0.975)
 # Around the width given, which comes first; and C* as a share of the one given.
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
-_ALONE = "SVM, labels only"
+_LABELS_ONLY = "SVM, labels only"
 CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
@@ -59,7 +59,7 @@ Candidate: TypeAlias = dict[str, Any]
 def tune_semi_supervised(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
 ) -> Plan:
-    """The best of a grid where it is better than what was given by more than chance."""
+    """Return the best of a grid if it is better than the given settings beyond chance."""
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
@@ -71,7 +71,7 @@ def tune_semi_supervised(
     sizes = np.bincount(of_groups, minlength=len(classes))
     # Of several classes each may have fewer, as together they are as many.
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
-    candidates = _candidates(estimator, X, weight)
+    candidates = _make_candidates(estimator, X, weight)
     if fewest < _FEWEST:
         fewest = int(sizes.min())
         warnings.warn(
@@ -83,7 +83,8 @@ def tune_semi_supervised(
         table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
         return Plan(
             {},
-            f"{KEPT} with {fewest} labelled row(s) of a class, no comparison is possible.",
+            f"{SETTINGS_KEPT} with {fewest} labelled row(s) of a class, no comparison is "
+            "possible.",
             table,
             CURVE,
         )
@@ -122,17 +123,17 @@ def tune_semi_supervised(
     if common.any() and not search.is_over():
         # Once more with the unlabelled rows speaking softly, at the best width.
         hits = np.nansum(trial.right[:, common], axis=(1, 2))
-        hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
+        hits[[candidate["machine"] == _LABELS_ONLY for candidate in candidates]] = -1
         softer = dict(candidates[int(np.argmax(hits))])
         softer["C_star"] *= _SOFTER
         trial.run([softer])
         if trial.done[-1, common].all():
             candidates.append(softer)
-    return _decided(candidates, trial, common, weight, search)
+    return _make_plan(candidates, trial, common, weight, search)
 
 
-def _candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -> list[Candidate]:
-    """Settings as rows of a table, those given first, the likeliest to be better next."""
+def _make_candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -> list[Candidate]:
+    """Return settings as rows of a table, the given ones first, the likeliest to win next."""
     kernel, C, C_star = estimator.kernel, estimator.C, estimator.C_star
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
@@ -143,17 +144,17 @@ def _candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -> lis
     shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
     kinds = [(shown, width) for width in widths] + [("linear", np.nan)] * (kernel == "rbf")
     return [
-        {"machine": machine, "kernel": kind, "gamma": width, "C": C, "C_star": price}
-        for machine, price in (("S3VM", C_star), (_ALONE, np.nan))
+        {"machine": model, "kernel": kind, "gamma": width, "C": C, "C_star": price}
+        for model, price in (("S3VM", C_star), (_LABELS_ONLY, np.nan))
         for kind, width in kinds
     ]
 
 
-def _settings(candidate: Candidate, first: Candidate) -> dict[str, Any]:
-    """Parameters to set, without those that are as given."""
+def _changed_settings(candidate: Candidate, first: Candidate) -> dict[str, Any]:
+    """Return the parameters to set, without those that are as given."""
     names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
-    names += ("C_star",) * (candidate["machine"] != _ALONE)
-    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _ALONE else {}
+    names += ("C_star",) * (candidate["machine"] != _LABELS_ONLY)
+    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _LABELS_ONLY else {}
     return alone | {
         name: candidate[name]
         for name in names
@@ -161,8 +162,8 @@ def _settings(candidate: Candidate, first: Candidate) -> dict[str, Any]:
     }
 
 
-def _key(candidate: Candidate) -> tuple[str, str]:
-    """What kernel values depend on; widths may be NaN, which is equal to nothing."""
+def _kernel_key(candidate: Candidate) -> tuple[str, str]:
+    """Return the key of kernel values; widths may be NaN, which is equal to nothing."""
     return candidate["kernel"], repr(candidate["gamma"])
 
 
@@ -192,11 +193,11 @@ class _Trial:
         self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
         self.right = np.empty((0, len(self.splits), len(coded)))
         self.converged: list[bool] = []
-        self.machines = _Machines(estimator, X, coded, weight, rows, first)
+        self.models = _CandidateModels(estimator, X, coded, weight, rows, first)
 
     @property
     def done(self) -> BoolArray:
-        """Which folds of which candidates have predictions."""
+        """Return which folds of which candidates have predictions."""
         return np.asarray(np.isfinite(self.right).any(axis=2))
 
     def run(self, candidates: list[Candidate]) -> None:
@@ -206,9 +207,9 @@ class _Trial:
         # All candidates on a fold before the next one, so that an early end leaves whole folds.
         order = list(product(range(len(self.splits)), range(len(candidates))))
         for candidate in candidates:
-            self.machines.find_room(candidate)
+            self.models.decide_storage(candidate)
         calls = [
-            partial(self.machines.predicted, candidates[place], *self.splits[fold])
+            partial(self.models.predict_held_out, candidates[place], *self.splits[fold])
             for fold, place in order
         ]
         with self.search.running("S3VM", len(order)):
@@ -223,7 +224,7 @@ class _Trial:
         self.converged += converged
 
 
-class _Machines:
+class _CandidateModels:
     """Models of candidates on folds, which share kernel values where they are on one computer."""
 
     def __init__(self, *given: Any) -> None:
@@ -231,68 +232,70 @@ class _Machines:
         self.values: dict[
             tuple[str, str], FloatArray | None
         ] = {}  # by kernel and width; None where memory is short
-        self.room = 1e6 * self.estimator.cache_size
-        self.held: dict[tuple[str, str], bool] = {}
+        self.bytes_left = 1e6 * self.estimator.cache_size
+        self.has_stored_values: dict[tuple[str, str], bool] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Without values, which a worker evaluates again."""
+        """Return the state without values, which a worker evaluates again."""
         return {**vars(self), "values": {}}
 
-    def find_room(self, candidate: Candidate) -> None:
+    def decide_storage(self, candidate: Candidate) -> None:
         """Decide whether all kernel values of a candidate are held."""
-        key = _key(candidate)
-        if key in self.held:
+        key = _kernel_key(candidate)
+        if key in self.has_stored_values:
             return
-        n, machine = len(self.rows), self.estimator
+        n, model = len(self.rows), self.estimator
         # A path needs the rows, and so do trees, which grow on the labels of each fold.
-        needs_rows = machine.solver == "path" or kind_of(machine.kernel).learns == "labels"
-        fits = 8 * n**2 <= self.room and not needs_rows
-        self.held[key] = fits or machine.kernel == "precomputed"
-        if fits and machine.kernel != "precomputed":
-            self.room -= 8 * n**2
+        needs_rows = model.solver == "path" or kind_of(model.kernel).learns == "labels"
+        fits = 8 * n**2 <= self.bytes_left and not needs_rows
+        self.has_stored_values[key] = fits or model.kernel == "precomputed"
+        if fits and model.kernel != "precomputed":
+            self.bytes_left -= 8 * n**2
 
-    def predicted(
+    def predict_held_out(
         self, candidate: Candidate, train: IntArray, test: IntArray, search: Search
     ) -> tuple[FloatArray, bool] | None:
-        """Predictions of held-out rows and whether the fit converged; None out of time."""
-        if candidate["machine"] == _ALONE:
+        """Return held-out predictions and whether the fit converged; None if the time is over."""
+        if candidate["machine"] == _LABELS_ONLY:
             train = train[~np.isnan(self.coded[self.rows[train]])]
-        key = _key(candidate)
+        key = _kernel_key(candidate)
         if key not in self.values:
-            held = self.held[key]
-            self.values[key] = self._kernel_values(candidate, search) if held else None
+            has_stored_values = self.has_stored_values[key]
+            self.values[key] = (
+                self._kernel_values(candidate, search) if has_stored_values else None
+            )
         values = self.values[key]
         used, tested = self.rows[train], self.rows[test]
-        settings = _settings(candidate, self.first)
+        settings = _changed_settings(candidate, self.first)
         if values is None:
             X, held_out = self.X[used], self.X[tested]
         else:
             X, held_out = values[np.ix_(train, train)], values[np.ix_(test, train)]
             settings["kernel"] = "precomputed"
         weight = None if self.weight is None else self.weight[used]
-        machine = search.fitted(
+        model = search.fitted(
             self.estimator, X, self.coded[used], weight, unlabeled=None, **settings
         )
-        if machine is None:
+        if model is None:
             return None
-        return machine.predict(held_out), machine.fit_status_ == 0
+        return model.predict(held_out), model.fit_status_ == 0
 
     def _kernel_values(self, candidate: Candidate, search: Search) -> FloatArray:
-        """All kernel values of a candidate, for all its folds."""
-        n, machine = len(self.rows), self.estimator
-        if machine.kernel == "precomputed":
+        """Return all kernel values of a candidate, for all its folds."""
+        n, model = len(self.rows), self.estimator
+        if model.kernel == "precomputed":
             return self.X if n == len(self.coded) else self.X[np.ix_(self.rows, self.rows)]
         X = self.X[self.rows]
-        kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
-        kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0, X)
+        kind = model.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
+        kernel = make_kernel(kind, candidate["gamma"], model.degree, model.coef0, X)
         shift = shift_of(kernel, X)
-        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(machine.n_jobs))
+        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(model.n_jobs))
         values = gram.block(np.arange(n))
         search.kernel_values += gram.n_values
         return values
 
 
-def _decided(
+def _make_plan(
     candidates: list[Candidate],
     trial: _Trial,
     folds: BoolArray,
@@ -309,8 +312,8 @@ def _decided(
     table["converged"] = trial.converged[:n]
     table["chosen"], table["clear"] = table.index == 0, False
     if compared.sum() < 2:
-        reason = f"{KEPT} no other candidate was compared."
-        return Plan({}, reason + search.ended_early, table, CURVE)
+        reason = f"{SETTINGS_KEPT} no other candidate was compared."
+        return Plan({}, reason + search.early_end_note, table, CURVE)
     seen = np.isfinite(right[0][folds]).any(axis=0)
     per_row = np.nanmean(right[compared][:, folds][:, :, seen], axis=1)
     share = np.ones(seen.sum()) if weight is None else weight[seen]
@@ -328,7 +331,7 @@ def _decided(
     # As many candidates were compared, so much farther one must be ahead to be called better.
     beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, compared.sum() - 1)) * table["gain_error"]
     table["clear"] = compared & (table["gain"] > beyond_chance)
-    settings = _settings(candidates[best], candidates[0])
+    settings = _changed_settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
     folds_words = (
         f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, with the unlabelled "
@@ -344,25 +347,26 @@ def _decided(
         )
     else:
         reason = (
-            f"{KEPT} over {folds_words}, none of the {compared.sum() - 1} others is better "
-            f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
+            f"{SETTINGS_KEPT} over {folds_words}, none of the {compared.sum() - 1} others is "
+            f"better than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} "
+            "standard errors."
         )
-    unlabeled = _helped(table, per_row, np.flatnonzero(compared), share, best)
+    unlabeled = _measure_gain(table, per_row, np.flatnonzero(compared), share, best)
     if unlabeled is not None:
         reason += f" {unlabeled}"
-    return Plan(settings, reason + search.ended_early, table, CURVE, unlabeled=unlabeled)
+    return Plan(settings, reason + search.early_end_note, table, CURVE, unlabeled=unlabeled)
 
 
-def _helped(
+def _measure_gain(
     table: pd.DataFrame, per_row: FloatArray, compared: IntArray, share: FloatArray, best: int
 ) -> UnlabeledRows | None:
-    """What unlabelled rows change: the choice against the same kernel, or the best of the kind."""
-    used, accuracy = table["machine"][best] != _ALONE, table["accuracy"][compared]
-    others = accuracy[(table["machine"][compared] == _ALONE) == used]
+    """Return the gain from unlabelled rows: the choice against its kernel, or the best other."""
+    used, accuracy = table["machine"][best] != _LABELS_ONLY, table["accuracy"][compared]
+    others = accuracy[(table["machine"][compared] == _LABELS_ONLY) == used]
     if others.empty:
         return None
-    keys = [_key(table.loc[k]) for k in others.index]
-    same = _key(table.loc[best])
+    keys = [_kernel_key(table.loc[k]) for k in others.index]
+    same = _kernel_key(table.loc[best])
     other = others.index[keys.index(same)] if same in keys else others.idxmax()
     pair = (best, other) if used else (other, best)
     with_them, without = (per_row[int(np.flatnonzero(compared == k)[0])] for k in pair)

@@ -28,7 +28,7 @@ class SearchCurve(NamedTuple):
 
 
 class UnlabeledRows(NamedTuple):
-    """What unlabelled rows change in the accuracy on held-out labels.
+    """Effect of the unlabelled rows on the accuracy on held-out labels.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class UnlabeledRows(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TuningResult:
-    """What ``tune`` tried, what it took, and why.
+    """Result of ``tune``: the candidates, the choice, its cost and the reason.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class TuningResult:
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """Arrays, numbers and texts, which skops can store and other versions of pandas read."""
+        """Return arrays, numbers and texts, which skops and other versions of pandas read."""
         columns = {
             name: column.to_numpy() if is_numeric_dtype(column) else column.to_list()
             for name, column in self.candidates.items()
@@ -186,6 +186,6 @@ class TuningResult:
 
 
 def trim_of(model: KernelMachine) -> float:
-    """Share of the rows that ``tune`` left out of a model's training, if it did."""
+    """Return the share of the rows that ``tune`` left out of a model's training, if it did."""
     found = getattr(model, "tuning_", None)
     return 0.0 if found is None else found.trim

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SEEDS = np.iinfo(np.int32).max
-_ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
-KEPT = "The given settings are kept:"
+_END_IN_WORDS = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
+SETTINGS_KEPT = "The given settings are kept:"
 
 
 Result = TypeVar("Result")
@@ -47,7 +47,7 @@ Estimator = TypeVar("Estimator", bound=KernelMachine)
 
 
 class Plan(NamedTuple):
-    """What a search decided; ``weight`` and ``fit`` where these are not as given.
+    """Decision of a search; ``weight`` and ``fit`` if these are not as given.
 
     ``unlabeled``: the ``UnlabeledRows`` of a few labels.
     """
@@ -80,7 +80,7 @@ class Search:
         # Seconds until all is done, where so many fits have to come after the search.
         self.seconds_in_all: float | None = None
         self.fits_to_come = 1
-        self.may_take_graph = True
+        self.is_graph_allowed = True
         self.groups: VectorLike | None = (
             None  # of rows that are held out together, if given; else copies are found
         )
@@ -93,22 +93,26 @@ class Search:
         return time.perf_counter() - self.started
 
     @property
-    def ended_early(self) -> str:
-        """Words about an early end, for a reason; empty when there was none."""
-        return f" The search was ended early by {_ENDED[self.stopped]}." if self.stopped else ""
+    def early_end_note(self) -> str:
+        """Return a note about an early end, for a reason; empty if there was none."""
+        return (
+            f" The search was ended early by {_END_IN_WORDS[self.stopped]}."
+            if self.stopped
+            else ""
+        )
 
     def is_over(self) -> bool:
-        """Whether the time is spent, or another of the longest so far would end after it."""
+        """Return whether the time is spent, or one more of the longest would end after it."""
         return self._is_spent(self.longest)
 
     def _is_needed(self) -> bool:
-        """Whether what is left of all the time is needed for the fits that have to come."""
+        """Return whether all the time left is needed for the fits that have to come."""
         if self.seconds_in_all is None:
             return False
         return self.seconds + (1 + self.fits_to_come) * self.longest >= self.seconds_in_all
 
     def is_time_for(self, fits: int, seconds: float) -> bool:
-        """Whether so many more fits as long as the longest end when so many seconds are over.
+        """Return whether so many more fits as long as the longest end within some seconds.
 
         Time is left for the fits that have to come.
         """
@@ -126,8 +130,8 @@ class Search:
 
     @contextmanager
     def running(self, what: str, total: int) -> Iterator[None]:
-        """Context of ``total`` steps, each told by ``advance``; Ctrl-C ends it, and no more."""
-        with _bar() if self.progress else nullcontext() as bar:
+        """Return a context of ``total`` steps, reported by ``advance``; Ctrl-C ends only it."""
+        with _make_progress_bar() if self.progress else nullcontext() as bar:
             if bar is not None:
                 self.told = partial(bar.update, bar.add_task(what, total=total, best=""))
             try:
@@ -138,7 +142,7 @@ class Search:
                 self.told = None
 
     def groups_of(self, X: RowMatrix, codes: IntArray | None) -> IntArray | None:
-        """The groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
+        """Return the groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
         return groups_of(X, codes, self.groups)
 
     def took(self, seconds: float) -> None:
@@ -155,7 +159,7 @@ class Search:
         calls: Iterable[Callable[[Search], Result]],
         is_over: Callable[[], bool] | None = None,
     ) -> Iterator[Result]:
-        """What calls give, which get the search, in order and as long as there is time.
+        """Yield the results of calls, which get the search, in order and while there is time.
 
         Where a backend of joblib was chosen, its workers make them.
         """
@@ -171,7 +175,9 @@ class Search:
             for call in due():
                 yield call(self)
             return
-        for found, other, told in run_in_order(partial(_apart, self._sent(), c) for c in due()):
+        for found, other, told in run_in_order(
+            partial(_call_on_worker, self._copy_for_worker(), c) for c in due()
+        ):
             self.fits += other.fits
             self.kernel_values += other.kernel_values
             self.took(other.longest)
@@ -180,15 +186,15 @@ class Search:
                 warn(*what)
             yield found
 
-    def _sent(self) -> Self:
-        """The search as a worker gets it: it counts for itself."""
+    def _copy_for_worker(self) -> Self:
+        """Return the search as a worker gets it: it counts for itself."""
         sent = copy(self)
         sent.progress, sent.told = False, None
         sent.fits = sent.kernel_values = 0
         return sent
 
     def __getstate__(self) -> dict[str, Any]:
-        """Clocks of other computers show other times."""
+        """Return the state with the seconds so far, as other computers have other clocks."""
         return {**vars(self), "started": self.seconds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -203,29 +209,29 @@ class Search:
         weight: FloatArray | None = None,
         **settings: Any,
     ) -> Estimator | None:
-        """A fitted clone that says nothing, or None when the time ran out first."""
-        machine = clone(estimator).set_params(verbose=False, **settings)
+        """Return a fitted clone that prints nothing, or None if the time ran out first."""
+        model = clone(estimator).set_params(verbose=False, **settings)
         options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
-        if "callback" in signature(machine.fit).parameters:
+        if "callback" in signature(model.fit).parameters:
             options["callback"] = lambda entry: self._is_spent()
         since = time.perf_counter()
         with quiet():
-            machine.fit(X, y, **options)
-        self.count(machine)
+            model.fit(X, y, **options)
+        self.count(model)
         if self.stopped:
             return None
         self.took(time.perf_counter() - since)
-        return machine
+        return model
 
-    def count(self, machine: KernelMachine) -> int:
+    def count(self, model: KernelMachine) -> int:
         """Add the cost of a fitted model; its kernel values are returned."""
-        values = kernel_values(machine)
+        values = kernel_values(model)
         self.fits += 1
         self.kernel_values += values
         return values
 
 
-def _bar() -> Progress:
+def _make_progress_bar() -> Progress:
     require("progress=True", "rich")
     from rich import progress
     from rich.console import Console
@@ -243,7 +249,7 @@ def _bar() -> Progress:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Context without warnings about candidates: their table says which did not converge."""
+    """Return a context without warnings about candidates, whose table has convergence."""
     with kept() as told:
         yield
     for message, category in told:
@@ -251,16 +257,16 @@ def quiet() -> Iterator[None]:
             warn(message, category)
 
 
-def _apart(
+def _call_on_worker(
     search: Search, call: Callable[[Search], Result]
 ) -> tuple[Result, Search, list[tuple[str, type[Warning]]]]:
-    """What a call gives on a worker, what it has cost, and what it warns of."""
+    """Return a call's result on a worker, the search with its cost, and warnings."""
     with kept() as told:
         found = call(search)
     return found, search, told
 
 
 def kernel_values(model: KernelMachine) -> int:
-    """Kernel values that a fit evaluated, as far as its history tells."""
+    """Return the kernel values that a fit evaluated, as far as its history has them."""
     entries = [entry for entry in model.history_ if "kernel_values" in entry]
     return int(entries[-1]["kernel_values"]) if entries else 0
