@@ -82,14 +82,14 @@ def test_progress_and_callers_that_leave(client):
     search = Search(60, False, None)
     moved = []
     with joblib.parallel_config("dask"):
-        for found in search.each(partial(square, k) for k in range(5)):
+        for found in search.run_calls(partial(square, k) for k in range(5)):
             moved.append(found)
             if found == 4:
                 break
         assert moved == [0, 1, 4]
-        assert list(search.each(partial(square, k) for k in range(3))) == [0, 1, 4]
+        assert list(search.run_calls(partial(square, k) for k in range(3))) == [0, 1, 4]
         with pytest.raises(ZeroDivisionError, match="of a candidate"):
-            list(search.each([partial(square, 3), fails]))
+            list(search.run_calls([partial(square, 3), fails]))
     assert 6 <= search.fits <= 7 and not search.stopped
 
 

@@ -66,7 +66,7 @@ def recorder(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _few_repeats(monkeypatch):
-    monkeypatch.setattr(semi_supervised_comparison, "_MOST_REPEATS", 2)
+    monkeypatch.setattr(semi_supervised_comparison, "_MAX_REPEATS", 2)
     monkeypatch.setattr(baselines_pu, "_REPEATS", 2)
     monkeypatch.setattr(baselines_one_class, "_REPEATS", 1)
 
@@ -275,7 +275,7 @@ def test_verdicts(lines, outcome, worse_than, words):
 def test_a_machine_with_bad_settings_is_called_worse(few, monkeypatch):
     X, y = few
     # Intervals for seven baselines at once need more folds than other tests.
-    monkeypatch.setattr(semi_supervised_comparison, "_MOST_REPEATS", 5)
+    monkeypatch.setattr(semi_supervised_comparison, "_MAX_REPEATS", 5)
     found = compare_with_baselines(S3VM(gamma=1e4, C_star=1e-6), X, y)
     assert found.outcome == "worse"
     assert all(name in found.verdict for name in found.worse_than)

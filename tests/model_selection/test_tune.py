@@ -59,7 +59,7 @@ def pu_data(rng):
 @pytest.fixture
 def semi_data(rng, monkeypatch):
     """Two clouds, nine labels of each, as strings and missing ones; folds are not repeated."""
-    monkeypatch.setattr(tuning_s3vm, "_MOST_REPEATS", 1)
+    monkeypatch.setattr(tuning_s3vm, "_MAX_REPEATS", 1)
     truth = np.repeat([0, 1], 30)
     X = rng.normal(0, 1, (60, 2)) + 2.5 * truth[:, None]
     y = np.full(60, None, dtype=object)

@@ -17,19 +17,24 @@ from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_label
 from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
 from ..rows.row_order import label_folds, value_order
-from .estimate import interval_of
+from .estimate import make_interval
 from .frequent_class import shares_by_frequent_class
 
-# Folds of the labels, and trees of each forest.
-_FOLDS, _TREES = 5, 100
-# More labelled rows of a class, or unlabelled rows, than these are a random sample of them.
-_MOST_OF_CLASS, _MOST_UNLABELLED = 1000, 2000
+# Folds of the labels.
+_FOLDS = 5
+# Trees of each forest.
+_TREES = 100
+# More labelled rows of a class than these are sampled.
+_MAX_ROWS_PER_CLASS = 1000
+# More unlabelled rows than these are sampled.
+_MAX_UNLABELLED_ROWS = 2000
 # A bootstrap sample has so many labels of a class fewer than there are, and two at least: scores
 # and calibration come from the same few labels. Chosen by coverage on the first half of the sets
 # in benchmarks/class_ratio.py.
-_FEWER = 3
-# EM ends when no share moves by more.
-_MOVED, _STEPS = 1e-9, 2000
+_BOOTSTRAP_LABELS_LESS = 3
+# EM ends when no share changes by more, or after so many rounds.
+_EM_TOLERANCE = 1e-9
+_MAX_EM_ROUNDS = 2000
 
 
 class ClassRatio(NamedTuple):
@@ -228,11 +233,11 @@ def _shares_by_em(ratio: FloatArray, mass: FloatArray, shares: FloatArray) -> Fl
         total = joint.sum(axis=1, keepdims=True)
         return mass @ (joint / np.maximum(total, np.finfo(float).tiny))
 
-    for _ in range(_STEPS):
+    for _ in range(_MAX_EM_ROUNDS):
         first = step(shares)
         second = step(first)
         change, bend = first - shares, second - 2.0 * first + shares
-        if np.abs(second - first).max() <= _MOVED:
+        if np.abs(second - first).max() <= _EM_TOLERANCE:
             return second / second.sum()
         far = float(
             np.sqrt(float(change @ change) / max(float(bend @ bend), float(np.finfo(float).tiny)))
@@ -310,7 +315,7 @@ def estimated_shares(
     times, places = np.zeros((n_bootstrap, len(own))), []
     for k in range(n_bootstrap):
         for number, count in enumerate(counts):
-            drawn = max(min(2, count), count - _FEWER)
+            drawn = max(min(2, count), count - _BOOTSTRAP_LABELS_LESS)
             some = rng.choice(np.flatnonzero(own == number), drawn)
             times[k] += np.bincount(some, minlength=len(own)) * (count / drawn)
         # Of each row the scores of one of the forests.
@@ -322,7 +327,7 @@ def estimated_shares(
     pairs = zip(shares, replicates.T, strict=True)
     intervals = np.array(
         [
-            interval_of(share, share_replicates, confidence, n_free)
+            make_interval(share, share_replicates, confidence, n_free)
             for share, share_replicates in pairs
         ]
     )
@@ -334,7 +339,7 @@ def _choose_sample(rows: IntArray, place: IntArray, rng: np.random.Generator) ->
     kept = []
     for number in np.unique(place[rows]):
         some = rows[place[rows] == number]
-        most = _MOST_UNLABELLED if number < 0 else _MOST_OF_CLASS
+        most = _MAX_UNLABELLED_ROWS if number < 0 else _MAX_ROWS_PER_CLASS
         if len(some) > most:
             some = some[np.sort(rng.choice(len(some), most, replace=False))]
         kept.append(some)

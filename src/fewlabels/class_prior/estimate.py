@@ -22,8 +22,10 @@ from .methods.tice import TIcE
 
 # The estimator with the smallest mean absolute error in benchmarks/class_prior.py.
 _AUTO = "saturated-logistic"
-# With little time, rows of either kind to begin with; how much longer the next sample takes.
-_SAMPLES, _MORE = (300, 1000), 3.5
+# With little time, rows of either kind to begin with.
+_SAMPLE_SIZES = (300, 1000)
+# How many times as long the next sample takes.
+_TIME_FACTOR_OF_NEXT = 3.5
 
 METHODS: dict[str, type[PriorEstimator[Any]]] = {
     "saturated-logistic": SaturatedLogistic,
@@ -181,7 +183,7 @@ def estimate_within(
     state, sizes, rng = _fit_in_time(estimator, X, y, deadline, (factor, is_weighted))
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
-    low, high = interval_of(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
+    low, high = make_interval(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
     values = [estimator.prior_, low, high]
     if convention == "pooled":
         counts = estimator.n_positive_, estimator.n_unlabeled_
@@ -199,7 +201,7 @@ def _fit_in_time(
 ) -> FittedState[Any]:
     """Fit an estimator to as many rows as there is time for; return state, sizes and generator."""
     most = estimator.max_rows
-    for rows in _SAMPLES if deadline.is_near else ():
+    for rows in _SAMPLE_SIZES if deadline.is_near else ():
         if rows >= (np.shape(y)[0] if most is None else most):
             break
         seconds = deadline.left()
@@ -208,7 +210,7 @@ def _fit_in_time(
         if max(estimator.n_positive_, estimator.n_unlabeled_) <= rows:
             return fitted
         seconds -= deadline.left()
-        if _MORE * seconds >= deadline.left():
+        if _TIME_FACTOR_OF_NEXT * seconds >= deadline.left():
             deadline.cut.append(
                 f"the class prior was estimated from at most {rows} positive and {rows} "
                 f"unlabelled rows (pass {ref('prior', ...)} if you know it)"
@@ -237,7 +239,7 @@ def _make_estimator(
     return name, estimator
 
 
-def interval_of(
+def make_interval(
     prior: float, replicates: FloatArray, confidence: float, n_unlabeled: int
 ) -> tuple[float, float]:
     """Return quantiles of the replicates, widened to hold the estimate itself.

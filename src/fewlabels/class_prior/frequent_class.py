@@ -15,19 +15,24 @@ import numpy as np
 from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..rows.row_order import value_order
-from .estimate import estimate_within, interval_of
+from .estimate import estimate_within, make_interval
 from .labelled_rows import errors_apart
 from .uncertainty import is_determined
 
-# Labels of the frequent class: at least so many, and so many for each of the rare class.
-_FEWEST, _FOR_EACH = 20, 3.0
+# Labels of the frequent class at least.
+_MIN_FREQUENT_LABELS = 20
+# Labels of the frequent class for each of the rare class.
+_MIN_LABEL_RATIO = 3.0
 # Standard errors by which a forest tells labelled rows from the others.
-_APART = 2.5
+_MIN_SEPARATION = 2.5
 
 
 def is_skewed(counts: IntArray) -> bool:
     """Return whether nearly all labels are of one of two classes, from the labels of each."""
-    return bool(len(counts) == 2 and counts.max() >= max(_FEWEST, _FOR_EACH * counts.min()))
+    return bool(
+        len(counts) == 2
+        and counts.max() >= max(_MIN_FREQUENT_LABELS, _MIN_LABEL_RATIO * counts.min())
+    )
 
 
 class SharesOfTwo(NamedTuple):
@@ -81,7 +86,7 @@ def shares_by_frequent_class(
         return None
     rows = value_order(X, place, np.ones(len(place)))
     X, place = X[rows], place[rows]
-    if errors_apart(X, place) < _APART:
+    if errors_apart(X, place) < _MIN_SEPARATION:
         return None
     frequent = int(np.argmax(counts))
     kept = np.flatnonzero((place < 0) | (place == frequent))
@@ -90,7 +95,7 @@ def shares_by_frequent_class(
     if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
         return None
     replicates = _both_shares(found.replicates, frequent)
-    ends = interval_of(found.prior, found.replicates, confidence, int(np.sum(place < 0)))
+    ends = make_interval(found.prior, found.replicates, confidence, int(np.sum(place < 0)))
     intervals = np.sort(_both_shares(np.array(ends), frequent).T, axis=1)
     return SharesOfTwo(_both_shares(np.array(found.prior), frequent), intervals, replicates)
 

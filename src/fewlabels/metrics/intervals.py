@@ -14,7 +14,9 @@ CONFIDENCE = 0.9
 _SHARE_OF_CROSS_FITTED = 0.7
 # The same for recalls that are weighted by class shares: fewer rows decide, and the bootstrap of
 # the shares is of the same labels. Chosen with the priors of ``class_prior.contradiction``.
-_SHARE_OF_WEIGHTED, _DRAWS = 0.5, 8000
+_SHARE_OF_WEIGHTED = 0.5
+# Draws of recalls and shares.
+_N_DRAWS = 8000
 
 
 def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -88,17 +90,17 @@ def weighted_accuracy(
     rng = np.random.default_rng(0)
     hits, n = np.asarray(hits), np.asarray(n)
     part, prior = _SHARE_OF_WEIGHTED, 1.0 / len(n)
-    drawn = shares[rng.integers(0, len(shares), _DRAWS)]
+    drawn = shares[rng.integers(0, len(shares), _N_DRAWS)]
     recalls = rng.beta(
-        part * hits + prior, part * (n - hits) + prior, (_DRAWS, len(n))
+        part * hits + prior, part * (n - hits) + prior, (_N_DRAWS, len(n))
     )  # fmt: skip
     weighted = (drawn * recalls).sum(axis=1)
     h, total = cross_fitted(float(hits.sum()), float(n.sum()))
-    weights = np.repeat([1.0 - at_random, at_random], _DRAWS) / _DRAWS
+    weights = np.repeat([1.0 - at_random, at_random], _N_DRAWS) / _N_DRAWS
     # Clopper and Pearson's ends are quantiles of these, so a random sample keeps its interval.
     as_is = [
-        rng.beta(max(h, 1e-9), total - h + 1.0, _DRAWS),
-        rng.beta(h + 1.0, max(total - h, 1e-9), _DRAWS),
+        rng.beta(max(h, 1e-9), total - h + 1.0, _N_DRAWS),
+        rng.beta(h + 1.0, max(total - h, 1e-9), _N_DRAWS),
     ]
     tail = (1.0 - confidence) / 2.0
     low, high = (

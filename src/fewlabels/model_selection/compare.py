@@ -126,8 +126,8 @@ def compare_with_baselines(
     if known_other is not None:
         known_other = _read_rows(known_other, steps, "known_other")
     compare = _import_comparison(model.task).compare
-    measured = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
-    return measured.result(search)
+    details = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
+    return details.result(search)
 
 
 def _check(

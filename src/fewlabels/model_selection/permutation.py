@@ -15,17 +15,22 @@ CONFIDENCE = 0.99
 # A ROC AUC of one class against the other that is worth having: where the interval excludes it,
 # labels were enough to tell.
 WORTHWHILE = 0.7
-# Where the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
-# one at least. And labelled rows must not avoid the lowest scores, by a one-sided test of this
-# level: of mostly positive rows, a good model gives only the lowest scores to others.
-_LEAST_SHARE, _AVOIDING = 0.1, 0.05
+# If the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
+# one at least.
+_MIN_SHARE = 0.1
+# And labelled rows must not avoid the lowest scores, by a one-sided test of this level: of mostly
+# positive rows, a good model gives only the lowest scores to others.
+_LEVEL_OF_AVOIDING = 0.05
 # With a larger share of equal scores, a model has hardly said anything, even of equal rows.
 _MAX_SHARE_OF_TIES = 0.8
 # Scores of one model that differ by less, relative to their size, differ by rounding.
 _SIGNIFICANT_DIGITS = 12
 # Nearer to 0 and 1 than this, variances are rounding.
 _MIN_AREA_DISTANCE = 1e-9
-SIGNAL, NO_SIGNAL, TOO_FEW = "signal", "no signal", "too few labels"
+# Outcomes of the test.
+SIGNAL = "signal"
+NO_SIGNAL = "no signal"
+TOO_FEW = "too few labels"
 
 
 class PermutationTest(NamedTuple):
@@ -146,9 +151,9 @@ def permutation_test(
     if low > 0.5:
         return PermutationTest(area, low, high, SIGNAL, labels, best)
     holds_up_to = (WORTHWHILE - high) / (WORTHWHILE - 0.5)
-    needed = _LEAST_SHARE if prior is None else prior
+    needed = _MIN_SHARE if prior is None else prior
     above = depth_of(ours) - chance[:, 1].mean()
-    avoiding = prior is None and above > norm.ppf(1.0 - _AVOIDING) * depth_error
+    avoiding = prior is None and above > norm.ppf(1.0 - _LEVEL_OF_AVOIDING) * depth_error
     if high >= WORTHWHILE or holds_up_to <= needed or avoiding:
         return PermutationTest(area, low, high, TOO_FEW, labels, best)
     up_to = min(1.0, holds_up_to) if prior is None else None

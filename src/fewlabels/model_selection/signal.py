@@ -11,10 +11,14 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import FloatArray, RowMatrix
 
-# Most rows of either kind that take part, and most pairs of them.
-MAX_ROWS_PER_KIND, _MOST_PAIRS = 600, 8_000
+# Rows of either kind that take part at most.
+MAX_ROWS_PER_KIND = 600
+# Pairs of rows that are ranked at most.
+_MAX_PAIRS = 8_000
 # Degrees of freedom of the ranking, as a share of the rarer kind's rows.
-FREEDOM_PER_ROW, _MOST_FREEDOM = 0.15, 30.0
+FREEDOM_PER_ROW = 0.15
+# Degrees of freedom at most.
+_MAX_FREEDOM = 30.0
 # Differences below it are rounding.
 _MAX_ROUNDING = 1e-9
 
@@ -42,7 +46,7 @@ def ridge_smoother(X: RowMatrix, n: int, freedom: float) -> FloatArray:
         kernel = _scale_to_unit_trace(kernel) + _scale_to_unit_trace(spread)
     values, vectors = np.linalg.eigh(kernel)
     values = np.clip(values, 0.0, None)
-    freedom = min(freedom, _MOST_FREEDOM, 0.5 * np.sum(values > 1e-9))
+    freedom = min(freedom, _MAX_FREEDOM, 0.5 * np.sum(values > 1e-9))
     if freedom <= 0.0:
         return np.zeros_like(kernel)
 
@@ -73,8 +77,8 @@ def areas(
     left = y - y.mean()
     left = left - smooth @ left
     ours, others = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
-    if len(ours) * len(others) > _MOST_PAIRS:
-        i, j = rng.choice(ours, _MOST_PAIRS), rng.choice(others, _MOST_PAIRS)
+    if len(ours) * len(others) > _MAX_PAIRS:
+        i, j = rng.choice(ours, _MAX_PAIRS), rng.choice(others, _MAX_PAIRS)
     else:
         i, j = np.repeat(ours, len(others)), np.tile(others, len(ours))
     apart = 1.0 - weight[i, j] * left[i] + weight[j, i] * left[j]

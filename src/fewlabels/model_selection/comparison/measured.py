@@ -17,12 +17,12 @@ _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 
 
 @dataclass(eq=False)
-class Measured:
+class MethodComparison:
     """Scores of methods for a ``task`` on folds, and the result that follows from them.
 
     ``measure`` names the score and the rows it is from, and ``is_ranked`` says whether it ranks
-    the methods. ``found`` are the ``Scores`` with ours first, None where there are none and
-    ``why_not`` says why. ``finish`` fills ``Scores`` in: with means and errors, notes and a
+    the methods. ``scores`` have ours first; they are None if there are none, and ``why_not``
+    says why. ``finish`` fills ``Scores`` in: with means and errors, notes and a
     protocol.
     """
 
@@ -133,8 +133,8 @@ class Measured:
         if scores is not None and running:
             left_out = [m.name for m in scores.methods if m.name not in running]
             protocol += f" Not compared: {', '.join(left_out)}." * bool(left_out)
-        if scores is not None and scores.enough:
-            protocol += f" It used no more folds, because {scores.enough}."
+        if scores is not None and scores.stop_reason:
+            protocol += f" It used no more folds, because {scores.stop_reason}."
         if search.stopped:
             protocol += f" It was ended early by {search.stopped}."
         values = {
@@ -154,7 +154,7 @@ class Measured:
             disagreements=None if scores is None else scores.disagreements,
             folds=0 if scores is None else len(scores.folds),
             rows=0 if scores is None else scores.rows,
-            measured=self,
+            details=self,
             **values,
         )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ...baselines.methods import ComparedMethod
-    from .measured import Measured
+    from .measured import MethodComparison
 
 
 @dataclass(eq=False, repr=False)
@@ -61,7 +61,7 @@ class BaselineComparison:
         Folds that the methods compared have in common.
     rows : int
         Different rows that were held out in them: an early end leaves a part.
-    measured : object or None
+    details : object or None
         What the methods gave on the folds; it isn't stored with a pickled comparison.
     """
 
@@ -79,7 +79,7 @@ class BaselineComparison:
     offer: str = ""
     folds: int = 0
     rows: int = 0
-    measured: Measured | None = field(default=None, repr=False)
+    details: MethodComparison | None = field(default=None, repr=False)
 
     @property
     def preferred(self) -> ComparedMethod | None:
@@ -88,12 +88,12 @@ class BaselineComparison:
         Most have to be clearly better. None where nothing was measured, or the comparison was
         loaded from a file.
         """
-        return None if self.measured is None else self.measured.preferred()
+        return None if self.details is None else self.details.preferred()
 
     @property
     def clearly_better(self) -> ComparedMethod | None:
         """The method to offer if ours is kept: ours, unless another model is clearly better."""
-        return None if self.measured is None else self.measured.preferred(clearly=True)
+        return None if self.details is None else self.details.preferred(clearly=True)
 
     def seconds_of(self, method: ComparedMethod, n_rows: int) -> float:
         """Return about how many seconds a model by one of the methods takes for so many rows."""
@@ -102,12 +102,12 @@ class BaselineComparison:
 
     def led_by(self, method: ComparedMethod) -> BaselineComparison:
         """Return the comparison with another method in the place of ours."""
-        assert self.measured is not None  # the caller took the method from it
-        return self.measured.result(self, method)
+        assert self.details is not None  # the caller took the method from it
+        return self.details.result(self, method)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the measured scores, which hold the rows."""
-        return {**self.__dict__, "measured": None}
+        return {**self.__dict__, "details": None}
 
     def __repr__(self) -> str:
         ended = f", ended by {self.stopped}" if self.stopped else ""

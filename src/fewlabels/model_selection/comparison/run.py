@@ -53,7 +53,7 @@ class RunClock(Timing, Protocol):
     def is_over(self) -> bool:
         """Return whether another step would end too late."""
 
-    def took(self, seconds: float) -> None:
+    def note_duration(self, seconds: float) -> None:
         """Note how long a step took."""
 
     def advance(self, text: str = "") -> None:
@@ -74,7 +74,7 @@ class Scores:
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
     ``error``, and for proportions their intervals, ``ends``; ``rows`` were held out. ``protocol``
     says how the scores were made, and ``caution`` what they do not show. If further folds were not
-    needed, ``enough`` says why. ``agreement`` and ``disagreements`` are as in a
+    needed, ``stop_reason`` says why. ``agreement`` and ``disagreements`` are as in a
     ``BaselineComparison``.
     """
 
@@ -87,7 +87,7 @@ class Scores:
         self.folds: list[int] = []
         self.rows = 0
         self.notes: dict[int, str] = {}
-        self.protocol = self.caution = self.enough = ""
+        self.protocol = self.caution = self.stop_reason = ""
         self.ends: list[tuple[float, float]] | None = None
         self.agreement: pd.DataFrame | None = None
         self.disagreements: pd.DataFrame | None = None
@@ -122,7 +122,7 @@ class Scores:
         other = Scores([self.methods[k] for k in order])
         for name in ("outputs", "seconds", "failures"):
             setattr(other, name, [getattr(self, name)[k] for k in order])
-        other.rows, other.enough = self.rows, self.enough
+        other.rows, other.stop_reason = self.rows, self.stop_reason
         other.running, other.folds = sorted(order.index(k) for k in self.running), self.folds
         return other
 
@@ -199,13 +199,13 @@ def run(
     evaluate: Evaluate,
     search: RunClock,
     *,
-    enough: Callable[[Scores], str],
+    find_stop_reason: Callable[[Scores], str],
     every: int,
     first: int = 0,
 ) -> Scores:
     """Run every method, ours first, by ``evaluate(method, fold, train, test)``; return ``Scores``.
 
-    After ``every`` so many folds ``enough`` gets the scores so far, and says in words why no
+    After ``every`` so many folds ``find_stop_reason`` gets the scores so far, and returns why no
     further fold is needed, or nothing. The ``first`` methods go through so many folds before the
     others begin; else all methods run on a fold before the next one.
     """
@@ -225,7 +225,7 @@ def run(
             scores.failures[place] = f"failed: {str(error).splitlines()[0]}"
             return None
         scores.seconds[place].append(time.perf_counter() - started)
-        search.took(scores.seconds[place][-1])
+        search.note_duration(scores.seconds[place][-1])
         return output
 
     n, every = len(methods), min(every, len(splits))
@@ -245,8 +245,8 @@ def run(
             done = fold + 1
             if place == n - 1 and done % every == 0 and done < len(splits):
                 scores.find_common(first)
-                scores.enough = enough(scores) if len(scores.folds) == done else ""
-                if scores.enough:
+                scores.stop_reason = find_stop_reason(scores) if len(scores.folds) == done else ""
+                if scores.stop_reason:
                     break
     scores.find_common(first)
     scores.rows = len(set().union(*(splits[fold][1].tolist() for fold in scores.folds)))
@@ -258,7 +258,7 @@ def folds_in_words(folds: list[int]) -> str:
     return "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
 
 
-def sample(
+def choose_rows(
     marked: BoolArray, most_marked: int, word: str, rng: np.random.RandomState
 ) -> tuple[IntArray, str]:
     """Return the rows that take part, and a note if these are not all."""
@@ -310,9 +310,7 @@ class ComparedRows:
         splits = splits_counted_once(splits, counted, groups)
         return [(rows[train], rows[test]) for train, test in splits]
 
-    def encoded(
-        self, fold: int, train: IntArray, *others: IntArray | RowMatrix
-    ) -> list[RowMatrix]:
+    def encode(self, fold: int, train: IntArray, *others: IntArray | RowMatrix) -> list[RowMatrix]:
         """Return training rows and others (positions, or rows) as the model gets them."""
         parts = [_safe_indexing(self.X, train)]
         for other in others:

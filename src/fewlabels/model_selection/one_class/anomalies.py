@@ -19,9 +19,13 @@ from ...rows.grouped_folds import count_once, groups_of
 from ...rows.neighbors import far_from_neighbors
 from ..tuning.result import trim_of
 
-# Fewer anomalies can't show whether they help; more rows of either kind aren't looked at.
-FEWEST, _MOST = 10, 2000
-_FOLDS, _LEVEL = 5, 0.95
+# Fewer anomalies can't show whether they help.
+FEWEST = 10
+# Rows of either kind that take part at most.
+_MAX_ROWS_PER_KIND = 2000
+_FOLDS = 5
+# Confidence of the interval of the gain.
+_CONFIDENCE = 0.95
 _TREES = 100
 # Widths that are tried, as multiples of gamma="scale": anomalies change nothing under narrow ones.
 _WIDTHS = (1.0, 4.0)
@@ -105,7 +109,7 @@ def try_anomalies(
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
     rng, started, trim = np.random.default_rng(seed), time.perf_counter(), trim_of(estimator)
     normal, anomalous = (
-        rng.permutation(_choose_distinct(rows))[:_MOST] for rows in (X, anomalies)
+        rng.permutation(_choose_distinct(rows))[:_MAX_ROWS_PER_KIND] for rows in (X, anomalies)
     )
     placements = []
     for fold in range(_FOLDS):
@@ -201,7 +205,7 @@ def _choose_best(
     k = 1 + int(np.argmax(areas[1 : 1 + n]))
     parts = [together[k][side] - together[0][side] for side in (0, 1)]
     error = np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts))
-    tail, few = 1.0 - (1.0 - _LEVEL) / (2 * n), min(map(len, parts))
+    tail, few = 1.0 - (1.0 - _CONFIDENCE) / (2 * n), min(map(len, parts))
     wide = float((t.ppf(tail, few - 1) if few > 1 else norm.ppf(tail)) * error)
     gain, why_not = areas[k] - areas[0], ""
     of_rivals = areas[1 + n : -1]

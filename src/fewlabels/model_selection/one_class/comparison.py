@@ -15,7 +15,7 @@ from ...baselines.methods import ComparedMethod, beside, one_class_methods
 from ...one_class.base import OneClassMachine
 from ...rows.grouped_folds import Split, WholeGroups, count_once
 from ...rows.neighbors import far_from_neighbors
-from ..comparison.measured import Measured
+from ..comparison.measured import MethodComparison
 from ..comparison.run import (
     MOST_ROWS,
     NO_CHANGE_EXPECTED,
@@ -27,7 +27,8 @@ from ..comparison.run import (
 from ..tuning.result import trim_of
 from ..tuning.search import Search
 
-_FOLDS, _REPEATS = 5, 2
+_FOLDS = 5
+_REPEATS = 2
 # The rate asked for where the model has none.
 _TARGET_FPR = 0.05
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -46,12 +47,12 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
-) -> Measured:
+) -> MethodComparison:
     """Score methods if there are known anomalies; add agreement and disagreements anyway."""
     measure = f"{model.task.score}, held-out rows against known anomalies"
     if known_other is None:
         measure = "none: without known anomalies detectors cannot be ranked"
-    measured = Measured(model.task, measure, is_ranked=known_other is not None)
+    comparison = MethodComparison(model.task, measure, is_ranked=known_other is not None)
     trim = trim_of(model)
     n = rows.X.shape[0]
     kept, sampled = np.arange(n), ""
@@ -62,7 +63,7 @@ def compare(
     n_different = len(count_once(kept, np.zeros(n), rows.groups))
     if n_different < 2 * _FOLDS:
         few = f"{n_different} rows are too few to hold any out; at least 10 are needed"
-        return replace(measured, why_not=few)
+        return replace(comparison, why_not=few)
     seed = rng.randint(2**31 - 1)
     splits = []
     for repeat in range(_REPEATS):
@@ -75,7 +76,7 @@ def compare(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
     ) -> tuple[Any, ...]:
         others = () if known_other is None else (known_other,)
-        encoded, held, *other = rows.encoded(fold, train, test, *others)
+        encoded, held, *other = rows.encode(fold, train, test, *others)
         estimator = clone(method.estimator)
         if method is methods[0]:
             weights = {}
@@ -89,7 +90,7 @@ def compare(
             outside = score < cut
         return score, outside, *(estimator.score_samples(part) for part in other)
 
-    def enough(scores: Scores) -> str:
+    def find_stop_reason(scores: Scores) -> str:
         if known_other is None:
             held = sum(len(splits[fold][1]) for fold in scores.folds)
             is_pass = len(scores.folds) >= _FOLDS
@@ -116,8 +117,8 @@ def compare(
             )
         scores.agreement, scores.disagreements = _compare_ranks(scores, splits, target_fpr, n)
 
-    scores = run(methods, splits, evaluate, search, enough=enough, every=1)
-    return replace(measured, scores=scores, finish=finish)
+    scores = run(methods, splits, evaluate, search, find_stop_reason=find_stop_reason, every=1)
+    return replace(comparison, scores=scores, finish=finish)
 
 
 def _fill_areas(scores: Scores) -> None:

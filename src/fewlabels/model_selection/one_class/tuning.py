@@ -2,7 +2,7 @@
 
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,21 +27,35 @@ from ..tuning.result import SearchCurve
 from ..tuning.search import Plan, Search
 
 # The rule.
-_TRIM, _FACTOR = 0.4, 4.0
+# Share of the rows that is dropped from training.
+_TRIM = 0.4
+# Gamma is this, divided by a squared distance to neighbours.
+_FACTOR = 4.0
 _COSTS = {"C": 0.1, "nu": 0.1}
 _TARGET_FPR = 0.05
 # Rows beyond the kernel's reach, as a share of the target.
-_BEYOND = 0.5
+_SHARE_BEYOND_REACH = 0.5
 # What is shown beside it.
-_BAG_TRIMS, _BAG_SIZES = (0.0, 0.1, 0.2, 0.3), (128, 512)
+_BAG_TRIMS = (0.0, 0.1, 0.2, 0.3)
+_BAG_SIZES = (128, 512)
 _TRIMS = (0.0, 0.3, 0.4)
 _FACTORS = (2.0, 4.0, 8.0)
-# Rows that the table is made with, and the part of them held out.
-_SHOWN_ROWS, _HELD_OUT = 2000, 0.2
-# Fewer rows tell nothing about held-out rows.
-_FEWEST = 20
+# Rows that the table is made with at most.
+_MAX_TABLE_ROWS = 2000
+# Share of these rows that is held out.
+_HELD_OUT_SHARE = 0.2
+# Fewer rows say nothing about held-out rows.
+_MIN_ROWS = 20
 _MEASURES = ["auc_shuffled", "rank_correlation", "converged"]
 _COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_MEASURES]
+
+
+class HeldOutRows(NamedTuple):
+    """Rows that candidates are trained on, others, and these with shuffled columns."""
+
+    train: RowMatrix
+    held: RowMatrix
+    shuffled: RowMatrix
 
 
 def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = None) -> float:
@@ -77,8 +91,8 @@ def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = 
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
     X = canonical(X) if sp.issparse(X) else np.asarray(X)
-    broken = shuffled_columns(X, 0)
-    return _shuffled_auc(estimator.score_samples(X), estimator.score_samples(broken))
+    shuffled = shuffled_columns(X, 0)
+    return _shuffled_auc(estimator.score_samples(X), estimator.score_samples(shuffled))
 
 
 def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
@@ -112,7 +126,7 @@ def tune_one_class(
     rows = X[counted]
     trim = _TRIM if contaminated else 0.0
     target = _TARGET_FPR if estimator.target_fpr is None else estimator.target_fpr
-    beyond = _BEYOND * target
+    beyond = _SHARE_BEYOND_REACH * target
     far = farthest(neighbor_distances(rows), trim)
     narrow = neighbor_gamma(rows[~far], _FACTOR)
     gamma = min(narrow, gamma_of_reach(rows, far, beyond))
@@ -167,7 +181,7 @@ def _tune_bags(
 ) -> Plan:
     """Return how the rule trims bags, and a table of other settings on held-out rows."""
     trim: str | float = "auto" if contaminated else 0.0
-    parts = _held_out(X if weight is None else X[weight > 0], search)
+    parts = _split_rows(X if weight is None else X[weight > 0], search)
     candidates: list[tuple[str | float, int]] = [(trim, estimator.bag_size)]
     others = product(_BAG_TRIMS, _BAG_SIZES)
     candidates += [setting for setting in others if setting != candidates[0]]
@@ -176,10 +190,17 @@ def _tune_bags(
         calls = []
         if parts is not None:
             calls = [
-                partial(_evaluate_candidate, estimator, *parts, trim=trim_of_bag, bag_size=size)
+                partial(
+                    _evaluate_candidate,
+                    estimator,
+                    parts.train,
+                    parts,
+                    trim=trim_of_bag,
+                    bag_size=size,
+                )
                 for trim_of_bag, size in candidates
             ]
-        for k, measures in enumerate(search.each(calls)):
+        for k, measures in enumerate(search.run_calls(calls)):
             search.advance()
             if measures is not None:
                 shown = dict(zip(("trim", "bag_size"), candidates[k], strict=True))
@@ -214,18 +235,18 @@ def _compare_settings(
     search: Search,
 ) -> pd.DataFrame:
     """Compare candidates around the rule, trained on some of the rows, scored on others."""
-    parts = _held_out(rows, search)
+    parts = _split_rows(rows, search)
     candidates = [(trim, factor)]
     candidates += [setting for setting in product(_TRIMS, _FACTORS) if setting != (trim, factor)]
     table = []
     if parts is not None:
-        distances = neighbor_distances(parts[0])
+        distances = neighbor_distances(parts.train)
         calls = [
-            partial(_evaluate_around_rule, estimator, *parts, distances, *candidate, price)
+            partial(_evaluate_around_rule, estimator, parts, distances, *candidate, price)
             for candidate in candidates
         ]
         with search.running(type(estimator).__name__, len(candidates)):
-            for row in search.each(calls):
+            for row in search.run_calls(calls):
                 search.advance()
                 if row is not None:
                     table.append(row)
@@ -237,9 +258,7 @@ def _compare_settings(
 
 def _evaluate_around_rule(
     estimator: OneClassMachine,
-    train: RowMatrix,
-    held: RowMatrix,
-    broken: RowMatrix,
+    rows: HeldOutRows,
     distances: FloatArray,
     trim: float,
     factor: float,
@@ -248,10 +267,10 @@ def _evaluate_around_rule(
 ) -> dict[str, Any] | None:
     """Return a candidate's row of the table; None if the time is over."""
     far = farthest(distances, trim)
-    core = train[~far]
+    core = rows.train[~far]
     gamma = neighbor_gamma(core, factor)
     settings = {"gamma": gamma, **price, "target_fpr": None}
-    measures = _evaluate_candidate(estimator, core, held, broken, search, **settings)
+    measures = _evaluate_candidate(estimator, core, rows, search, **settings)
     if measures is None:
         return None
     return {
@@ -259,7 +278,7 @@ def _evaluate_around_rule(
         "factor": factor,
         "gamma": gamma,
         "dropped": int(far.sum()),
-        "beyond_reach": lost_share(held, core, gamma),
+        "beyond_reach": lost_share(rows.held, core, gamma),
         **measures,
     }
 
@@ -267,19 +286,18 @@ def _evaluate_around_rule(
 def _evaluate_candidate(
     estimator: OneClassMachine,
     train: RowMatrix,
-    held: RowMatrix,
-    broken: RowMatrix,
+    rows: HeldOutRows,
     search: Search,
     **settings: Any,
 ) -> dict[str, Any] | None:
     """Return a candidate's measures on held-out rows, and its scores; None if time is over."""
-    model = search.fitted(estimator, train, **settings)
+    model = search.fit_clone(estimator, train, **settings)
     if model is None:
         return None
-    scores = model.score_samples(held)
+    scores = model.score_samples(rows.held)
     return {
         "support_share": len(model.support_) / train.shape[0],
-        "auc_shuffled": _shuffled_auc(scores, model.score_samples(broken)),
+        "auc_shuffled": _shuffled_auc(scores, model.score_samples(rows.shuffled)),
         "converged": model.fit_status_ == 0,
         "scores": scores,
     }
@@ -293,17 +311,17 @@ def _make_table(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _held_out(rows: RowMatrix, search: Search) -> tuple[RowMatrix, RowMatrix, RowMatrix] | None:
+def _split_rows(rows: RowMatrix, search: Search) -> HeldOutRows | None:
     """Return training rows, held-out rows, and these with shuffled columns; None for few rows."""
-    if rows.shape[0] < _FEWEST:
+    if rows.shape[0] < _MIN_ROWS:
         return None
-    order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
-    n_held = int(_HELD_OUT * len(order))
+    order = check_random_state(search.seed).permutation(rows.shape[0])[:_MAX_TABLE_ROWS]
+    n_held = int(_HELD_OUT_SHARE * len(order))
     held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
-    return train, held, shuffled_columns(held, search.seed)
+    return HeldOutRows(train, held, shuffled_columns(held, search.seed))
 
 
-def _shuffled_auc(scores: FloatArray, broken: FloatArray) -> float:
+def _shuffled_auc(scores: FloatArray, shuffled: FloatArray) -> float:
     return float(
-        roc_auc_score(np.repeat([1, 0], [len(scores), len(broken)]), np.r_[scores, broken])
+        roc_auc_score(np.repeat([1, 0], [len(scores), len(shuffled)]), np.r_[scores, shuffled])
     )

@@ -16,17 +16,29 @@ from ...positive_unlabelled.base import PUMachine, prior_of
 from ...positive_unlabelled.pu_ensemble import PUEnsemble
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import kinds_of_groups, take_groups
-from ..comparison.measured import Measured
-from ..comparison.run import NO_CHANGE_EXPECTED, ComparedRows, Scores, folds_in_words, run, sample
+from ..comparison.measured import MethodComparison
+from ..comparison.run import (
+    NO_CHANGE_EXPECTED,
+    ComparedRows,
+    Scores,
+    choose_rows,
+    folds_in_words,
+    run,
+)
 from ..splitters import PUKFold
 from ..tuning.search import Search
 
-_FOLDS, _REPEATS = 5, 4
+_FOLDS = 5
+_REPEATS = 4
 # Most positive rows that take part.
-_MOST_POSITIVE = 1500
-# The simple method that is smooth, the bound of the model that expects biased labels, and fits of
-# our models, those for their thresholds included.
-_SMOOTH, _BIAS, _OWN_FITS = "pu-logistic", 2.0, 2
+_MAX_POSITIVE_ROWS = 1500
+# The simple method that is smooth.
+_SMOOTH_METHOD = "pu-logistic"
+# The bound of the model that expects biased labels.
+_BIAS_BOUND = 2.0
+# Fits of one of our models, those for its threshold included.
+_FITS_OF_OURS = 2
+# Parameters that the model with bounded bias takes over.
 _TUNED = ("kernel", "gamma", "degree", "coef0", "lam")
 
 
@@ -38,19 +50,19 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
-) -> Measured:
+) -> MethodComparison:
     """Score ours and the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
-    measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
+    comparison = MethodComparison(model.task, f"{model.task.score}, {rows_compared}")
     positive, classes = split_labels(rows.y, model.pos_label)
     prior = _find_prior(model, rows, positive, classes)
     rows.find_groups(positive.astype(int) - 1)
-    kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
+    kept, sampled = choose_rows(positive, _MAX_POSITIVE_ROWS, "positive", rng)
     of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
     fewest = int(min(of_groups.sum(), (~of_groups).sum()))
     if fewest < 2:
         why_not = "a single positive or unlabelled row can't be held out; label more rows"
-        return replace(measured, why_not=why_not)
+        return replace(comparison, why_not=why_not)
     folds = min(_FOLDS, fewest)
     splitter = PUKFold(
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
@@ -62,7 +74,7 @@ def compare(
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
     ) -> tuple[FloatArray, float, float]:
-        encoded, held = rows.encoded(fold, train, test)
+        encoded, held = rows.encode(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
             estimator.set_params(prior=prior, pos_label=None)
@@ -74,7 +86,7 @@ def compare(
             called = decision > np.quantile(decision[mark[test] == 0], 1.0 - prior)
         is_positive = mark[test] == 1
         recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
-        return placements(decision, is_positive), recall, predicted
+        return compute_placements(decision, is_positive), recall, predicted
 
     ratio = 1.0 / (folds - 1)
 
@@ -86,7 +98,7 @@ def compare(
         seen = np.isfinite(values[0]).any(axis=0)
         scores.fill_placements(values[:, :, seen], positive[seen], ratio)
 
-    def enough(scores: Scores) -> str:
+    def find_stop_reason(scores: Scores) -> str:
         fill(scores)
         return NO_CHANGE_EXPECTED if scores.is_decided(folds, len(splits)) else ""
 
@@ -114,8 +126,16 @@ def compare(
 
     # Those that may lead without a clear difference need many folds more than the others.
     first = 1 + max((k for k, m in enumerate(methods) if np.isfinite(m.folds_to_lead)), default=-1)
-    scores = run(methods, splits, evaluate, search, enough=enough, every=folds, first=first)
-    return replace(measured, scores=scores, finish=finish)
+    scores = run(
+        methods,
+        splits,
+        evaluate,
+        search,
+        find_stop_reason=find_stop_reason,
+        every=folds,
+        first=first,
+    )
+    return replace(comparison, scores=scores, finish=finish)
 
 
 def make_methods(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
@@ -128,19 +148,22 @@ def make_methods(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     has to have been held out. Forests and the SVM have to be clearly better: of more candidates
     the best one is more often best by chance.
     """
-    enough = 2 if isinstance(model, PUSVM) else _FOLDS
+    min_folds = 2 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
-        method._replace(folds_to_lead=enough) if method.machine == _SMOOTH else method
+        method._replace(folds_to_lead=min_folds) if method.machine == _SMOOTH_METHOD else method
         for method in positive_unlabelled_methods(seed)
     )
     options: dict[str, Any] = {"prior": prior, "random_state": seed}
-    free: dict[str, Any] = {"fits": _OWN_FITS, "folds_to_lead": enough}
+    free: dict[str, Any] = {"fits": _FITS_OF_OURS, "folds_to_lead": min_folds}
     own = []
     if isinstance(model, PUSVM | PUEnsemble):
         options["n_jobs"] = model.n_jobs
         if getattr(model, "bias", 1.0) == 1.0:
-            settings = {"bias": _BIAS, **_tuned_settings(model)}
-            bounded, title = PUSVM(**settings, **options), f"PUSVM with bounded bias ({_BIAS:g})"
+            settings = {"bias": _BIAS_BOUND, **_tuned_settings(model)}
+            bounded, title = (
+                PUSVM(**settings, **options),
+                f"PUSVM with bounded bias ({_BIAS_BOUND:g})",
+            )
             own.append(
                 ComparedMethod(title, bounded, "all", "pusvm", settings, title=title, **free)
             )
@@ -162,7 +185,7 @@ def _tuned_settings(model: Any) -> dict[str, Any]:
     }
 
 
-def placements(decision: FloatArray, is_positive: BoolArray) -> FloatArray:
+def compute_placements(decision: FloatArray, is_positive: BoolArray) -> FloatArray:
     """Return the share of rows of the other kind that each row is on the right side of.
 
     The mean over the positive rows, and that over the others, is the ROC AUC.

@@ -16,19 +16,28 @@ from ...class_prior.methods.saturated import Curves
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 
-# Features of the classifier, and the ridge of either regression, per row.
-_FEATURES, _RIDGE, _RIDGE_OF_PROPENSITY = 100, 2e-3, 1e-3
-# EM ends when no row's probability moves by more, or after so many rounds. In the first ones the
-# prior of the start is kept.
-_MOVED, _ROUNDS, _FIXED_ROUNDS = 1e-3, 60, 10
+# Features of the classifier.
+_N_FEATURES = 100
+# Ridge of the classifier, per row.
+_RIDGE_OF_CLASSIFIER = 2e-3
+# Ridge of the regression of labelling, per row.
+_RIDGE_OF_PROPENSITY = 1e-3
+# EM ends when no row's probability changes by more, or after so many rounds.
+_EM_TOLERANCE = 1e-3
+_MAX_EM_ROUNDS = 60
+# Rounds at the beginning that keep the prior of the start.
+_ROUNDS_WITH_FIXED_PRIOR = 10
 # A labelled row counts at most so many times as often as the median one, for the prior.
-_MOST = 10.0
+_MAX_WEIGHT_RATIO = 10.0
 _NEWTON_STEPS = 4
 # Rows that the models are fitted to at most.
-_MOST_ROWS = 4000
-# Shares of positives that different starts suggest, from which the estimate is uncertain.
-_APART, _NEARLY = 0.1, 1e-3
-_EDGE = 1e-4
+_MAX_ROWS = 4000
+# The estimate is uncertain if starts suggest priors that differ by more ...
+_MAX_PRIOR_RANGE = 0.1
+# ... and have a log likelihood that is this close to the best.
+_LIKELIHOOD_TOLERANCE = 1e-3
+# Propensities are at least this far from 0 and 1.
+_MIN_PROPENSITY = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,16 +156,16 @@ def estimate_propensity(
     spread = selection.std(axis=0)
     Z = (selection - selection.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
     sample = np.arange(len(Z))
-    if len(sample) > _MOST_ROWS:
-        others = rng.permutation(np.flatnonzero(~labelled))[: _MOST_ROWS // 2]
-        ours = rng.permutation(np.flatnonzero(labelled))[: _MOST_ROWS // 2]
+    if len(sample) > _MAX_ROWS:
+        others = rng.permutation(np.flatnonzero(~labelled))[: _MAX_ROWS // 2]
+        ours = rng.permutation(np.flatnonzero(labelled))[: _MAX_ROWS // 2]
         sample = np.sort(np.concatenate([ours, others]))
     shared = _PropensityProblem(X[sample], Z[sample], labelled[sample], prior, rng)
     ends = [shared.solve(start) for start in shared.starts(n_starts)]
     ends.sort(key=lambda end: -end[0])
     likelihoods, priors = (np.array([end[k] for end in ends]) for k in (0, 1))
-    close = priors[likelihoods >= likelihoods[0] - _NEARLY]
-    if np.ptp(close) > _APART:
+    close = priors[likelihoods >= likelihoods[0] - _LIKELIHOOD_TOLERANCE]
+    if np.ptp(close) > _MAX_PRIOR_RANGE:
         warn(
             "the propensities are uncertain: starts that explain the labels equally well imply "
             f"that between {close.min():.2f} and {close.max():.2f} of the unlabelled rows are "
@@ -166,7 +175,7 @@ def estimate_propensity(
     beta = ends[0][2]
     # From a sample of either kind: more unlabelled rows mean more positives without a label.
     level = beta[-1] - np.log(np.sum(~labelled) / np.sum(labelled)) + shared.log_odds
-    propensity = np.clip(expit(Z @ beta[:-1] + level), _EDGE, 1.0 - _EDGE)
+    propensity = np.clip(expit(Z @ beta[:-1] + level), _MIN_PROPENSITY, 1.0 - _MIN_PROPENSITY)
     return PropensityEstimate(
         propensity, beta[:-1], float(level), float(priors[0]), likelihoods, priors
     )
@@ -178,10 +187,10 @@ def _make_features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
     X = MaxAbsScaler().fit_transform(X) if sp.issparse(X) else StandardScaler().fit_transform(X)
-    n_features = min(_FEATURES, X.shape[0] // 2)
+    n_features = min(_N_FEATURES, X.shape[0] // 2)
     basis = Nystroem(gamma=1.0 / X.shape[1], n_components=n_features, random_state=rng)
     parts = [basis.fit_transform(X), np.ones((X.shape[0], 1))]
-    if not sp.issparse(X) and X.shape[1] <= _FEATURES:
+    if not sp.issparse(X) and X.shape[1] <= _N_FEATURES:
         parts.insert(0, X / np.sqrt(X.shape[1]))
     return np.hstack(parts)
 
@@ -216,25 +225,32 @@ class _PropensityProblem:
         labelled, prior = self.labelled, float(start)
         alpha, beta = np.zeros(self.F.shape[1]), np.zeros(self.Z.shape[1])
         positive, target = np.where(labelled, 1.0, prior), labelled.astype(float)
-        for number in range(_ROUNDS):
-            alpha = _fit_logistic(self.F, positive, np.ones(len(target)), alpha, _RIDGE)
+        for number in range(_MAX_EM_ROUNDS):
+            alpha = _fit_logistic(
+                self.F, positive, np.ones(len(target)), alpha, _RIDGE_OF_CLASSIFIER
+            )
             beta = _fit_logistic(self.Z, target, positive, beta, _RIDGE_OF_PROPENSITY)
-            if self.curves is not None and number >= _FIXED_ROUNDS:
+            if self.curves is not None and number >= _ROUNDS_WITH_FIXED_PRIOR:
                 prior = self._estimate_prior(beta)
             beta[-1] = self._find_level(beta, prior)
             e = expit(self.Z @ beta)
             before, (positive, f) = positive, self._posterior(self.F @ alpha, e, prior)
-            if number > _FIXED_ROUNDS and np.abs(positive - before).max() < _MOVED:
+            if (
+                number > _ROUNDS_WITH_FIXED_PRIOR
+                and np.abs(positive - before).max() < _EM_TOLERANCE
+            ):
                 break
         both = np.clip(f * e, 1e-12, 1.0 - 1e-12)
         value = float(np.mean(np.where(labelled, np.log(both), np.log1p(-both))))
         return value, prior, beta
 
     def _estimate_prior(self, beta: FloatArray) -> float:
-        e = np.clip(expit(self.Z[self.labelled] @ beta), _EDGE, 1.0 - _EDGE)
+        e = np.clip(expit(self.Z[self.labelled] @ beta), _MIN_PROPENSITY, 1.0 - _MIN_PROPENSITY)
         weight = (1.0 - e) / e
         assert self.curves is not None
-        return self.curves.with_weights(np.minimum(weight, _MOST * np.median(weight))).prior()
+        return self.curves.with_weights(
+            np.minimum(weight, _MAX_WEIGHT_RATIO * np.median(weight))
+        ).prior()
 
     def _find_level(self, beta: FloatArray, prior: float) -> float:
         """Return the constant at which labelled rows represent as many as the prior implies."""

@@ -34,21 +34,32 @@ from ...class_prior.methods.saturated import Curves
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 
-# Rows of either kind that take part, and features of the regression.
-_MOST_LABELLED, _MOST_UNLABELLED, _FEATURES = 500, 1500, 150
+# Labelled rows that take part at most.
+_MAX_LABELLED_ROWS = 500
+# Unlabelled rows that take part at most.
+_MAX_UNLABELLED_ROWS = 1500
+# Features of the regression.
+_N_FEATURES = 150
 # Features of the second regression, which is fitted in every draw: the principal components that
 # vary most. It keeps so few degrees of freedom that the others would be shrunk to nothing.
-_LEADING = 50
-# Degrees of freedom of the two regressions, and the first one's as a share of the labelled rows.
-_FREEDOM, _FREEDOM_OF_POSITIVES, _SHARE = 40.0, 15.0, 0.5
-# Fewer labelled rows than this say nothing about how they were chosen. Fewer draws than this can
-# only reject at 5 % if none of them is as extreme.
-_FEWEST, FEWEST_DRAWS = 10, 39
-# Rows of scores at which fewer rows are positive have no part in the second regression: negatives
-# among them differ from labelled rows, however these were chosen. Fewer rows than these tell
-# nothing.
-_LIKELY, _FEWEST_COMPARED = 0.3, (10.0, 5.0)
-_EDGE = 1e-6
+_N_LEADING_FEATURES = 50
+# Degrees of freedom of the first regression at most.
+_MAX_FREEDOM = 40.0
+# Its degrees of freedom as a share of the labelled rows.
+_FREEDOM_PER_LABEL = 0.5
+# Degrees of freedom of the second regression.
+_FREEDOM_OF_POSITIVES = 15.0
+# Fewer rows of either kind say nothing about how labels were chosen.
+_MIN_ROWS_PER_KIND = 10
+# Fewer draws than this can only reject at 5 % if none of them is as extreme.
+FEWEST_DRAWS = 39
+# Rows of scores at which a smaller share is positive have no part in the second regression:
+# negatives among them differ from labelled rows, however these were chosen.
+_MIN_POSITIVE_SHARE = 0.3
+# The second regression needs so much weight of labelled rows, and of others.
+_MIN_WEIGHTS = (10.0, 5.0)
+# Probabilities are at least this far from 0 and 1.
+_MIN_PROBABILITY = 1e-6
 
 
 class LabelledAtRandomTest(NamedTuple):
@@ -230,12 +241,12 @@ def labelled_at_random_within(
     check_consistent_length(X, y)
     positive, _ = split_labels(y, pos_label)
     rng = check_random_state(random_state)
-    ours = _choose_sample(np.flatnonzero(positive), _MOST_LABELLED, rng)
-    others = _choose_sample(np.flatnonzero(~positive), _MOST_UNLABELLED, rng)
-    if min(len(ours), len(others)) < _FEWEST:
+    ours = _choose_sample(np.flatnonzero(positive), _MAX_LABELLED_ROWS, rng)
+    others = _choose_sample(np.flatnonzero(~positive), _MAX_UNLABELLED_ROWS, rng)
+    if min(len(ours), len(others)) < _MIN_ROWS_PER_KIND:
         raise ValueError(
             f"{positive.sum()} labelled and {np.sum(~positive)} unlabelled rows are too few to "
-            f"test whether labels are random; pass at least {_FEWEST} of both."
+            f"test whether labels are random; pass at least {_MIN_ROWS_PER_KIND} of both."
         )
     labelled = np.arange(len(ours) + len(others)) < len(ours)
     with one_blas_thread():  # its matrices are small, and other programs may hold the other cores
@@ -340,7 +351,7 @@ def _make_features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
     X = MaxAbsScaler().fit_transform(X) if sp.issparse(X) else StandardScaler().fit_transform(X)
     spread = X.max(axis=0) - X.min(axis=0)
     varying = max(1, int(np.sum((spread.toarray() if sp.issparse(spread) else spread) > 0)))
-    n_features = min(_FEATURES, X.shape[0] // 2)
+    n_features = min(_N_FEATURES, X.shape[0] // 2)
     basis = Nystroem(gamma=1.0 / varying, n_components=n_features, random_state=rng)
     values = basis.fit_transform(X)
     return values - values.mean(axis=0)
@@ -352,8 +363,8 @@ class LabelStatistics:
     def __init__(self, features: FloatArray, n_labelled: int, prior: float | None) -> None:
         self.prior = prior
         self.left, size, _ = np.linalg.svd(features, full_matrices=False)
-        self.leading = (self.left * size)[:, :_LEADING]
-        freedom = min(_FREEDOM, _SHARE * n_labelled)
+        self.leading = (self.left * size)[:, :_N_LEADING_FEATURES]
+        freedom = min(_MAX_FREEDOM, _FREEDOM_PER_LABEL * n_labelled)
         self.shrunk = size**2 / (size**2 + find_ridge(size**2, freedom))
         self.leverage = np.einsum("ij,j,ij->i", self.left, self.shrunk, self.left)
         self.leverage += 1.0 / len(features)
@@ -365,7 +376,9 @@ class LabelStatistics:
         weight = np.ones(len(labelled))
         weight[~labelled] = chance
         largest, shift = compare_scores(scores, labelled, weight)
-        likely = scores >= np.min(scores[~labelled], where=chance >= _LIKELY, initial=np.inf)
+        likely = scores >= np.min(
+            scores[~labelled], where=chance >= _MIN_POSITIVE_SHARE, initial=np.inf
+        )
         area = self._separate_labelled(labelled, np.where(likely, weight, 0.0))
         return (largest, area), chance, shift
 
@@ -378,7 +391,11 @@ class LabelStatistics:
         chance = Curves(scores, labelled).posterior()
         if self.prior is None:
             return chance
-        size, low, high = logit(np.clip(chance, _EDGE, 1.0 - _EDGE)), -50.0, 50.0
+        size, low, high = (
+            logit(np.clip(chance, _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY)),
+            -50.0,
+            50.0,
+        )
         for _ in range(50):  # the constant that makes the mean the prior
             middle = 0.5 * (low + high)
             is_low = expit(size + middle).mean() < self.prior
@@ -387,7 +404,7 @@ class LabelStatistics:
 
     def _separate_labelled(self, labelled: BoolArray, weight: FloatArray) -> float:
         """Return the ROC AUC of labelled against other positives, leave-one-out."""
-        used, fewest = weight > 0.0, _FEWEST_COMPARED
+        used, fewest = weight > 0.0, _MIN_WEIGHTS
         if weight[labelled].sum() < fewest[0] or weight[~labelled].sum() < fewest[1]:
             return 0.5
         F, y, w = self.leading[used], np.where(labelled[used], 0.5, -0.5), weight[used].copy()

@@ -27,14 +27,15 @@ from ..tuning.result import SearchCurve
 from ..tuning.search import SETTINGS_KEPT, Plan, Search, quiet
 from .search import COSTS, SHARED, FoldSearch, has_gamma
 
-_SCORING, _IN_WORDS = "auc-risk", "ROC AUC minus the non-negative risk"
+_SCORING = "auc-risk"
+_SCORING_IN_WORDS = "ROC AUC minus the non-negative risk"
 _FOLDS = 5
 # Scores nearer than this are equal.
 _TIE = 1e-12
 # What all lambdas of a fold cost, in fits of all rows.
-_PATH = 2.0
+_COST_OF_PATH = 2.0
 # Folds that kernels are compared on, at least.
-_FOLDS_OF_KERNELS = 3
+_MIN_FOLDS_OF_KERNELS = 3
 # What is said of the choice among all settings, and among kernels: another one, the one given.
 _RANK_IN_WORDS = (
     ("the best", "with the given settings, the best"),
@@ -42,7 +43,7 @@ _RANK_IN_WORDS = (
 )
 _NONE_BETTER = ("; none is better.", "; none is better by more than a standard error.")
 # Around the width given, which comes first.
-_AROUND = (1.0, 0.25, 4.0)
+_WIDTH_FACTORS = (1.0, 0.25, 4.0)
 
 
 # Parameters to set, without those that are as given.
@@ -75,14 +76,14 @@ def tune_positive_unlabelled(
     sample = Sample(X, labels, weight, is_matrix)
     data = sample, splits, prior.prior, search
     if isinstance(estimator, PUEnsemble) and estimator.kernel == "auto":
-        search.took(search.expected)
+        search.note_duration(search.expected)
         table, settings = _list_kernels(estimator, X, weight)
         scores = _score_ensemble_settings(estimator, settings, *data)
         best = _find_better_kernel(scores, settings)
         return _make_plan(_add_scores(table, scores), settings, estimator, prior, search, best)
     gammas = _list_gammas(estimator, X, weight)
     if isinstance(estimator, PUSVM):
-        search.took(_PATH * search.expected)
+        search.note_duration(_COST_OF_PATH * search.expected)
         size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
         default = weight_of_norm(estimator.lam, size)
         lams = np.unique(np.r_[np.array(COSTS) / size, default])[::-1]
@@ -90,7 +91,7 @@ def tune_positive_unlabelled(
         grid = {"lam": np.tile(lams, len(gammas)), "gamma": np.repeat(gammas, len(lams))}
     else:
         default, grid = None, {"gamma": np.array(gammas)}
-        search.took(search.expected)
+        search.note_duration(search.expected)
         scores = _score_ensemble_settings(estimator, [{"gamma": gamma} for gamma in gammas], *data)
     table, given = pd.DataFrame(grid), {"lam": default, "gamma": gammas[0]}
     settings = [
@@ -119,7 +120,7 @@ def _score_svm(
     with search.running("PUSVM", len(gammas) * len(splits)):
         places = list(product(range(len(gammas)), range(len(splits))))
         calls = [partial(widths[place].scores, *splits[fold]) for place, fold in places]
-        for (place, fold), scored in zip(places, search.each(calls), strict=False):
+        for (place, fold), scored in zip(places, search.run_calls(calls), strict=False):
             scores[place, :, fold] = scored
             search.advance(f"best {np.nanmax(scores):.3f}")
     return scores.reshape(-1, len(splits))
@@ -144,7 +145,7 @@ class _FoldsOfWidth:
         before, since = self.folds.kernel_values, time.perf_counter()
         with quiet():
             scores = self.folds.scores(train, test)
-        search.took(time.perf_counter() - since)
+        search.note_duration(time.perf_counter() - since)
         search.fits += len(scores)
         search.kernel_values += self.folds.kernel_values - before
         return scores
@@ -174,7 +175,7 @@ def _find_better_kernel(scores: FloatArray, settings: list[Settings]) -> int:
     done = np.isfinite(scores)
     folds = np.flatnonzero(done[0])
     compared = [k for k in range(1, len(settings)) if done[k, folds].all()]
-    if len(folds) < _FOLDS_OF_KERNELS or not compared:
+    if len(folds) < _MIN_FOLDS_OF_KERNELS or not compared:
         return 0
     apart = scores[:, folds] - scores[0, folds]
     best = max(compared, key=lambda k: apart[k].mean())
@@ -199,7 +200,7 @@ def _score_ensemble_settings(
             for fold, place in places
         ]
         with search.running("PUEnsemble", scores.size):
-            for (fold, place), scored in zip(places, search.each(calls), strict=False):
+            for (fold, place), scored in zip(places, search.run_calls(calls), strict=False):
                 scores[place, fold] = scored
                 search.advance()
     return scores
@@ -216,7 +217,7 @@ def _score_ensemble(
 ) -> float:
     X, y, weight = sample.X, sample.y, sample.weight
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
-    model = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
+    model = search.fit_clone(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
     score = make_pu_scorer(_SCORING, prior=prior)
     return score(model, X[test], y[test], sample_weight=weigh(test))
 
@@ -228,7 +229,7 @@ def _list_gammas(estimator: PUMachine, X: RowMatrix, weight: FloatArray | None) 
     counted = slice(None) if weight is None else weight > 0
     weight = None if weight is None else weight[counted]
     gamma = resolve_gamma(estimator.gamma, X[counted], weight)
-    return [factor * gamma for factor in _AROUND] if gamma > 0 else [gamma]
+    return [factor * gamma for factor in _WIDTH_FACTORS] if gamma > 0 else [gamma]
 
 
 def _add_scores(table: pd.DataFrame, scores: FloatArray) -> pd.DataFrame:
@@ -277,7 +278,7 @@ def _make_plan(
         folds = int(table.loc[best, "folds"])
         of_given = f"; the given settings have {scores[given]:.3f}." * pd.notna(scores[given])
         reason = (
-            f"Held-out {_IN_WORDS} is {scores[best]:.3f}, "
+            f"Held-out {_SCORING_IN_WORDS} is {scores[best]:.3f}, "
             f"{_RANK_IN_WORDS[best_kernel is not None][best == given]} of {compared} "
             f"candidates, over {folds} fold{'s' * (folds > 1)} of positive and unlabelled rows "
             f"with prior {prior.prior:.3g}"

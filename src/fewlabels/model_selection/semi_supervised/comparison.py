@@ -12,22 +12,35 @@ from ...baselines.methods import MAJORITY, ComparedMethod, beside, semi_supervis
 from ...data.labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
 from ...semi_supervised.s3vm import S3VM
-from ..comparison.measured import Measured
-from ..comparison.run import NO_CHANGE_EXPECTED, ComparedRows, Scores, folds_in_words, run, sample
+from ..comparison.measured import MethodComparison
+from ..comparison.run import (
+    NO_CHANGE_EXPECTED,
+    ComparedRows,
+    Scores,
+    choose_rows,
+    folds_in_words,
+    run,
+)
 from ..splitters import LabeledKFold
 from ..tuning.search import Search
 
-# Folds are repeated until about so many labels were predicted, and so often at least: intervals
-# of few folds are wide.
-_FOLDS, _PREDICTIONS, _LEAST_REPEATS, _MOST_REPEATS = 5, 200, 3, 10
+_FOLDS = 5
+# Folds are repeated until about so many labels were predicted.
+_PREDICTIONS = 200
+# Folds are repeated so often at least: intervals of few folds are wide.
+_MIN_REPEATS = 3
+# Folds are repeated so often at most.
+_MAX_REPEATS = 10
 # Passes over the labels after which the comparison may end: the interval of one is wide.
-_PASSES = 2
+_MIN_PASSES = 2
 # Most labelled rows that take part.
-_MOST_LABELLED = 2000
-# Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
-_CALLED, _APART = 500, 0.1
+_MAX_LABELLED_ROWS = 2000
+# Unlabelled rows that are predicted at most.
+_MAX_PREDICTED_ROWS = 500
+# Predicted shares that differ by more than this are worth a caution.
+_MAX_SHARE_DIFFERENCE = 0.1
 # Most classes that a note on these shares names.
-_NAMED = 5
+_MAX_NAMED_CLASSES = 5
 
 
 def compare(
@@ -38,14 +51,14 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
-) -> Measured:
+) -> MethodComparison:
     """Score ours and the baselines."""
-    measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
+    comparison = MethodComparison(model.task, f"{model.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     rows.find_groups(coded.astype(int))
     coded[coded < 0] = np.nan
-    kept, sample_note = sample(label != 0, _MOST_LABELLED, "labelled", rng)
+    kept, sample_note = choose_rows(label != 0, _MAX_LABELLED_ROWS, "labelled", rng)
     labelled = kept[label[kept] != 0]
     of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
     sizes = np.bincount(of_groups, minlength=len(classes))
@@ -57,11 +70,11 @@ def compare(
         why = (
             f"a class has only {fewest} labelled row, so none can be held out; label a second one"
         )
-        return replace(measured, why_not=why)
+        return replace(comparison, why_not=why)
     folds = min(_FOLDS, fewest)
     n_labels = len(count_once(labelled, np.zeros(len(label)), rows.groups))
-    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
-    repeats = min(repeats, _MOST_REPEATS)
+    repeats = max(_MIN_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
+    repeats = min(repeats, _MAX_REPEATS)
     splitter = LabeledKFold(
         folds,
         shuffle=True,
@@ -83,7 +96,7 @@ def compare(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
     ) -> tuple[BoolArray, FloatArray]:
         known = ~np.isnan(coded[train])
-        encoded, held = rows.encoded(fold, train, test)
+        encoded, held = rows.encode(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
             estimator.set_params(unlabeled=None)
@@ -92,7 +105,7 @@ def compare(
             estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
-        free = _safe_indexing(encoded, np.flatnonzero(~known)[:_CALLED])
+        free = _safe_indexing(encoded, np.flatnonzero(~known)[:_MAX_PREDICTED_ROWS])
         called = np.full(len(classes), np.nan)
         if free.shape[0]:
             called = np.mean(estimator.predict(free)[:, None] == np.arange(len(classes)), axis=0)
@@ -107,8 +120,8 @@ def compare(
                 hits[i, j, splits[fold][1]] = scores.outputs[k][fold][0]
         scores.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
 
-    def enough(scores: Scores) -> str:
-        if len(scores.folds) < _PASSES * folds:
+    def find_stop_reason(scores: Scores) -> str:
+        if len(scores.folds) < _MIN_PASSES * folds:
             return ""
         fill(scores)
         return NO_CHANGE_EXPECTED if scores.is_decided(folds, len(splits)) else ""
@@ -123,8 +136,8 @@ def compare(
         )
         _note_predicted_shares(scores, sizes / sizes.sum(), class_names or classes)
 
-    scores = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    return replace(measured, scores=scores, finish=finish)
+    scores = run(methods, splits, evaluate, search, find_stop_reason=find_stop_reason, every=folds)
+    return replace(comparison, scores=scores, finish=finish)
 
 
 def _note_predicted_shares(
@@ -138,7 +151,7 @@ def _note_predicted_shares(
         return
     two = len(names) == 2
     for k, share in shares.items():
-        first, *more = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
+        first, *more = [1] if two else np.argsort(-share, kind="stable")[:_MAX_NAMED_CLASSES]
         rest = "".join(f", {100 * share[c]:.0f} % {names[c]}" for c in more)
         scores.notes[k] = (
             f"calls {100 * share[first]:.0f} % of the unlabelled rows {names[first]}{rest}"
@@ -148,7 +161,7 @@ def _note_predicted_shares(
         return
     usual = np.median(others, axis=0)
     worst = 1 if two else int(np.argmax(np.abs(shares[0] - usual)))
-    if abs(shares[0][worst] - usual[worst]) > _APART:
+    if abs(shares[0][worst] - usual[worst]) > _MAX_SHARE_DIFFERENCE:
         scores.caution = (
             f"Caution: it predicts {100 * shares[0][worst]:.0f} % of the unlabelled rows as "
             f"{names[worst]}, the baselines {100 * usual[worst]:.0f} % (median), and of the "

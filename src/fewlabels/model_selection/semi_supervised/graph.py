@@ -26,23 +26,38 @@ from .tuning import CURVE, tune_semi_supervised
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
 _GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
-# Labels of a class from which labels left out tell kernels apart. With fewer the graph itself
-# decides. And rows from which there is a graph to speak of.
-_FEW, _FEW_ROWS = 8, 100
-# Strength and neighbours of the graphs of few labels. Where two neighbours of a row are neighbours
-# themselves less often than this (and 8 times in n, as among few rows it happens by chance), rows
-# fill many dimensions and a graph says nothing. From the higher share on they lie on threads, or
-# on sheets of few dimensions, along which labels travel far.
-_OF_CLOUDS, _OF_THREADS, _DENSE, _CHANCE, _THREADS = (100.0, 5), (1e5, 5), 0.1, 8.0, 0.45
-# What disagreement counts beside labels told wrongly; and how probable it has to be that a graph
-# is better, the average and the others.
-_STEADY, _PROBABLE = 0.5, (0.75, 0.9)
-# Rows that are compared on, of two classes; and the share of the time that this may take.
-_ROWS, _FOLDS, _REPEATS, _TIME, _TOL = 1500, 5, 2, 0.5, 1e-2
+# Labels of a class from which held-out labels separate kernels. With fewer the graph decides.
+_MIN_LABELS_PER_CLASS = 8
+# Rows from which there is a graph to speak of.
+_MIN_ROWS = 100
+# Strength and neighbours of the graph of few labels, if rows lie in clouds.
+_GRAPH_OF_CLOUDS = (100.0, 5)
+# Strength and neighbours of the graph of few labels, if rows lie on threads.
+_GRAPH_OF_THREADS = (1e5, 5)
+# If two neighbours of a row are neighbours themselves less often than this, rows fill many
+# dimensions and a graph says nothing.
+_MIN_CLUSTERING = 0.1
+# That limit is raised by this number divided by the rows, as it happens by chance among few rows.
+_CLUSTERING_BY_CHANCE = 8.0
+# From this share on rows lie on threads, or on sheets of few dimensions, along which labels travel
+# far.
+_MIN_CLUSTERING_OF_THREADS = 0.45
+# Weight of disagreement, if a wrong label weighs 1.
+_WEIGHT_OF_DISAGREEMENT = 0.5
+# How probable it has to be that a graph is better: the average of graph and kernel, and others.
+_MIN_PROBABILITIES = (0.75, 0.9)
+# Rows of two classes that are compared on at most.
+_MAX_ROWS = 1500
+_FOLDS = 5
+_REPEATS = 2
+# Share of the time that the comparison may take.
+_TIME_SHARE = 0.5
+# Tolerance of the fits that are compared.
+_MIN_TOL = 1e-2
 # Seconds of a fit grow at most as this power of the number of rows.
-_POWER = 2.3
+_TIME_POWER = 2.3
 # Probability from which a choice is called clear.
-_CLEAR = 0.95
+_CLEAR_PROBABILITY = 0.95
 # Bases that the choice is made for.
 _BASES = ("rbf", "poly", "linear")
 
@@ -83,7 +98,7 @@ def choose_graph(
     if (
         not is_known
         or not isinstance(base, str)
-        or len(rows) < _FEW_ROWS
+        or len(rows) < _MIN_ROWS
         or len(known) == X.shape[0]
     ):
         return None, "", None
@@ -95,19 +110,19 @@ def choose_graph(
     size = float(np.mean(kernel.diagonal(X[rows])))
     if not size > 0.0:
         return None, "", None
-    if sizes.min() < _FEW:
+    if sizes.min() < _MIN_LABELS_PER_CLASS:
         return _choose_by_geometry(estimator, X[rows], size)
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
     weight = None if weight is None else weight[rows]
     # A fit of these rows takes at least its share of one of all rows.
-    search.took(search.expected * min(1.0, len(rows) / X.shape[0]) ** _POWER)
+    search.note_duration(search.expected * min(1.0, len(rows) / X.shape[0]) ** _TIME_POWER)
     trial = _Trial(
         estimator, kernel, X[rows], label[rows], weight, search.seed, take_groups(groups, rows)
     )
-    found, until = [], _TIME * search.time_budget
+    found, until = [], _TIME_SHARE * search.time_budget
     with search.running("S3VM and the graph", len(graphs)):
         calls = [partial(trial.evaluate, graph, until=until) for graph in (None, *graphs)]
-        for one in search.each(calls, lambda: search.seconds > until):
+        for one in search.run_calls(calls, lambda: search.seconds > until):
             if one is None:
                 break
             found.append(one)
@@ -116,7 +131,7 @@ def choose_graph(
     if len(found) < 2:
         return None, " There was no time left to test whether the graph of all rows helps.", None
     table = _make_table(estimator, graphs, found)
-    min_probability = np.where(table.index == 1, *_PROBABLE)
+    min_probability = np.where(table.index == 1, *_MIN_PROBABILITIES)
     min_probability[0] = 0.0
     best = int(table["score"].where(table["probability"] > min_probability).argmin())
     table["chosen"] = table.index == best
@@ -128,14 +143,14 @@ def _choose_by_geometry(
 ) -> tuple[Manifold | None, str, pd.DataFrame | None]:
     """Choose by the rows' neighbours alone, as few labels can't tell."""
     assert isinstance(estimator.kernel, str)  # the caller has checked it
-    (r, k), X = _OF_CLOUDS, distinct_rows(X)
-    if X.shape[0] < _FEW_ROWS:
+    (r, k), X = _GRAPH_OF_CLOUDS, distinct_rows(X)
+    if X.shape[0] < _MIN_ROWS:
         return None, "", None
     share = graph_clustering(X, k)
-    if share >= _THREADS:
-        r, k = _OF_THREADS
+    if share >= _MIN_CLUSTERING_OF_THREADS:
+        r, k = _GRAPH_OF_THREADS
     graph = Manifold(float(f"{r / size:.3g}"), k, base=estimator.kernel, scaling="local")
-    is_taken = share >= _DENSE + _CHANCE / X.shape[0]
+    is_taken = share >= _MIN_CLUSTERING + _CLUSTERING_BY_CHANCE / X.shape[0]
     table = _make_table(estimator, [graph], [])
     table["chosen"] = [not is_taken, is_taken]
     reason = (
@@ -160,12 +175,12 @@ def _make_table(
         return table
     table = table.iloc[: len(found)]
     wrong, apart = np.array([one[0] for one in found]), np.array([one[1] for one in found])
-    score = wrong.mean(axis=1) + _STEADY * apart
+    score = wrong.mean(axis=1) + _WEIGHT_OF_DISAGREEMENT * apart
     # As if one label more had been told differently, so that few are never sure.
     changed = np.sum((wrong - wrong[0]) ** 2, axis=1) + 1.0
     sure = norm.cdf((score[0] - score) * wrong.shape[1] / np.sqrt(changed))
     table = table.assign(accuracy=1.0 - wrong.mean(axis=1), disagreement=apart, score=score)
-    return table.assign(probability=sure, clear=sure > _CLEAR)
+    return table.assign(probability=sure, clear=sure > _CLEAR_PROBABILITY)
 
 
 def _describe_choice(table: pd.DataFrame, best: int, trial: _Trial) -> str:
@@ -238,7 +253,7 @@ class _Trial:
         for fold in self.folds:
             rows, left = self.labelled[fold], self.known.copy()
             left[rows] = np.nan
-            model = search.fitted(
+            model = search.fit_clone(
                 self.estimator,
                 values,
                 left,
@@ -247,7 +262,7 @@ class _Trial:
                 solver="auto",
                 unlabeled=None,
                 balance=self.balance,
-                tol=max(_TOL, self.estimator.tol),
+                tol=max(_MIN_TOL, self.estimator.tol),
             )
             if model is None or not (predicted or search.is_time_for(n_fits - 1, until)):
                 return None
@@ -287,7 +302,7 @@ def _choose_rows(label: FloatArray, seed: int) -> IntArray:
     rng = np.random.default_rng(seed)
     known, free = np.flatnonzero(np.abs(label) > 0), np.flatnonzero(label == 0)
     n_classes = len(np.unique(label[known]))
-    room = int(_ROWS * (2.0 / max(2, n_classes)) ** 0.25)
+    room = int(_MAX_ROWS * (2.0 / max(2, n_classes)) ** 0.25)
     if len(known) > room // 2:
         known = rng.choice(known, room // 2, replace=False)
     if len(free) > room - len(known):

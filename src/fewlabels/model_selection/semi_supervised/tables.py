@@ -31,16 +31,29 @@ from ..tuning.search import Plan, Search
 
 # Settings that a user may leave to the choice.
 CHOSEN = ("kernel", "gamma", "C", "C_star")
-# Folds, repeated until about so many labels were predicted; labels of a class that they take.
-_FOLDS, _PREDICTIONS, _MOST_REPEATS, _FEW = 5, 100, 3, 8
-# Unlabelled rows that take part in a trial, and those whose decisions place a threshold.
-_UNLABELLED, _SCORED = 1500, 500
-# How many standard errors a setting must be ahead of the trees; and the quantile of intervals.
-_CLEAR, _WIDE = 1.5, norm.ppf(0.975)
+_FOLDS = 5
+# Folds are repeated until about so many labels were predicted.
+_PREDICTIONS = 100
+# Folds are repeated so often at most.
+_MAX_REPEATS = 3
+# Labels of a class that a comparison needs.
+_MIN_LABELS_PER_CLASS = 8
+# Unlabelled rows that take part in a trial at most.
+_MAX_UNLABELLED_ROWS = 1500
+# Unlabelled rows whose decisions place a threshold.
+_MAX_SCORED_ROWS = 500
+# How many standard errors a setting must be ahead of the trees.
+_MIN_LEAD_IN_ERRORS = 1.5
+# Half the width of a 95 % interval, in standard errors.
+_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 # Numbers of labels per class that differ by no more than this share are equal: somebody labelled
 # so many of each class, whatever their shares among all rows are.
-_EQUAL, _FEWEST_EQUAL = 0.05, 4
-_LABELS_ONLY, _WITH_UNLABELLED = "labels alone", "with unlabelled rows"
+_MAX_SHARE_OF_EQUAL = 0.05
+# Fewer labels of a class may be equally many by chance.
+_MIN_EQUAL_LABELS = 4
+# How a candidate is trained.
+_LABELS_ONLY = "labels alone"
+_WITH_UNLABELLED = "with unlabelled rows"
 CURVE = SearchCurve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
 
 
@@ -83,7 +96,7 @@ def tune_table(
     candidates = _make_candidates(estimator, ratio is not None)
     first = candidates[0].parameters
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
-    if fewest < _FEW or not free.any():
+    if fewest < _MIN_LABELS_PER_CLASS or not free.any():
         why = f"a class has only {int(sizes.min())} labelled rows, too few to compare settings"
         if not free.any():
             why = "all rows are labelled"
@@ -114,7 +127,9 @@ def _find_ratio(
         return None, ""
     given = estimator.class_ratio
     is_given = given is not None
-    is_even = sizes.min() >= _FEWEST_EQUAL and np.ptp(sizes) <= _EQUAL * sizes.max()
+    is_even = (
+        sizes.min() >= _MIN_EQUAL_LABELS and np.ptp(sizes) <= _MAX_SHARE_OF_EQUAL * sizes.max()
+    )
     if not is_given and not follows_labels(estimator.balance):
         return None, ""
     if not is_given and is_skewed(sizes):
@@ -205,14 +220,14 @@ class _Trial:
         counted = np.ones(len(place), bool) if weight is None else weight > 0
         self.known = np.flatnonzero(counted & (place >= 0))
         rng, free = np.random.default_rng(search.seed), np.flatnonzero(counted & (place < 0))
-        self.free = np.sort(rng.permutation(free)[:_UNLABELLED])
+        self.free = np.sort(rng.permutation(free)[:_MAX_UNLABELLED_ROWS])
         self.gamma = resolve_gamma("distance", X[np.concatenate([self.known, self.free])], None)
         folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
         labels = place[self.known].astype(float)
         alike = np.zeros(len(labels))
         once = count_once(np.arange(len(labels)), alike, groups)
         self.n_labels = len(once)
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MOST_REPEATS))
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MAX_REPEATS))
         splitter = LabeledKFold(
             max(2, folds),
             shuffle=True,
@@ -243,7 +258,7 @@ class _Trial:
             for fold, one in order
         ]
         with self.search.running("S3VM", len(order)):
-            for (fold, one), found in zip(order, self.search.each(calls), strict=False):
+            for (fold, one), found in zip(order, self.search.run_calls(calls), strict=False):
                 if found is not None:
                     held[one, fold, self.splits[fold][1]] = found[0]
                     of_free[one].append(found[1])
@@ -268,13 +283,13 @@ class _Trial:
         labels = self.place[used].astype(float)
         labels[labels < 0] = np.nan
         weight = None if self.weight is None else self.weight[used]
-        machine = search.fitted(
+        model = search.fit_clone(
             self.estimator, self.X[used], labels, weight, unlabeled=None, **parameters
         )
-        if machine is None:
+        if model is None:
             return None
-        held, free = self.X[self.known[test]], self.X[self.free[:_SCORED]]
-        return machine.decision_function(held), machine.decision_function(free)
+        held, free = self.X[self.known[test]], self.X[self.free[:_MAX_SCORED_ROWS]]
+        return model.decision_function(held), model.decision_function(free)
 
     def _mark_hits(
         self, candidate: _Candidate, held: FloatArray, of_free: list[FloatArray]
@@ -348,7 +363,7 @@ def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
     table[["gain", "gain_error"]] = gains
     table["folds"] = done.sum(axis=1)
     others = table.index > 0
-    ahead = others & (table["gain"] > _CLEAR * table["gain_error"])
+    ahead = others & (table["gain"] > _MIN_LEAD_IN_ERRORS * table["gain_error"])
     best = int(table["gain"].where(ahead).idxmax()) if ahead.any() else 0
     table["chosen"] = table.index == best
     level = norm.ppf(1.0 - 0.05 / max(1, others.sum()))
@@ -368,7 +383,8 @@ def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
             "on the labelled rows only. "
         )
         reason += (
-            f"None of {compared} others was better by {_CLEAR:g} standard errors over {over}."
+            f"None of {compared} others was better by {_MIN_LEAD_IN_ERRORS:g} standard errors "
+            f"over {over}."
             if compared
             else "No other settings were compared."
         )
@@ -401,4 +417,6 @@ def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> Unl
     if not gain == gain:  # NaN
         return None
     used = candidates[best].machine == _WITH_UNLABELLED
-    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, used)
+    return UnlabeledRows(
+        gain, gain - _HALF_WIDTH_IN_ERRORS * error, gain + _HALF_WIDTH_IN_ERRORS * error, used
+    )

@@ -35,19 +35,21 @@ from ..tuning.search import SETTINGS_KEPT, Plan, Search
 
 _FOLDS = 5
 # Fewer labels of a class than this cannot tell settings apart.
-_FEWEST = 8
+_MIN_LABELS_PER_CLASS = 8
 # Folds are repeated until about so many labels were predicted.
-_PREDICTIONS, _MOST_REPEATS = 100, 3
+_PREDICTIONS = 100
+# Folds are repeated so often at most.
+_MAX_REPEATS = 3
 # How many standard errors a setting must be ahead of the one given: among several, one of no
 # merit often is ahead by one.
-_CLEAR = 1.5
+_MIN_LEAD_IN_ERRORS = 1.5
 # Of tables where settings make no difference, in so many one may be called clearly better.
-_LEVEL = 0.05
+_LEVEL_OF_CLEAR = 0.05
 # Quantile of 95 % intervals.
-_WIDE = norm.ppf(0.975)
+_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 # Around the width given, which comes first; and C* as a share of the one given.
-_AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
-_SOFTER = 0.02
+_WIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)
+_SOFTER_FACTOR = 0.02
 _LABELS_ONLY = "SVM, labels only"
 CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
@@ -72,11 +74,11 @@ def tune_semi_supervised(
     # Of several classes each may have fewer, as together they are as many.
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
     candidates = _make_candidates(estimator, X, weight)
-    if fewest < _FEWEST:
+    if fewest < _MIN_LABELS_PER_CLASS:
         fewest = int(sizes.min())
         warnings.warn(
             f"a class has only {fewest} labelled row(s), too few to compare settings (tune "
-            f"needs {_FEWEST} per class), so S3VM keeps its defaults.",
+            f"needs {_MIN_LABELS_PER_CLASS} per class), so S3VM keeps its defaults.",
             UserWarning,
             stacklevel=4,
         )
@@ -112,7 +114,7 @@ def tune_semi_supervised(
             settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
         estimator = clone(estimator).set_params(**settings)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
-    search.took(search.expected)
+    search.note_duration(search.expected)
     trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds, groups)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
@@ -125,7 +127,7 @@ def tune_semi_supervised(
         hits = np.nansum(trial.right[:, common], axis=(1, 2))
         hits[[candidate["machine"] == _LABELS_ONLY for candidate in candidates]] = -1
         softer = dict(candidates[int(np.argmax(hits))])
-        softer["C_star"] *= _SOFTER
+        softer["C_star"] *= _SOFTER_FACTOR
         trial.run([softer])
         if trial.done[-1, common].all():
             candidates.append(softer)
@@ -140,7 +142,7 @@ def _make_candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -
     if has_gamma(kernel):
         gamma = rule_for(kind_of(kernel), estimator.gamma)
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
-        widths = [factor * width for factor in _AROUND]
+        widths = [factor * width for factor in _WIDTH_FACTORS]
     shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
     kinds = [(shown, width) for width in widths] + [("linear", np.nan)] * (kernel == "rbf")
     return [
@@ -186,7 +188,7 @@ class _Trial:
         self.rows = rows = np.flatnonzero(counted)
         own, groups = coded[rows], take_groups(groups, rows)
         n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), np.isnan(own), groups))
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MAX_REPEATS))
         splitter = LabeledKFold(
             folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
@@ -213,7 +215,7 @@ class _Trial:
             for fold, place in order
         ]
         with self.search.running("S3VM", len(order)):
-            for (fold, place), fitted in zip(order, self.search.each(calls), strict=False):
+            for (fold, place), fitted in zip(order, self.search.run_calls(calls), strict=False):
                 if fitted is not None:
                     predicted, has_converged = fitted
                     tested = self.rows[self.splits[fold][1]]
@@ -273,7 +275,7 @@ class _CandidateModels:
             X, held_out = values[np.ix_(train, train)], values[np.ix_(test, train)]
             settings["kernel"] = "precomputed"
         weight = None if self.weight is None else self.weight[used]
-        model = search.fitted(
+        model = search.fit_clone(
             self.estimator, X, self.coded[used], weight, unlabeled=None, **settings
         )
         if model is None:
@@ -325,11 +327,13 @@ def _make_plan(
     table.loc[compared, "gain"] = (gain @ share).round(12)
     # As McNemar's test has it: under no difference, the mean is known to be zero.
     table.loc[compared, "gain_error"] = np.sqrt(gain**2 @ share**2)
-    clear = compared & (table["gain"] > _CLEAR * table["gain_error"])
+    clear = compared & (table["gain"] > _MIN_LEAD_IN_ERRORS * table["gain_error"])
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
     # As many candidates were compared, so much farther one must be ahead to be called better.
-    beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, compared.sum() - 1)) * table["gain_error"]
+    beyond_chance = (
+        norm.ppf(1.0 - _LEVEL_OF_CLEAR / max(1, compared.sum() - 1)) * table["gain_error"]
+    )
     table["clear"] = compared & (table["gain"] > beyond_chance)
     settings = _changed_settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
@@ -348,8 +352,8 @@ def _make_plan(
     else:
         reason = (
             f"{SETTINGS_KEPT} over {folds_words}, none of the {compared.sum() - 1} others is "
-            f"better than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} "
-            "standard errors."
+            f"better than their accuracy of {accuracy[0]:.3f} by more than "
+            f"{_MIN_LEAD_IN_ERRORS:g} standard errors."
         )
     unlabeled = _measure_gain(table, per_row, np.flatnonzero(compared), share, best)
     if unlabeled is not None:
@@ -374,4 +378,9 @@ def _measure_gain(
     # As if one label more had been predicted differently: agreement of few is no proof.
     error = float(np.sqrt(apart**2 @ share**2 + np.mean(share) ** 2))
     gain = float(apart @ share)
-    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, bool(used))
+    return UnlabeledRows(
+        gain,
+        gain - _HALF_WIDTH_IN_ERRORS * error,
+        gain + _HALF_WIDTH_IN_ERRORS * error,
+        bool(used),
+    )

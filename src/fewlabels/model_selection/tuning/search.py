@@ -85,7 +85,7 @@ class Search:
             None  # of rows that are held out together, if given; else copies are found
         )
         self.stopped = ""
-        self.told: Callable[..., None] | None = None  # what moves the progress bar
+        self.advance_bar: Callable[..., None] | None = None  # what moves the progress bar
 
     @property
     def seconds(self) -> float:
@@ -133,28 +133,28 @@ class Search:
         """Return a context of ``total`` steps, reported by ``advance``; Ctrl-C ends only it."""
         with _make_progress_bar() if self.progress else nullcontext() as bar:
             if bar is not None:
-                self.told = partial(bar.update, bar.add_task(what, total=total, best=""))
+                self.advance_bar = partial(bar.update, bar.add_task(what, total=total, best=""))
             try:
                 yield
             except KeyboardInterrupt:
                 self.stopped = "Ctrl-C"
             finally:
-                self.told = None
+                self.advance_bar = None
 
     def groups_of(self, X: RowMatrix, codes: IntArray | None) -> IntArray | None:
         """Return the groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
         return groups_of(X, codes, self.groups)
 
-    def took(self, seconds: float) -> None:
+    def note_duration(self, seconds: float) -> None:
         """Note how long one thing took."""
         self.longest = max(self.longest, seconds)
 
     def advance(self, text: str = "") -> None:
         """Count a step."""
-        if self.told is not None:
-            self.told(advance=1, best=text)
+        if self.advance_bar is not None:
+            self.advance_bar(advance=1, best=text)
 
-    def each(
+    def run_calls(
         self,
         calls: Iterable[Callable[[Search], Result]],
         is_over: Callable[[], bool] | None = None,
@@ -180,7 +180,7 @@ class Search:
         ):
             self.fits += other.fits
             self.kernel_values += other.kernel_values
-            self.took(other.longest)
+            self.note_duration(other.longest)
             self.stopped = self.stopped or other.stopped
             for what in told:
                 warn(*what)
@@ -189,7 +189,7 @@ class Search:
     def _copy_for_worker(self) -> Self:
         """Return the search as a worker gets it: it counts for itself."""
         sent = copy(self)
-        sent.progress, sent.told = False, None
+        sent.progress, sent.advance_bar = False, None
         sent.fits = sent.kernel_values = 0
         return sent
 
@@ -201,7 +201,7 @@ class Search:
         vars(self).update(state)
         self.started = time.perf_counter() - self.started
 
-    def fitted(
+    def fit_clone(
         self,
         estimator: Estimator,
         X: RowMatrix,
@@ -220,7 +220,7 @@ class Search:
         self.count(model)
         if self.stopped:
             return None
-        self.took(time.perf_counter() - since)
+        self.note_duration(time.perf_counter() - since)
         return model
 
     def count(self, model: KernelMachine) -> int:
