@@ -147,7 +147,7 @@ def probability_at_random(counts: IntArray, shares: FloatArray, separation: floa
         Labels of each class, at least one.
     shares : ndarray of shape (n_draws, n_classes)
         Draws of the shares among the unlabelled rows.
-    errors_apart : float, default=0.0
+    separation : float, default=0.0
         By how many standard errors a classifier tells labelled rows from unlabelled ones. It knows
         more of this than shares that few labels of a class estimate.
 
