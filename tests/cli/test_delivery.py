@@ -14,7 +14,7 @@ from fewlabels.model_selection import BaselineComparison, compare_with_baselines
 from fewlabels.model_selection.comparison.measured import MethodComparison
 from fewlabels.model_selection.comparison.run import Scores
 from fewlabels.model_selection.positive_unlabelled import comparison as positive_unlabelled
-from fewlabels.model_selection.positive_unlabelled.comparison import candidates
+from fewlabels.model_selection.positive_unlabelled.comparison import make_methods
 from fewlabels.model_selection.semi_supervised import comparison as semi_supervised
 from fewlabels.pipeline.training import comparison as delivery
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
@@ -287,7 +287,7 @@ def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
     ],
 )
 def test_models_for_biased_labels_are_among_the_candidates(model, expected):
-    found = candidates(model, 0, 0.3)
+    found = make_methods(model, 0, 0.3)
     leads = {one.machine: one.folds_to_lead for one in found}
     assert {name: folds for name, folds in leads.items() if np.isfinite(folds)} == expected
     own = [one for one in found if one.machine in ("pusvm", "pu-ensemble")]

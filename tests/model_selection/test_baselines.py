@@ -183,7 +183,7 @@ def test_the_area_is_that_of_held_out_positive_against_unlabelled_rows(pu):
 
 def test_placements_are_those_of_the_roc_curve(rng):
     decision, is_positive = rng.integers(0, 9, 60).astype(float), np.arange(60) % 3 == 0
-    found = baselines_pu.placements(decision, is_positive)
+    found = baselines_pu.compute_placements(decision, is_positive)
     area = roc_auc_score(is_positive, decision)
     assert found[is_positive].mean() == pytest.approx(area)
     assert found[~is_positive].mean() == pytest.approx(area)
@@ -266,7 +266,8 @@ def test_reasons_why_no_baseline_was_compared():
     ],
 )  # fmt: skip
 def test_verdicts(lines, outcome, worse_than, words):
-    told = baselines_judge.judged(table_of(*lines), 0.8, lambda value: f"{value:.2f}", "area")
+    table = table_of(*lines)
+    told = baselines_judge.compare_scores(table, 0.8, lambda value: f"{value:.2f}", "area")
     assert told[0] == outcome and told[2] == worse_than
     assert words in told[1]
     assert all(name in told[1] for name in worse_than)

@@ -107,12 +107,12 @@ class SaturatedLogistic(CrossFittedPrior["Curves"]):
     def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> Curves:
         return Curves(self._scores(X, positive, rng), positive)
 
-    def _weigh_positives(self, state: Curves, factor: FloatArray) -> Curves:
-        return state.with_propensity_weights(factor)
-
     def _solve(self, state: Curves, p: IntArray, u: IntArray) -> float:
         prior, weight = state.priors([(p, u)], _POWER)
         return state.scale * float(np.sum(weight * prior))
+
+    def _weigh_positives(self, state: Curves, factor: FloatArray) -> Curves:
+        return state.with_propensity_weights(factor)
 
     def _solve_many(
         self, state: Curves, draws: list[Draw], rng: np.random.RandomState

@@ -258,7 +258,7 @@ def folds_in_words(folds: list[int]) -> str:
     return "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
 
 
-def choose_rows(
+def sample(
     marked: BoolArray, most_marked: int, word: str, rng: np.random.RandomState
 ) -> tuple[IntArray, str]:
     """Return the rows that take part, and a note if these are not all."""

@@ -21,9 +21,9 @@ from ..comparison.run import (
     NO_CHANGE_EXPECTED,
     ComparedRows,
     Scores,
-    choose_rows,
     folds_in_words,
     run,
+    sample,
 )
 from ..splitters import PUKFold
 from ..tuning.search import Search
@@ -57,7 +57,7 @@ def compare(
     positive, classes = split_labels(rows.y, model.pos_label)
     prior = _find_prior(model, rows, positive, classes)
     rows.find_groups(positive.astype(int) - 1)
-    kept, sampled = choose_rows(positive, _MAX_POSITIVE_ROWS, "positive", rng)
+    kept, sampled = sample(positive, _MAX_POSITIVE_ROWS, "positive", rng)
     of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
     fewest = int(min(of_groups.sum(), (~of_groups).sum()))
     if fewest < 2:

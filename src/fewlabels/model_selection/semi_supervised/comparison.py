@@ -17,9 +17,9 @@ from ..comparison.run import (
     NO_CHANGE_EXPECTED,
     ComparedRows,
     Scores,
-    choose_rows,
     folds_in_words,
     run,
+    sample,
 )
 from ..splitters import LabeledKFold
 from ..tuning.search import Search
@@ -58,7 +58,7 @@ def compare(
     coded = places_of(label, len(classes)).astype(float)
     rows.find_groups(coded.astype(int))
     coded[coded < 0] = np.nan
-    kept, sample_note = choose_rows(label != 0, _MAX_LABELLED_ROWS, "labelled", rng)
+    kept, sample_note = sample(label != 0, _MAX_LABELLED_ROWS, "labelled", rng)
     labelled = kept[label[kept] != 0]
     of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
     sizes = np.bincount(of_groups, minlength=len(classes))
