@@ -250,7 +250,7 @@ def test_which_method_is_preferred(scores, machines, place):
     assert found.preferred().name == f"method {place}"
     summary = found.result(Clock(), found.preferred())
     assert summary.table["name"][summary.table["ours"]].item() == f"method {place}"
-    models = {m.name for m in found.found.methods if m.machine}
+    models = {m.name for m in found.scores.methods if m.machine}
     assert not models & set(summary.worse_than)  # nothing that can be had is clearly better
 
 
