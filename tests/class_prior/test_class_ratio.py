@@ -124,8 +124,8 @@ def test_scores_of_labels_are_those_of_forests_without_them(rng):
 
 def test_many_rows_are_sampled(rng, monkeypatch):
     X, y, truth = shifted(rng, [0.8, 0.2], n_labels=60, n_free=1000)
-    monkeypatch.setattr("fewlabels.class_prior.class_ratio._MOST_UNLABELLED", 300)
-    monkeypatch.setattr("fewlabels.class_prior.class_ratio._MOST_OF_CLASS", 25)
+    monkeypatch.setattr("fewlabels.class_prior.class_ratio._MAX_UNLABELLED_ROWS", 300)
+    monkeypatch.setattr("fewlabels.class_prior.class_ratio._MAX_ROWS_PER_CLASS", 25)
     np.testing.assert_allclose(label_shift(X, y, n_bootstrap=5).shares, truth, atol=0.1)
 
 

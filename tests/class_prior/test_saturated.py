@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewlabels.class_prior import BestBin, SaturatedLogistic, estimate_prior
 from fewlabels.class_prior.methods._scores import cross_fitted_scores, logit_ranks
-from fewlabels.class_prior.methods.saturated import Curves, _ceilings
+from fewlabels.class_prior.methods.saturated import Curves, _draw_ceilings
 
 
 def saturating(rng, n_positive, n_unlabeled, steepness, midpoint):
@@ -74,7 +74,7 @@ def test_height_at_positives_by_hand(rng):
     scores = rng.normal(size=50)
     positive = np.arange(50) < 12
     weight = rng.uniform(0.5, 2.0, 12)
-    curves = Curves(scores, positive).weighed(weight)
+    curves = Curves(scores, positive).with_weights(weight)
     expected = curves.curve[:, curves.bin_p] @ weight / weight.sum()
     np.testing.assert_allclose(curves.height_at_positives(), expected)
 
@@ -84,23 +84,23 @@ def test_weights_that_raise_the_estimate_count_less_where_classes_overlap(rng):
     curves = Curves(np.concatenate([positives, pool]), np.arange(1200) < 200)
     order = np.argsort(np.argsort(positives))
     falling, rising = np.where(order < 100, 4.0, 1.0), np.where(order < 100, 1.0, 4.0)
-    raised, plain = curves.corrected(falling), curves.prior()
-    full = curves.weighed(falling).prior()
+    raised, plain = curves.with_propensity_weights(falling), curves.prior()
+    full = curves.with_weights(falling).prior()
     assert plain < raised.scale * raised.prior() < full
     height = raised.posterior_weight() @ raised.height_at_positives()
     excess, raise_ = np.log(2.0 / (1.0 + height)), np.log(full / plain)
     assert raise_ > excess
     assert raised.scale * full == pytest.approx(plain * np.exp(raise_ - excess**2 / raise_))
-    lowered = curves.corrected(rising)
+    lowered = curves.with_propensity_weights(rising)
     assert lowered.scale == 1.0 and lowered.prior() < plain
-    assert curves.corrected(np.ones(200)).scale == 1.0
+    assert curves.with_propensity_weights(np.ones(200)).scale == 1.0
 
 
 def test_a_raise_that_overlap_explains_does_not_count(rng):
     positives, pool, _ = saturating(rng, 200, 1000, 1.5, 0.5)
     curves = Curves(np.concatenate([positives, pool]), np.arange(1200) < 200)
     slightly = np.where(np.argsort(np.argsort(positives)) < 100, 1.05, 1.0)
-    found = curves.corrected(slightly)
+    found = curves.with_propensity_weights(slightly)
     assert found.prior() > curves.prior()
     assert found.scale * found.prior() == pytest.approx(curves.prior())
 
@@ -141,7 +141,7 @@ def test_intervals_hold_the_prior_without_separation(area, prior, seed, given):
 def test_areas_of_draws(rng):
     scores, positive = rng.normal(size=80).round(1), np.arange(80) < 20
     weight = rng.uniform(0.5, 2.0, 20)
-    curves = Curves(scores, positive).weighed(weight)
+    curves = Curves(scores, positive).with_weights(weight)
     p, u = rng.integers(20, size=20), rng.integers(60, size=60)
     expected = roc_auc_score(
         np.repeat([1, 0], [20, 60]),
@@ -155,7 +155,7 @@ def test_ceilings_are_low_as_often_as_negatives_outrank_positives():
     rng, n = np.random.RandomState(0), 20_000
     for prior, of_classes, height in ((0.3, 0.95, 0.9), (0.1, 0.7, 0.5), (0.6, 0.5, 0.6)):
         area = 0.5 * prior + of_classes * (1.0 - prior)
-        found = _ceilings(np.full(n, prior), np.full(n, height), np.full(n, area), rng)
+        found = _draw_ceilings(np.full(n, prior), np.full(n, height), np.full(n, area), rng)
         assert 0.001 <= found.min() and found.max() <= 1.0
         below = (1.0 - of_classes) * (1.0 + np.log10(height) / 3.0)
         assert np.mean(found < height) == pytest.approx(below, abs=0.015)

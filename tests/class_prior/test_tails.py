@@ -8,7 +8,7 @@ from fewlabels.class_prior import DEDPUL, BestBin, Blanchard, LeeLiu, PenL1
 from fewlabels.class_prior.methods.best_bin import tail_shares
 from fewlabels.class_prior.methods.lee_liu import _best_threshold
 from fewlabels.class_prior.methods.pen_l1 import _PENALTIES, _PRIORS, _divergences
-from fewlabels.class_prior.methods.tice import _bound, _largest_bound
+from fewlabels.class_prior.methods.tice import _bound, _find_largest_bound
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_tice_bound_and_tree(rng):
     tests = (np.arange(n) < 1000).astype(np.float32)[:, None]
     labelled = (np.arange(n) < 1000) & (rng.random(n) < 0.4)
     grows = np.arange(n) % 5 == 0
-    found = _largest_bound(tests, labelled, grows, 0.4)
+    found = _find_largest_bound(tests, labelled, grows, 0.4)
     region = ~grows & (np.arange(n) < 1000)
     delta = max(0.025, 1 / (1 + 0.004 * 1600))
     assert found == pytest.approx(_bound(labelled[region].sum(), region.sum(), 0.4, delta))

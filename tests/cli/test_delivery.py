@@ -11,10 +11,10 @@ from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, fit_table
 from fewlabels.baselines import PUBaseline
 from fewlabels.baselines.methods import ComparedMethod, positive_unlabelled_methods
 from fewlabels.model_selection import BaselineComparison, compare_with_baselines
-from fewlabels.model_selection.comparison.measured import Measured
+from fewlabels.model_selection.comparison.measured import MethodComparison
 from fewlabels.model_selection.comparison.run import Scores
 from fewlabels.model_selection.positive_unlabelled import comparison as positive_unlabelled
-from fewlabels.model_selection.positive_unlabelled.comparison import candidates
+from fewlabels.model_selection.positive_unlabelled.comparison import make_methods
 from fewlabels.model_selection.semi_supervised import comparison as semi_supervised
 from fewlabels.pipeline.training import comparison as delivery
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
@@ -199,7 +199,7 @@ def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(120, 3))
     found = compare_with_baselines(SVDD(), X, known_other=X[:9] + 9.0, time_budget=20)
-    (method,) = (m for m in found.measured.found.methods if m.machine == "one-class")
+    (method,) = (m for m in found.details.scores.methods if m.machine == "one-class")
     ours = OneClassSVM(**method.settings).fit(X)
     theirs = method.estimator.fit(X)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)
@@ -209,7 +209,7 @@ def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
 
 
 def measured(*scores, machines=None, error=0.01, free=None):
-    """``Measured`` of methods with these scores, ours first, on ten folds.
+    """``MethodComparison`` of methods with these scores, ours first, on ten folds.
 
     ``free`` are machines that lead without a clear difference, and from how many folds on.
     """
@@ -226,7 +226,7 @@ def measured(*scores, machines=None, error=0.01, free=None):
         scores.difference_error = np.full(len(scores.mean), error)
         scores.error = scores.difference_error
 
-    return Measured(POSITIVE_UNLABELLED, "ROC AUC", found=found, finish=finish)
+    return MethodComparison(POSITIVE_UNLABELLED, "ROC AUC", scores=found, finish=finish)
 
 
 class Clock:
@@ -250,7 +250,7 @@ def test_which_method_is_preferred(scores, machines, place):
     assert found.preferred().name == f"method {place}"
     summary = found.result(Clock(), found.preferred())
     assert summary.table["name"][summary.table["ours"]].item() == f"method {place}"
-    models = {m.name for m in found.found.methods if m.machine}
+    models = {m.name for m in found.scores.methods if m.machine}
     assert not models & set(summary.worse_than)  # nothing that can be had is clearly better
 
 
@@ -287,7 +287,7 @@ def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
     ],
 )
 def test_models_for_biased_labels_are_among_the_candidates(model, expected):
-    found = candidates(model, 0, 0.3)
+    found = make_methods(model, 0, 0.3)
     leads = {one.machine: one.folds_to_lead for one in found}
     assert {name: folds for name, folds in leads.items() if np.isfinite(folds)} == expected
     own = [one for one in found if one.machine in ("pusvm", "pu-ensemble")]
@@ -317,7 +317,7 @@ def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, ma
 
     def one_is_ahead(*given, **options):
         found = compare(*given, **options)
-        scores = found.measured.found
+        scores = found.details.scores
         for method, outputs in zip(scores.methods, scores.outputs, strict=True):
             for fold, (placements, *rates) in outputs.items():
                 lead = 1.0 if method.machine == machine else 0.999

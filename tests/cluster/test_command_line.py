@@ -114,8 +114,8 @@ def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
 
 
 def test_candidates_are_tried_by_workers(address, files, tmp_path, monkeypatch):
-    tasks, sent = [], Search._sent
-    monkeypatch.setattr(Search, "_sent", lambda search: tasks.append(0) or sent(search))
+    tasks, sent = [], Search._copy_for_worker
+    monkeypatch.setattr(Search, "_copy_for_worker", lambda search: tasks.append(0) or sent(search))
     options = ["--machine", "pusvm", "--target", "fraud", "--prior", 0.1, "--time-budget", 600]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     assert len(tasks) == 15 and "held-out positives" in told["settings"]

@@ -55,8 +55,10 @@ def test_the_choice_is_that_of_one_machine(client, name, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         here = tune(machine, X, y, **options)
-        sent, each = [], Search._sent
-        monkeypatch.setattr(Search, "_sent", lambda search: sent.append(0) or each(search))
+        sent, each = [], Search._copy_for_worker
+        monkeypatch.setattr(
+            Search, "_copy_for_worker", lambda search: sent.append(0) or each(search)
+        )
         with joblib.parallel_config("dask"):
             there = tune(machine, X, y, **options)
     assert_same(there, here)
@@ -80,14 +82,14 @@ def test_progress_and_callers_that_leave(client):
     search = Search(60, False, None)
     moved = []
     with joblib.parallel_config("dask"):
-        for found in search.each(partial(square, k) for k in range(5)):
+        for found in search.run_calls(partial(square, k) for k in range(5)):
             moved.append(found)
             if found == 4:
                 break
         assert moved == [0, 1, 4]
-        assert list(search.each(partial(square, k) for k in range(3))) == [0, 1, 4]
+        assert list(search.run_calls(partial(square, k) for k in range(3))) == [0, 1, 4]
         with pytest.raises(ZeroDivisionError, match="of a candidate"):
-            list(search.each([partial(square, 3), fails]))
+            list(search.run_calls([partial(square, 3), fails]))
     assert 6 <= search.fits <= 7 and not search.stopped
 
 

@@ -20,7 +20,7 @@ from fewlabels.metrics.intervals import cross_fitted_interval
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import run as baselines_run
-from fewlabels.model_selection.comparison.measured import _table, why_none
+from fewlabels.model_selection.comparison.measured import _make_table, explain_missing
 from fewlabels.model_selection.comparison.run import Scores, folds_in_words
 from fewlabels.model_selection.one_class import comparison as baselines_one_class
 from fewlabels.model_selection.positive_unlabelled import comparison as baselines_pu
@@ -66,7 +66,7 @@ def recorder(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _few_repeats(monkeypatch):
-    monkeypatch.setattr(semi_supervised_comparison, "_MOST_REPEATS", 2)
+    monkeypatch.setattr(semi_supervised_comparison, "_MAX_REPEATS", 2)
     monkeypatch.setattr(baselines_pu, "_REPEATS", 2)
     monkeypatch.setattr(baselines_one_class, "_REPEATS", 1)
 
@@ -147,7 +147,7 @@ def test_hits_give_scores_differences_and_intervals():
     assert scores.ends == [cross_fitted_interval(hits, 4) for hits in (3, 1)]
     # The folds agree on the difference: what is left is that of four rows, two of them apart.
     assert scores.difference_error[1] == pytest.approx(np.sqrt(2) / 4)
-    table = baselines_judge.differences_of(["S", "b"], scores.mean, scores.difference_error, 2)
+    table = baselines_judge.make_differences(["S", "b"], scores.mean, scores.difference_error, 2)
     half = student.ppf(0.975, 1) * np.sqrt(2) / 4
     assert table["low"][0] == pytest.approx(0.5 - half)
     assert not table["ahead"][0] and not table["clear"][0]
@@ -156,9 +156,9 @@ def test_hits_give_scores_differences_and_intervals():
 def test_the_area_with_known_anomalies_is_that_of_scikit_learn(rng, monkeypatch):
     seen = []
     monkeypatch.setattr(baselines_one_class, "one_class_methods", lambda seed: [])
-    real = baselines_one_class._against
+    real = baselines_one_class._fill_areas
     monkeypatch.setattr(
-        baselines_one_class, "_against", lambda found: (seen.append(found), real(found))
+        baselines_one_class, "_fill_areas", lambda found: (seen.append(found), real(found))
     )
     X, odd = rng.normal(size=(60, 2)), rng.normal(2.0, 1.0, size=(15, 2))
     found = compare_with_baselines(SVDD(gamma=0.5), X, known_other=odd)
@@ -183,7 +183,7 @@ def test_the_area_is_that_of_held_out_positive_against_unlabelled_rows(pu):
 
 def test_placements_are_those_of_the_roc_curve(rng):
     decision, is_positive = rng.integers(0, 9, 60).astype(float), np.arange(60) % 3 == 0
-    found = baselines_pu.placements(decision, is_positive)
+    found = baselines_pu.compute_placements(decision, is_positive)
     area = roc_auc_score(is_positive, decision)
     assert found[is_positive].mean() == pytest.approx(area)
     assert found[~is_positive].mean() == pytest.approx(area)
@@ -200,7 +200,7 @@ def test_placements_are_those_of_the_roc_curve(rng):
 @pytest.mark.parametrize("n", [1, 4])
 def test_intervals_of_differences_hold_at_once(n):
     scores, errors = np.r_[0.9, np.full(n, 0.8)], np.full(n + 1, 0.04)
-    table = baselines_judge.differences_of(["S", *"abcd"[:n]], scores, errors, 20)
+    table = baselines_judge.make_differences(["S", *"abcd"[:n]], scores, errors, 20)
     half = student.ppf(1 - 0.025 / n, 19) * 0.04
     np.testing.assert_allclose(table["high"] - table["difference"], half)
     assert table["clear"].all() == (n == 1)
@@ -227,12 +227,12 @@ def test_reasons_why_no_baseline_was_compared():
     methods = [ComparedMethod(name, None) for name in ("ours", "one", "two", "three")]
     scores = Scores(methods)
     time_out = "finished before the time budget ended the comparison"
-    assert why_none(scores, "time budget") == f"none {time_out}"
+    assert explain_missing(scores, "time budget") == f"none {time_out}"
     scores.failures[2] = "failed: singular matrix."
     expected = f"two failed: singular matrix, and 2 never {time_out}"
-    assert why_none(scores, "time budget") == expected
+    assert explain_missing(scores, "time budget") == expected
     scores.failures[1:] = ["failed: no"] * 3
-    assert why_none(scores, "") == "one failed: no (2 others failed, too)"
+    assert explain_missing(scores, "") == "one failed: no (2 others failed, too)"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,8 @@ def test_reasons_why_no_baseline_was_compared():
     ],
 )  # fmt: skip
 def test_verdicts(lines, outcome, worse_than, words):
-    told = baselines_judge.judged(table_of(*lines), 0.8, lambda value: f"{value:.2f}", "area")
+    table = table_of(*lines)
+    told = baselines_judge.compare_scores(table, 0.8, lambda value: f"{value:.2f}", "area")
     assert told[0] == outcome and told[2] == worse_than
     assert words in told[1]
     assert all(name in told[1] for name in worse_than)
@@ -275,7 +276,7 @@ def test_verdicts(lines, outcome, worse_than, words):
 def test_a_machine_with_bad_settings_is_called_worse(few, monkeypatch):
     X, y = few
     # Intervals for seven baselines at once need more folds than other tests.
-    monkeypatch.setattr(semi_supervised_comparison, "_MOST_REPEATS", 5)
+    monkeypatch.setattr(semi_supervised_comparison, "_MAX_REPEATS", 5)
     found = compare_with_baselines(S3VM(gamma=1e4, C_star=1e-6), X, y)
     assert found.outcome == "worse"
     assert all(name in found.verdict for name in found.worse_than)
@@ -478,7 +479,7 @@ def test_areas_end_at_one_and_keep_their_order():
         notes={}, running=[0, 1], folds=[0, 1, 2], mean=np.array([1.01, 1.02]),
         error=np.array([0.1, np.inf]), seconds=[[1.0], [1.0]], ends=None,
     )  # fmt: skip
-    table = _table(found, True)
+    table = _make_table(found, True)
     assert list(table["name"]) == ["ahead", "ours"] and (table["score"] == 1.0).all()
     assert (table["high"] == 1.0).all() and table["low"].between(0.0, 1.0).all()
 

@@ -54,12 +54,13 @@ def test_some_methods_go_through_a_pass_first(monkeypatch, seconds, folds, runni
         return 0.0
 
     search = Search(seconds, False, 0)
-    search.took = lambda longest: None  # so that the time is used to its end
-    found = run(methods, splits, evaluate, search, enough=lambda scores: "", every=5, first=2)
+    search.note_duration = lambda longest: None  # so that the time is used to its end
+    options = {"find_stop_reason": lambda scores: "", "every": 5, "first": 2}
+    found = run(methods, splits, evaluate, search, **options)
     assert order[:4] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)][: len(order)]
     assert (len(found.folds), found.running) == (folds, running)
     if running:
-        other = found.led_by(1)
+        other = found.with_winner(1)
         assert (other.folds, other.running) == (found.folds, found.running)
         assert other.methods[0].name == "b"
 

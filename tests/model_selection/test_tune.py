@@ -59,7 +59,7 @@ def pu_data(rng):
 @pytest.fixture
 def semi_data(rng, monkeypatch):
     """Two clouds, nine labels of each, as strings and missing ones; folds are not repeated."""
-    monkeypatch.setattr(tuning_s3vm, "_MOST_REPEATS", 1)
+    monkeypatch.setattr(tuning_s3vm, "_MAX_REPEATS", 1)
     truth = np.repeat([0, 1], 30)
     X = rng.normal(0, 1, (60, 2)) + 2.5 * truth[:, None]
     y = np.full(60, None, dtype=object)
@@ -219,7 +219,7 @@ def test_pusvm_scores_are_those_of_a_grid_search(pu_data):
 
 def test_of_equal_scores_the_nearest_to_those_given():
     table = pd.DataFrame({"lam": [1.0, 0.1, 0.01, 0.1], "gamma": [1.0, 1.0, 1.0, 4.0]})
-    choose = tuning_pu._nearest_of_the_best
+    choose = tuning_pu._choose_nearest_of_best
     assert choose(table.assign(score=[0.9, 0.9, 0.8, 0.9]), 2) == 1
     assert choose(table.assign(score=[0.9, 0.8, 0.8, 0.9]), 2) == 3
     assert choose(table.assign(score=[0.9, 0.9, 0.9, 0.9], gamma=0.0), 2) == 2
@@ -513,7 +513,7 @@ def test_kernels_of_a_puensemble(monkeypatch, rng, of_trees, folds, chosen):
         found[:, folds:] = np.nan
         return found
 
-    monkeypatch.setattr(tuning_pu, "_scores_of_ensemble", scores)
+    monkeypatch.setattr(tuning_pu, "_score_ensemble_settings", scores)
     model = tune(PUEnsemble(prior=0.3, n_bags=1), X, y)
     assert model.tuning_.chosen == chosen
     assert model.kernel_ == chosen.get("kernel", "mixture")
@@ -526,7 +526,7 @@ def test_kernels_of_a_puensemble(monkeypatch, rng, of_trees, folds, chosen):
 def test_rows_of_one_unit_begin_with_gaussian_kernels(monkeypatch, rng):
     seen = []
     monkeypatch.setattr(
-        tuning_pu, "_scores_of_ensemble",
+        tuning_pu, "_score_ensemble_settings",
         lambda estimator, settings, *data: (
             seen.append([one.get("kernel", "rbf") for one in settings]),
             np.zeros((len(settings), 5)),

@@ -75,7 +75,7 @@ def test_no_time_no_section(positive_parts):
 
 
 def test_larger_bounds_are_left_out_when_the_time_is_over(positive_parts, monkeypatch):
-    now, fits = [0.0], bias._fitted
+    now, fits = [0.0], bias._fit_at_ends
     clock = SimpleNamespace(perf_counter=lambda: now[0])
     monkeypatch.setattr(deadline, "time", clock)
 
@@ -83,7 +83,7 @@ def test_larger_bounds_are_left_out_when_the_time_is_over(positive_parts, monkey
         now[0] += 1.0
         return fits(*given)
 
-    monkeypatch.setattr(bias, "_fitted", slow)
+    monkeypatch.setattr(bias, "_fit_at_ends", slow)
     fit = fit_of(positive_parts, deadline=Deadline(2.5))
     found = measure_sensitivity(fit, "p")
     assert now[0] == 2.0 and found.table["bias"].tolist() == [1.0, 1.25, 1.5]

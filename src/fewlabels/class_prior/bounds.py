@@ -1,15 +1,26 @@
 """The range of the class prior if labelled rows aren't quite a random sample."""
 
+from typing import Any
+
 import numpy as np
 
-from .methods.saturated import SaturatedLogistic
+from .._typing import FloatArray, MatrixLike, RandomStateLike, VectorLike
+from .methods.saturated import Curves, SaturatedLogistic
 
 # Shares of the labelled rows at which their weight may change.
-_SHARES = np.linspace(0.1, 0.9, 9)
+_CUT_SHARES = np.linspace(0.1, 0.9, 9)
 
 
-def prior_bounds(X, y, bias, *, pos_label=None, random_state=0, n_jobs=None):
-    """Smallest and largest prior under bounded selection bias.
+def prior_bounds(
+    X: MatrixLike,
+    y: VectorLike,
+    bias: VectorLike,
+    *,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the smallest and largest prior under bounded selection bias.
 
     Each labelled row may weigh up to ``bias`` times as much, or as little, as in a random sample
     of the positives. Among such weights, those that change once along the score matter most for
@@ -50,24 +61,24 @@ def prior_bounds(X, y, bias, *, pos_label=None, random_state=0, n_jobs=None):
     if not np.all((bounds >= 1.0) & np.isfinite(bounds)):
         raise ValueError(f"bias={bias!r} is not allowed; pass finite numbers >= 1.")
     options = {"pos_label": pos_label, "random_state": random_state, "n_jobs": n_jobs}
-    curves = curves_of(X, y, **options)
-    priors = np.array([_range(curves, bound) for bound in bounds])
+    curves = fit_prior_curves(X, y, **options)
+    priors = np.array([_range_of_estimates(curves, bound) for bound in bounds])
     return priors[0] if np.ndim(bias) == 0 else priors
 
 
-def curves_of(X, y, **options):
-    """The ``Curves`` of a ``SaturatedLogistic`` with these options."""
+def fit_prior_curves(X: MatrixLike, y: VectorLike, **options: Any) -> Curves:
+    """Fit a ``SaturatedLogistic`` with these options, and return its ``Curves``."""
     return SaturatedLogistic(**options)._fit_state(X, y)[0]
 
 
-def _range(curves, bound):
-    """Smallest and largest estimate over weights that change once along the score."""
+def _range_of_estimates(curves: Curves, bound: float) -> tuple[float, float]:
+    """Return the smallest and largest estimate over weights that change once along the score."""
     found = [curves.prior()]
     if bound > 1.0:
-        cuts = np.unique(np.quantile(curves.bin_p, _SHARES))
+        cuts = np.unique(np.quantile(curves.bin_p, _CUT_SHARES))
         for is_high in (curves.bin_p >= cut for cut in cuts):
             if is_high.all():
                 continue
             for factor in (bound, 1.0 / bound):
-                found.append(curves.weighed(np.where(is_high, factor, 1.0 / factor)).prior())
+                found.append(curves.with_weights(np.where(is_high, factor, 1.0 / factor)).prior())
     return min(found), max(found)

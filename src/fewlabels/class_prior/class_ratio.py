@@ -1,7 +1,8 @@
 """The class ratio of unlabelled rows, if the labels' own ratio isn't representative."""
 
+from collections.abc import Callable, Mapping
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,25 +10,31 @@ from scipy.special import softmax
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.messages import Message, ref
 from ..calibration.fit_curves import softmax_slopes
 from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels
 from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
 from ..rows.row_order import label_folds, value_order
-from .estimate import interval_of
+from .estimate import make_interval
 from .frequent_class import shares_by_frequent_class
 
-# Folds of the labels, and trees of each forest.
-_FOLDS, _TREES = 5, 100
-# More labelled rows of a class, or unlabelled rows, than these are a random sample of them.
-_MOST_OF_CLASS, _MOST_UNLABELLED = 1000, 2000
+# Folds of the labels.
+_FOLDS = 5
+# Trees of each forest.
+_TREES = 100
+# More labelled rows of a class than these are sampled.
+_MAX_ROWS_PER_CLASS = 1000
+# More unlabelled rows than these are sampled.
+_MAX_UNLABELLED_ROWS = 2000
 # A bootstrap sample has so many labels of a class fewer than there are, and two at least: scores
 # and calibration come from the same few labels. Chosen by coverage on the first half of the sets
 # in benchmarks/class_ratio.py.
-_FEWER = 3
-# EM ends when no share moves by more.
-_MOVED, _STEPS = 1e-9, 2000
+_BOOTSTRAP_LABELS_LESS = 3
+# EM ends when no share changes by more, or after so many rounds.
+_EM_TOLERANCE = 1e-9
+_MAX_EM_ROUNDS = 2000
 
 
 class ClassRatio(NamedTuple):
@@ -47,25 +54,25 @@ class ClassRatio(NamedTuple):
         Estimates from bootstrap samples.
     """
 
-    classes: np.ndarray
-    shares: np.ndarray
-    intervals: np.ndarray | None
+    classes: AnyArray
+    shares: FloatArray
+    intervals: FloatArray | None
     confidence: float
-    replicates: np.ndarray | None
+    replicates: FloatArray | None
 
 
 def label_shift(
-    X,
-    y,
-    class_ratio="estimate",
+    X: MatrixLike,
+    y: VectorLike,
+    class_ratio: str | float | Mapping[Any, float] | VectorLike = "estimate",
     *,
-    confidence=0.9,
-    n_bootstrap=200,
-    unlabeled=-1,
-    sample_weight=None,
-    random_state=0,
-):
-    """Shares of the classes among the unlabelled rows.
+    confidence: float = 0.9,
+    n_bootstrap: int = 200,
+    unlabeled: object = -1,
+    sample_weight: VectorLike | None = None,
+    random_state: int = 0,
+) -> ClassRatio:
+    """Estimate the shares of the classes among the unlabelled rows.
 
     People often label as many rows of a rare class as of a frequent one. The class ratio of such
     labels isn't the population's. Under label shift (within each class, labelled and unlabelled
@@ -161,11 +168,17 @@ def label_shift(
     found = estimated_shares(
         X[kept], place, weight[kept], classes, confidence, n_bootstrap, random_state
     )
-    return ClassRatio(classes, *found[:2], confidence, found[2])
+    shares, intervals, replicates = found
+    return ClassRatio(classes, shares, intervals, confidence, replicates)
 
 
-def label_shift_em(probabilities, source_shares, *, sample_weight=None):
-    """Shares of the classes among rows, from probabilities under other shares.
+def label_shift_em(
+    probabilities: MatrixLike,
+    source_shares: VectorLike,
+    *,
+    sample_weight: VectorLike | None = None,
+) -> FloatArray:
+    """Estimate the shares of classes among rows, from probabilities under other shares.
 
     The shares of greatest likelihood, by expectation-maximization (Saerens et al. 2002,
     section 2.2).
@@ -208,41 +221,50 @@ def label_shift_em(probabilities, source_shares, *, sample_weight=None):
     return _shares_by_em(p / source, weight / weight.sum(), source / source.sum())
 
 
-def _shares_by_em(ratio, mass, shares):
-    """EM from some shares; ``ratio`` are densities of the classes up to a factor for each row.
+def _shares_by_em(ratio: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
+    """Run EM from some shares; ``ratio`` are class densities up to a factor for each row.
 
     Two steps tell how they shrink, and a third goes where that leads (Varadhan and Roland 2008),
     unless a share would end.
     """
 
-    def step(shares):
+    def step(shares: FloatArray) -> FloatArray:
         joint = ratio * shares
         total = joint.sum(axis=1, keepdims=True)
         return mass @ (joint / np.maximum(total, np.finfo(float).tiny))
 
-    for _ in range(_STEPS):
+    for _ in range(_MAX_EM_ROUNDS):
         first = step(shares)
         second = step(first)
         change, bend = first - shares, second - 2.0 * first + shares
-        if np.abs(second - first).max() <= _MOVED:
+        if np.abs(second - first).max() <= _EM_TOLERANCE:
             return second / second.sum()
-        far = float(np.sqrt((change @ change) / max(bend @ bend, np.finfo(float).tiny)))
+        far = float(
+            np.sqrt(float(change @ change) / max(float(bend @ bend), float(np.finfo(float).tiny)))
+        )
         leap = shares + 2.0 * far * change + far**2 * bend
         shares = step(leap) if far > 1.0 and leap.min() > 0.0 else second
     return shares / shares.sum()
 
 
-def _check_options(confidence, n_bootstrap):
+def _check_options(confidence: float, n_bootstrap: int) -> None:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
-    if not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
+    if not (isinstance(n_bootstrap, int | Integral) and n_bootstrap >= 2):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2.")
 
 
 def estimated_shares(
-    X, place, weight, classes, confidence=0.9, n_bootstrap=200, seed=0, is_enough=None
-):
-    """Shares, intervals and replicates, from the place of each row's class, -1 for none.
+    X: RowMatrix,
+    place: IntArray,
+    weight: FloatArray,
+    classes: AnyArray,
+    confidence: float = 0.9,
+    n_bootstrap: int = 200,
+    seed: int = 0,
+    is_enough: Callable[[FloatArray], bool] | None = None,
+) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+    """Return shares, intervals and replicates, from the place of each row's class (-1: none).
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times. Without intervals and replicates (None) where ``is_enough(shares)``.
@@ -255,7 +277,7 @@ def estimated_shares(
             )
         )
     rng = np.random.default_rng(seed)
-    rows = _sampled(value_order(X, place, weight), place, rng)
+    rows = _choose_sample(value_order(X, place, weight), place, rng)
     X, place = X[rows], place[rows]
     if len(classes) == 2:
         found = shares_by_frequent_class(X, place, seed, confidence=confidence)
@@ -270,14 +292,16 @@ def estimated_shares(
                     f"class, and {name} has fewer; label more rows, or pass the shares."
                 )
             )
-    known, own, free = _log_votes(X, place, fold, rng)
+    known, own, free = _score_by_forests(X, place, fold, rng)
     n_classes, n_free = len(classes), free.shape[1]
     counts = np.bincount(own, minlength=n_classes)
     even = np.full(n_classes, 1.0 / n_classes)
     least = 0.5 / n_free
 
-    def shares_of(slope, intercept, scores):
-        """Classes weigh the same in calibration, so the shares of the labels are equal."""
+    def estimate_from_scores(
+        slope: float, intercept: FloatArray, scores: FloatArray
+    ) -> FloatArray:
+        """Return the shares; classes weigh the same in calibration, as if of equal size."""
         ratio = n_classes * softmax(slope * scores + intercept, axis=1)
         shares = _shares_by_em(ratio, np.full(len(ratio), 1.0 / len(ratio)), even)
         shares = np.maximum(shares, least)
@@ -285,38 +309,47 @@ def estimated_shares(
 
     per_row = (len(own) / (n_classes * counts))[own]
     slopes, intercepts = softmax_slopes(known, own, per_row[None], usual=0.0)
-    shares = shares_of(slopes[0], intercepts[0], free.reshape(-1, n_classes))
+    shares = estimate_from_scores(slopes[0], intercepts[0], free.reshape(-1, n_classes))
     if is_enough is not None and is_enough(shares):
         return shares, None, None
     times, places = np.zeros((n_bootstrap, len(own))), []
     for k in range(n_bootstrap):
         for number, count in enumerate(counts):
-            drawn = max(min(2, count), count - _FEWER)
+            drawn = max(min(2, count), count - _BOOTSTRAP_LABELS_LESS)
             some = rng.choice(np.flatnonzero(own == number), drawn)
             times[k] += np.bincount(some, minlength=len(own)) * (count / drawn)
         # Of each row the scores of one of the forests.
         places.append((rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)))
     fitted = zip(*softmax_slopes(known, own, per_row * times, usual=0.0), places, strict=True)
-    replicates = np.array([shares_of(*curve, free[which]) for *curve, which in fitted])
+    replicates = np.array(
+        [estimate_from_scores(slope, ends, free[which]) for slope, ends, which in fitted]
+    )
     pairs = zip(shares, replicates.T, strict=True)
-    intervals = np.array([interval_of(one, of_it, confidence, n_free) for one, of_it in pairs])
+    intervals = np.array(
+        [
+            make_interval(share, share_replicates, confidence, n_free)
+            for share, share_replicates in pairs
+        ]
+    )
     return shares, intervals, replicates
 
 
-def _sampled(rows, place, rng):
-    """The rows, or a random sample of each kind that has many, in their order."""
+def _choose_sample(rows: IntArray, place: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the rows, or a random sample of each kind that has many, in their order."""
     kept = []
     for number in np.unique(place[rows]):
         some = rows[place[rows] == number]
-        most = _MOST_UNLABELLED if number < 0 else _MOST_OF_CLASS
+        most = _MAX_UNLABELLED_ROWS if number < 0 else _MAX_ROWS_PER_CLASS
         if len(some) > most:
             some = some[np.sort(rng.choice(len(some), most, replace=False))]
         kept.append(some)
     return np.concatenate(kept)
 
 
-def _log_votes(X, place, fold, rng):
-    """Logarithms of shares of votes of forests that have not seen a row's label.
+def _score_by_forests(
+    X: RowMatrix, place: IntArray, fold: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return log vote shares by forests that were trained without a row's label.
 
     First for labelled rows, then their classes, then for unlabelled rows by each forest, in
     shape (n_forests, n_unlabelled, n_classes). Each forest has scored labels and unlabelled rows

@@ -12,35 +12,49 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom, multinomial, norm
 
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .class_ratio import estimated_shares
 
-# An estimate is trusted from so many labels of each class, and if no interval is wider: others end
-# anywhere.
-_FEWEST, _WIDEST = 4, 0.5
-# Probabilities below which labels weren't drawn at random, and from which nothing is said; the
-# last is for an estimate that isn't trusted. Chosen on seven tables with 20 labels, drawn at
-# random or per class, and shares of 3 to 50 %: up to 0.3 no random labels were contradicted.
-_CONTRADICTED, _DOUBTFUL, _CERTAIN = 0.2, 0.3, 0.05
-# The same for the estimate alone, as if it were exact: here its uncertainty isn't asked for.
-_PLAUSIBLE = 0.4
-# Odds that differ by less make no difference.
-_ODDS = 1.5
-_BOOTSTRAP = 40
-# Before anything is known: that labels are a random sample, that equally many of each class were
-# labelled, and that each class got any number. A bootstrap of few labels misses the shares now and
-# then: a part of the draws, 1.5 divided by the labels of the rarest class, may be any shares. All
-# were chosen on one half of simulated tables (weak to strong signals, two and three classes,
+# An estimate is trusted from so many labels of each class on.
+_MIN_LABELS_PER_CLASS = 4
+# Nor is it trusted if an interval is wider than this.
+_MAX_INTERVAL_WIDTH = 0.5
+# The probabilities that follow were chosen on seven tables with 20 labels, drawn at random or per
+# class, and shares of 3 to 50 %: up to 0.3 no random labels were contradicted.
+# Below this probability labels weren't drawn at random.
+_MAX_P_CONTRADICTED = 0.2
+# Below this probability they may not have been.
+_MAX_P_DOUBTFUL = 0.3
+# Below this probability they may not have been, if the estimate isn't trusted.
+_MAX_P_DOUBTFUL_UNTRUSTED = 0.05
+# From this probability on the labels are plausible, if the estimate is taken as exact.
+_MIN_P_PLAUSIBLE = 0.4
+# Odds that differ by a smaller factor make no difference.
+_MIN_ODDS_RATIO = 1.5
+# Bootstrap samples of the estimate.
+_N_BOOTSTRAP = 40
+# These were chosen on one half of simulated tables (weak to strong signals, two and three classes,
 # labels at random, equally many of each class, or 60 and 5) by the coverage of the accuracy.
-_RANDOM, _EQUAL, _OTHER = 0.5, 0.38, 0.12
-_SMEARED, _MOST_SMEARED, _DRAWS = 1.5, 0.5, 2000
-# Standard errors by which a forest may tell labelled rows apart that aren't a random sample.
-_APART = 3.0
-# Such shares are more often near 0, where a rare class's are, than all alike would be.
-_TOWARDS_EDGES = 0.3
+# Prior probability that labels are a random sample.
+_PRIOR_RANDOM = 0.5
+# Prior probability that equally many of each class were labelled.
+_PRIOR_EQUAL = 0.38
+# Prior probability that each class got any number of labels.
+_PRIOR_OTHER = 0.12
+# A bootstrap of few labels misses the shares now and then. A part of the draws may be any shares:
+# this number divided by the labels of the rarest class.
+_ANY_SHARES_PER_LABEL = 1.5
+# The largest part of such draws.
+_MAX_PART_OF_ANY_SHARES = 0.5
+# Draws of the shares.
+_N_DRAWS = 2000
+# Standard errors by which a forest may separate labelled rows that aren't a random sample.
+_SEPARATION_SCALE = 3.0
+# Dirichlet parameter of such shares: below 1, they are more often near 0, as of a rare class.
+_DIRICHLET_OF_ANY_SHARES = 0.3
 
 
 class LabelRatio(NamedTuple):
@@ -58,13 +72,15 @@ class LabelRatio(NamedTuple):
         Whether they may not have been, or weren't and the estimate can't be used.
     """
 
-    shares: np.ndarray | None = None
-    intervals: np.ndarray | None = None
+    shares: FloatArray | None = None
+    intervals: FloatArray | None = None
     is_contradicted: bool = False
     is_doubtful: bool = False
 
 
-def judge_labels(X, place, weight, classes, seed=0) -> LabelRatio:
+def judge_labels(
+    X: RowMatrix, place: IntArray, weight: FloatArray, classes: AnyArray, seed: int = 0
+) -> LabelRatio:
     """Compare the labels' class ratio with an estimate from the rows.
 
     Parameters
@@ -88,40 +104,42 @@ def judge_labels(X, place, weight, classes, seed=0) -> LabelRatio:
     known = place >= 0
     # Weights act as repetitions.
     counts = np.round(np.bincount(place[known], weight[known], minlength=len(classes)))
-    if counts.min() < 2 or weight[~known].sum() < counts.sum() or _has_copies(X, place):
+    if counts.min() < 2 or weight[~known].sum() < counts.sum() or _has_class_of_copies(X, place):
         return LabelRatio()
     own = counts / counts.sum()
 
-    def is_plausible(shares):
-        return _tail(counts, shares[None]) >= _PLAUSIBLE or _apart(own, shares) < _ODDS
+    def is_plausible(shares: FloatArray) -> bool:
+        return (
+            _tail_probability(counts, shares[None]) >= _MIN_P_PLAUSIBLE
+            or _largest_odds_ratio(own, shares) < _MIN_ODDS_RATIO
+        )
 
     shares, intervals, replicates = estimated_shares(
-        X, place, weight, classes, n_bootstrap=_BOOTSTRAP, seed=seed, is_enough=is_plausible
+        X, place, weight, classes, n_bootstrap=_N_BOOTSTRAP, seed=seed, is_enough=is_plausible
     )
-    if replicates is None:
+    if replicates is None or intervals is None:
         return LabelRatio(shares)
-    probability = _tail(counts, replicates)
-    is_trusted = counts.min() >= _FEWEST and np.ptp(intervals, axis=1).max() <= _WIDEST
-    is_contradicted = probability < _CONTRADICTED and is_trusted
-    is_doubtful = probability < (_DOUBTFUL if is_trusted else _CERTAIN)
+    probability = _tail_probability(counts, replicates)
+    is_trusted = (
+        counts.min() >= _MIN_LABELS_PER_CLASS
+        and np.ptp(intervals, axis=1).max() <= _MAX_INTERVAL_WIDTH
+    )
+    is_contradicted = probability < _MAX_P_CONTRADICTED and is_trusted
+    is_doubtful = probability < (_MAX_P_DOUBTFUL if is_trusted else _MAX_P_DOUBTFUL_UNTRUSTED)
     return LabelRatio(shares, intervals, is_contradicted, is_doubtful and not is_contradicted)
 
 
-def smeared_shares(
-    counts: NDArray[np.intp], replicates: NDArray[np.float64], seed: int = 0
-) -> NDArray[np.float64]:
+def smeared_shares(counts: IntArray, replicates: FloatArray, seed: int = 0) -> FloatArray:
     """Draw shares from bootstrap replicates, and some from all possible ones if labels are few."""
     rng = np.random.default_rng(seed)
-    drawn = replicates[rng.integers(0, len(replicates), _DRAWS)]
-    n_any = round(_DRAWS * min(_MOST_SMEARED, _SMEARED / counts.min()))
-    drawn[:n_any] = rng.dirichlet(np.full(replicates.shape[1], _TOWARDS_EDGES), n_any)
+    drawn = replicates[rng.integers(0, len(replicates), _N_DRAWS)]
+    n_any = round(_N_DRAWS * min(_MAX_PART_OF_ANY_SHARES, _ANY_SHARES_PER_LABEL / counts.min()))
+    drawn[:n_any] = rng.dirichlet(np.full(replicates.shape[1], _DIRICHLET_OF_ANY_SHARES), n_any)
     return drawn
 
 
-def probability_at_random(
-    counts: NDArray[np.intp], shares: NDArray[np.float64], errors_apart: float = 0.0
-) -> float:
-    """Probability that labels are a random sample of rows in which the classes have some shares.
+def probability_at_random(counts: IntArray, shares: FloatArray, separation: float = 0.0) -> float:
+    """Return the probability that labels are a random sample of rows with some class shares.
 
     Parameters
     ----------
@@ -129,7 +147,7 @@ def probability_at_random(
         Labels of each class, at least one.
     shares : ndarray of shape (n_draws, n_classes)
         Draws of the shares among the unlabelled rows.
-    errors_apart : float, default=0.0
+    separation : float, default=0.0
         By how many standard errors a classifier tells labelled rows from unlabelled ones. It knows
         more of this than shares that few labels of a class estimate.
 
@@ -146,16 +164,16 @@ def probability_at_random(
     at_random = multinomial.pmf(counts, n, shares / shares.sum(axis=1, keepdims=True)).mean()
     # Of n labels k - 1 of the n - 1 gaps between them separate the classes.
     log_ways = gammaln(n) - gammaln(n_classes) - gammaln(n - n_classes + 1)
-    by_class = _OTHER * np.exp(-log_ways) + _EQUAL * float(np.ptp(counts) <= 1)
-    spread = np.sqrt(1.0 + _APART**2)
-    otherwise = np.log(2.0) + norm.logpdf(errors_apart, scale=spread)
-    otherwise += norm.logcdf(errors_apart * _APART / spread)
-    at_random *= np.exp(min(0.0, norm.logpdf(errors_apart) - otherwise))
-    return float(_RANDOM * at_random / (_RANDOM * at_random + by_class))
+    by_class = _PRIOR_OTHER * np.exp(-log_ways) + _PRIOR_EQUAL * float(np.ptp(counts) <= 1)
+    spread = np.sqrt(1.0 + _SEPARATION_SCALE**2)
+    otherwise = np.log(2.0) + norm.logpdf(separation, scale=spread)
+    otherwise += norm.logcdf(separation * _SEPARATION_SCALE / spread)
+    at_random *= np.exp(min(0.0, norm.logpdf(separation) - otherwise))
+    return float(_PRIOR_RANDOM * at_random / (_PRIOR_RANDOM * at_random + by_class))
 
 
-def _tail(counts, replicates):
-    """Probability of numbers of labels at least as far off, of the class where it is least."""
+def _tail_probability(counts: AnyArray, replicates: FloatArray) -> float:
+    """Return the probability of label counts at least as extreme, of the most extreme class."""
     n = counts.sum()
     above = binom.sf(counts - 1, n, replicates).mean(axis=0)
     below = binom.cdf(counts, n, replicates).mean(axis=0)
@@ -163,14 +181,14 @@ def _tail(counts, replicates):
     return min(1.0, several * float(2.0 * np.minimum(above, below).min()))
 
 
-def _apart(own, shares):
-    """The largest ratio of odds between two sets of shares."""
+def _largest_odds_ratio(own: FloatArray, shares: FloatArray) -> float:
+    """Return the largest ratio of odds between two sets of shares."""
     odds = np.log(own / (1.0 - own)) - np.log(shares / (1.0 - shares))
     return float(np.exp(np.abs(odds).max()))
 
 
-def _has_copies(X, place):
-    """Whether the labelled rows of a class are all equal: none of them can be left out."""
+def _has_class_of_copies(X: RowMatrix, place: IntArray) -> bool:
+    """Return whether all labelled rows of some class are equal, so that none can be held out."""
     for number in np.unique(place[place >= 0]):
         rows = X[np.flatnonzero(place == number)]
         rows = rows.toarray() if hasattr(rows, "toarray") else rows

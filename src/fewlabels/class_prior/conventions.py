@@ -6,8 +6,8 @@ from numbers import Integral, Real
 _ROUNDING = 1e-12
 
 
-def pooled_from_unlabeled(prior, n_positive, n_unlabeled):
-    """Share of positives among all rows, from the share among the unlabelled rows.
+def pooled_from_unlabeled(prior: float, n_positive: int, n_unlabeled: int) -> float:
+    """Return the share of positives among all rows, from the share among the unlabelled rows.
 
     ``(n_positive + prior * n_unlabeled) / (n_positive + n_unlabeled)``. The share among the
     unlabelled rows is the prior of the case-control setting (USMO, ``PUSVM``); the share among all
@@ -35,8 +35,8 @@ def pooled_from_unlabeled(prior, n_positive, n_unlabeled):
     return float((n_positive + prior * n_unlabeled) / (n_positive + n_unlabeled))
 
 
-def unlabeled_from_pooled(prior, n_positive, n_unlabeled):
-    """Share of positives among the unlabelled rows, from the share among all rows.
+def unlabeled_from_pooled(prior: float, n_positive: int, n_unlabeled: int) -> float:
+    """Return the share of positives among the unlabelled rows, from the share among all rows.
 
     ``(prior * (n_positive + n_unlabeled) - n_positive) / n_unlabeled``: the inverse of
     ``pooled_from_unlabeled``.
@@ -72,9 +72,9 @@ def unlabeled_from_pooled(prior, n_positive, n_unlabeled):
     return min(max(share, 0.0), 1.0)
 
 
-def _check(prior, n_positive, n_unlabeled):
-    if not (isinstance(prior, Real) and 0.0 <= prior <= 1.0):
+def _check(prior: float, n_positive: int, n_unlabeled: int) -> None:
+    if not (isinstance(prior, float | Real) and 0.0 <= prior <= 1.0):
         raise ValueError(f"prior={prior!r} is not a share; pass a number in [0, 1].")
     for name, count in (("n_positive", n_positive), ("n_unlabeled", n_unlabeled)):
-        if not (isinstance(count, Integral) and count > 0):
+        if not (isinstance(count, int | Integral) and count > 0):
             raise ValueError(f"{name}={count!r} is not a number of rows; pass an integer > 0.")

@@ -1,15 +1,16 @@
 """The class prior with an interval, in one call."""
 
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import beta
 
-from .._util.deadline import ENDLESS
+from .._typing import FloatArray, MatrixLike, RandomStateLike, VectorLike
+from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .conventions import pooled_from_unlabeled
-from .methods._base import PriorEstimator
+from .methods._base import FittedState, PriorEstimator
 from .methods.best_bin import BestBin
 from .methods.blanchard import Blanchard
 from .methods.dedpul import DEDPUL
@@ -21,10 +22,12 @@ from .methods.tice import TIcE
 
 # The estimator with the smallest mean absolute error in benchmarks/class_prior.py.
 _AUTO = "saturated-logistic"
-# With little time, rows of either kind to begin with; how much longer the next sample takes.
-_SAMPLES, _MORE = (300, 1000), 3.5
+# With little time, rows of either kind to begin with.
+_SAMPLE_SIZES = (300, 1000)
+# How many times as long the next sample takes.
+_TIME_FACTOR_OF_NEXT = 3.5
 
-METHODS = {
+METHODS: dict[str, type[PriorEstimator[Any]]] = {
     "saturated-logistic": SaturatedLogistic,
     "best-bin": BestBin,
     "dedpul": DEDPUL,
@@ -62,22 +65,22 @@ class PriorEstimate(NamedTuple):
     confidence: float
     method: str
     convention: str
-    replicates: np.ndarray
+    replicates: FloatArray
 
 
 def estimate_prior(
-    X,
-    y,
-    method="auto",
+    X: MatrixLike,
+    y: VectorLike,
+    method: str | PriorEstimator[Any] = "auto",
     *,
-    confidence=0.9,
-    n_bootstrap=None,
-    convention="unlabeled",
-    pos_label=None,
-    random_state=0,
-    n_jobs=None,
-):
-    """Share of positives, estimated from positive and unlabelled rows, with an interval.
+    confidence: float = 0.9,
+    n_bootstrap: int | None = None,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+) -> PriorEstimate:
+    """Estimate the share of positives from positive and unlabelled rows, with an interval.
 
     Parameters
     ----------
@@ -146,21 +149,21 @@ def estimate_prior(
 
 
 def estimate_within(
-    deadline,
-    X,
-    y,
-    method="auto",
+    deadline: Deadline,
+    X: MatrixLike,
+    y: VectorLike,
+    method: str | PriorEstimator[Any] = "auto",
     *,
-    confidence=0.9,
-    n_bootstrap=None,
-    convention="unlabeled",
-    pos_label=None,
-    random_state=0,
-    n_jobs=None,
-    factor=None,
-    is_weighted=False,
-):
-    """``estimate_prior``; from a sample of the rows where a Deadline leaves no time for more.
+    confidence: float = 0.9,
+    n_bootstrap: int | None = None,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+    factor: FloatArray | None = None,
+    is_weighted: bool = False,
+) -> PriorEstimate:
+    """Run ``estimate_prior``, on a sample of the rows if the deadline leaves no time for more.
 
     ``factor`` has weights of the positive rows, for "auto" only. ``is_weighted``: whether rows
     repeat as often as they count, so that they are no copies.
@@ -172,26 +175,34 @@ def estimate_within(
             f"convention={convention!r} is not valid; pass 'unlabeled' (share among the "
             "unlabelled rows) or 'pooled' (share among all rows)."
         )
-    if n_bootstrap is not None and not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
+    if n_bootstrap is not None and not (
+        isinstance(n_bootstrap, int | Integral) and n_bootstrap >= 2
+    ):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2 or None.")
-    name, estimator = _estimator(method, pos_label, random_state, n_jobs)
-    state, sizes, rng = _fitted(estimator, X, y, deadline, (factor, is_weighted))
+    name, estimator = _make_estimator(method, pos_label, random_state, n_jobs)
+    state, sizes, rng = _fit_in_time(estimator, X, y, deadline, (factor, is_weighted))
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
-    low, high = interval_of(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
+    low, high = make_interval(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
     values = [estimator.prior_, low, high]
     if convention == "pooled":
         counts = estimator.n_positive_, estimator.n_unlabeled_
         values = [pooled_from_unlabeled(v, *counts) for v in values]
         replicates = (counts[0] + replicates * counts[1]) / sum(counts)
-    return PriorEstimate(*values, confidence, name, convention, replicates)
+    return PriorEstimate(values[0], values[1], values[2], confidence, name, convention, replicates)
 
 
-def _fitted(estimator, X, y, deadline, weighting):
-    """State, sizes and generator of an estimator fitted to as many rows as there is time for."""
+def _fit_in_time(
+    estimator: PriorEstimator[Any],
+    X: MatrixLike,
+    y: VectorLike,
+    deadline: Deadline,
+    weighting: tuple[FloatArray | None, bool],
+) -> FittedState[Any]:
+    """Fit an estimator to as many rows as there is time for; return state, sizes and generator."""
     most = estimator.max_rows
-    for rows in _SAMPLES if deadline.is_near else ():
-        if rows >= (len(y) if most is None else most):
+    for rows in _SAMPLE_SIZES if deadline.is_near else ():
+        if rows >= (np.shape(y)[0] if most is None else most):
             break
         seconds = deadline.left()
         fitted = estimator.set_params(max_rows=rows)._fit_state(X, y, *weighting)
@@ -199,7 +210,7 @@ def _fitted(estimator, X, y, deadline, weighting):
         if max(estimator.n_positive_, estimator.n_unlabeled_) <= rows:
             return fitted
         seconds -= deadline.left()
-        if _MORE * seconds >= deadline.left():
+        if _TIME_FACTOR_OF_NEXT * seconds >= deadline.left():
             deadline.cut.append(
                 f"the class prior was estimated from at most {rows} positive and {rows} "
                 f"unlabelled rows (pass {ref('prior', ...)} if you know it)"
@@ -208,7 +219,12 @@ def _fitted(estimator, X, y, deadline, weighting):
     return estimator._fit_state(X, y, *weighting)
 
 
-def _estimator(method, pos_label, random_state, n_jobs):
+def _make_estimator(
+    method: str | PriorEstimator[Any],
+    pos_label: object,
+    random_state: RandomStateLike,
+    n_jobs: int | None,
+) -> tuple[str, PriorEstimator[Any]]:
     if isinstance(method, PriorEstimator):
         return type(method).__name__, method
     name = _AUTO if method == "auto" else method
@@ -223,8 +239,10 @@ def _estimator(method, pos_label, random_state, n_jobs):
     return name, estimator
 
 
-def interval_of(prior, replicates, confidence, n_unlabeled):
-    """Quantiles of the replicates, and the estimate itself where it lies beyond them.
+def make_interval(
+    prior: float, replicates: FloatArray, confidence: float, n_unlabeled: int
+) -> tuple[float, float]:
+    """Return quantiles of the replicates, widened to hold the estimate itself.
 
     At the edge of what a method can return, all replicates may agree. The interval is never
     narrower than one for a share that was counted on the unlabelled rows (Clopper and Pearson).

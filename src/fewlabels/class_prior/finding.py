@@ -1,16 +1,18 @@
 """The class prior of a positive-unlabelled problem: given and checked, or estimated."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtri
 
-from .._util.deadline import ENDLESS
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import Message, ref
 from .._util.warn import warn
+from ..kernels import Kernel
 from ..rows.row_order import value_order
-from .estimate import estimate_within
+from .estimate import PriorEstimate, estimate_within
 from .uncertainty import N_QUANTILES, is_determined, quantiles_of
 
 # An interval of the prior wider than this is worth a warning.
@@ -25,13 +27,35 @@ class Prior(NamedTuple):
     """A prior; where it was estimated, its interval and quantiles of its distribution."""
 
     prior: float
-    interval: tuple | None = None
-    quantiles: np.ndarray | None = None
+    interval: tuple[float, float] | None = None
+    quantiles: FloatArray | None = None
 
 
-def check_prior(prior):
+class PriorRows(Protocol):
+    """Positive and unlabelled rows of a problem, with their kernel and weights."""
+
+    @property
+    def X(self) -> RowMatrix: ...
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def positive(self) -> IntArray: ...
+    @property
+    def unlabeled(self) -> IntArray: ...
+    @property
+    def given_weight_positive(self) -> FloatArray: ...
+    @property
+    def weight_unlabeled(self) -> FloatArray: ...
+    @property
+    def factor(self) -> FloatArray | None: ...
+
+    def largest_prior(self) -> float:
+        """Return the largest prior that the similarities to the positive rows allow."""
+
+
+def check_prior(prior: str | float) -> None:
     """Refuse what is neither "estimate" nor a number in (0, 1)."""
-    if prior != "estimate" and not 0.0 < prior < 1.0:
+    if prior != "estimate" and (isinstance(prior, str) or not 0.0 < prior < 1.0):
         raise ValueError(
             Message(
                 f"{ref('prior', prior)} is not allowed; pass the share of positives among the "
@@ -40,9 +64,11 @@ def check_prior(prior):
         )
 
 
-def find_prior(data, prior, seed, n_jobs, deadline):
-    """The Prior of PUData: estimated, or as given, with a warning where rows contradict it."""
-    if prior != "estimate":
+def find_prior(
+    data: PriorRows, prior: str | float, seed: int, n_jobs: int | None, deadline: Deadline
+) -> Prior:
+    """Return the given Prior, with a warning if rows contradict it, or an estimate."""
+    if not isinstance(prior, str):
         # A forest has seen the labels, and takes labelled rows for too much alike.
         largest = 1.0 if data.kernel.has_leaves else data.largest_prior()
         if prior > largest:
@@ -55,11 +81,11 @@ def find_prior(data, prior, seed, n_jobs, deadline):
                 UserWarning,
             )
         return Prior(float(prior))
-    return _checked(_estimated(data, seed, n_jobs, deadline), len(data.unlabeled))
+    return _make_prior(_estimate_from_data(data, seed, n_jobs, deadline), len(data.unlabeled))
 
 
-def counted_prior(propensity, weight, mass):
-    """The Prior where labelled and unlabelled rows are one sample of known propensities.
+def counted_prior(propensity: FloatArray, weight: FloatArray, mass: float) -> Prior:
+    """Return the Prior if labelled and unlabelled rows are one sample of known propensities.
 
     A labelled row of propensity e means ``(1 - e) / e`` unlabelled positives (Horvitz and
     Thompson 1952). That sum misses their number by a variance of ``sum (1 - e) / e`` over all
@@ -80,14 +106,14 @@ def counted_prior(propensity, weight, mass):
     return Prior(float(np.clip(share, edge, 1.0 - edge)), (float(low), float(high)), quantiles)
 
 
-def estimated_prior(X, positive, seed, n_jobs):
-    """The Prior estimated from rows as they are."""
+def estimated_prior(X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None) -> Prior:
+    """Return the Prior estimated from rows as they are."""
     found = estimate_within(ENDLESS, X, positive, random_state=seed, n_jobs=n_jobs)
-    return _checked(found, int(np.sum(~positive)))
+    return _make_prior(found, int(np.sum(~positive)))
 
 
-def doubts(found, n_unlabeled):
-    """What speaks against a ``PriorEstimate`` among the unlabelled rows; "" for nothing."""
+def doubts(found: PriorEstimate, n_unlabeled: int) -> str:
+    """Return the objection to a ``PriorEstimate`` among the unlabelled rows; "" for none."""
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
         return (
             f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
@@ -110,8 +136,8 @@ def doubts(found, n_unlabeled):
     )
 
 
-def _checked(found, n_unlabeled):
-    """The Prior of an estimate, with a warning where it says little."""
+def _make_prior(found: PriorEstimate, n_unlabeled: int) -> Prior:
+    """Return the Prior of an estimate, with a warning if it is uncertain."""
     message = doubts(found, n_unlabeled)
     if message:
         warn(message, UserWarning)
@@ -119,8 +145,10 @@ def _checked(found, n_unlabeled):
     return Prior(found.prior, (found.low, found.high), quantiles)
 
 
-def _estimated(data, seed, n_jobs, deadline):
-    """``estimate_prior`` of the rows of ``data``, within the time there is.
+def _estimate_from_data(
+    data: PriorRows, seed: int, n_jobs: int | None, deadline: Deadline
+) -> PriorEstimate:
+    """Run ``estimate_prior`` on the rows of ``data``, within the time there is.
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times, so that neither the order of rows nor weights in place of repetitions
@@ -129,7 +157,7 @@ def _estimated(data, seed, n_jobs, deadline):
     """
     X = data.X
     if data.kernel.is_matrix:
-        columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
+        columns = data.positive[np.argsort(_sum_rows(X, data.positive), kind="stable")]
         X = X[:, columns]
     positive, weight = np.zeros(X.shape[0], dtype=bool), np.empty(X.shape[0])
     positive[data.positive] = True
@@ -138,7 +166,7 @@ def _estimated(data, seed, n_jobs, deadline):
     rows = value_order(X, positive, weight)
     X = sp.csr_array(X) if sp.issparse(X) else X
     is_weighted = data.kernel.is_matrix or bool((weight != 1.0).any())
-    options = {"random_state": seed, "n_jobs": n_jobs, "is_weighted": is_weighted}
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "is_weighted": is_weighted}
     if data.factor is not None:
         factor = np.ones(X.shape[0])
         factor[data.positive] = data.factor
@@ -146,6 +174,6 @@ def _estimated(data, seed, n_jobs, deadline):
     return estimate_within(deadline, X[rows], positive[rows], **options)
 
 
-def _row_sums(X, columns):
-    """Sums that do not depend on the order of the columns."""
+def _sum_rows(X: FloatArray, columns: IntArray) -> FloatArray:
+    """Return sums that do not depend on the order of the columns."""
     return np.sort(X[columns][:, columns], axis=1).sum(axis=1)

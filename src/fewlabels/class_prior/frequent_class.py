@@ -8,26 +8,31 @@ forest has to tell labelled rows from the others.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..rows.row_order import value_order
-from .estimate import estimate_within, interval_of
+from .estimate import estimate_within, make_interval
 from .labelled_rows import errors_apart
 from .uncertainty import is_determined
 
-# Labels of the frequent class: at least so many, and so many for each of the rare class.
-_FEWEST, _FOR_EACH = 20, 3.0
+# Labels of the frequent class at least.
+_MIN_FREQUENT_LABELS = 20
+# Labels of the frequent class for each of the rare class.
+_MIN_LABEL_RATIO = 3.0
 # Standard errors by which a forest tells labelled rows from the others.
-_APART = 2.5
+_MIN_SEPARATION = 2.5
 
 
-def is_skewed(counts: NDArray[np.intp]) -> bool:
+def is_skewed(counts: IntArray) -> bool:
     """Return whether nearly all labels are of one of two classes, from the labels of each."""
-    return bool(len(counts) == 2 and counts.max() >= max(_FEWEST, _FOR_EACH * counts.min()))
+    return bool(
+        len(counts) == 2
+        and counts.max() >= max(_MIN_FREQUENT_LABELS, _MIN_LABEL_RATIO * counts.min())
+    )
 
 
 class SharesOfTwo(NamedTuple):
@@ -43,14 +48,14 @@ class SharesOfTwo(NamedTuple):
         Estimates from bootstrap samples.
     """
 
-    shares: NDArray[np.float64]
-    intervals: NDArray[np.float64]
-    replicates: NDArray[np.float64]
+    shares: FloatArray
+    intervals: FloatArray
+    replicates: FloatArray
 
 
 def shares_by_frequent_class(
-    X: Any,
-    place: NDArray[np.intp],
+    X: RowMatrix,
+    place: IntArray,
     seed: int = 0,
     deadline: Deadline = ENDLESS,
     confidence: float = 0.9,
@@ -81,7 +86,7 @@ def shares_by_frequent_class(
         return None
     rows = value_order(X, place, np.ones(len(place)))
     X, place = X[rows], place[rows]
-    if errors_apart(X, place) < _APART:
+    if errors_apart(X, place) < _MIN_SEPARATION:
         return None
     frequent = int(np.argmax(counts))
     kept = np.flatnonzero((place < 0) | (place == frequent))
@@ -89,13 +94,13 @@ def shares_by_frequent_class(
     found = estimate_within(deadline, X[kept], is_labelled, random_state=seed)
     if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
         return None
-    replicates = _of_both(found.replicates, frequent)
-    ends = interval_of(found.prior, found.replicates, confidence, np.sum(place < 0))
-    intervals = np.sort(_of_both(np.array(ends), frequent).T, axis=1)
-    return SharesOfTwo(_of_both(np.array(found.prior), frequent), intervals, replicates)
+    replicates = _both_shares(found.replicates, frequent)
+    ends = make_interval(found.prior, found.replicates, confidence, int(np.sum(place < 0)))
+    intervals = np.sort(_both_shares(np.array(ends), frequent).T, axis=1)
+    return SharesOfTwo(_both_shares(np.array(found.prior), frequent), intervals, replicates)
 
 
-def _of_both(share: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Shares of both classes from shares of one, along a last axis."""
+def _both_shares(share: FloatArray, number: int) -> FloatArray:
+    """Return the shares of both classes, from shares of one, along a last axis."""
     both = (share, 1.0 - share) if number == 0 else (1.0 - share, share)
     return np.stack(both, axis=-1)

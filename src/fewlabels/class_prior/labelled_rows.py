@@ -5,46 +5,48 @@ Labelled rows that are a random sample of all rows can't be separated from the o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
 
-# Rows of either kind that take part, labelled rows that it takes, and trees.
-_MOST_LABELLED, _MOST_UNLABELLED, _FEWEST, _TREES = 500, 1000, 10, 100
-# More numbers take too long.
-_MOST_NUMBERS = 2**22
+# Labelled rows that take part at most.
+_MAX_LABELLED_ROWS = 500
+# Unlabelled rows that take part at most.
+_MAX_UNLABELLED_ROWS = 1000
+# With fewer labelled rows there is no test.
+_MIN_LABELLED_ROWS = 10
+# Trees of the forest.
+_TREES = 100
+# More cells take too long.
+_MAX_CELLS = 2**22
 # ROC AUCs of labels drawn at random scatter this much more than those of independent scores (900
 # simulated tables of 15 to 200 labels).
-_SCATTER = 1.2
+_SCATTER_OF_AREAS = 1.2
 
 
-def errors_apart(X: Any, y: NDArray[np.intp]) -> float:
-    """By how many standard errors labelled rows differ from unlabelled ones (y = -1).
+def errors_apart(X: RowMatrix, y: IntArray) -> float:
+    """Return by how many standard errors labelled rows differ from unlabelled ones (y = -1).
 
     Copies count once. 0 with few rows, or with a great many columns.
     """
-    kept = distinct_rows(X, y, _MOST_LABELLED, _MOST_UNLABELLED)
+    kept = distinct_rows(X, y, _MAX_LABELLED_ROWS, _MAX_UNLABELLED_ROWS)
     labelled = y[kept] >= 0
     n_labelled, n_free = int(labelled.sum()), int((~labelled).sum())
-    too_many = len(kept) * X.shape[1] > _MOST_NUMBERS
-    if n_labelled < _FEWEST or n_free < n_labelled or too_many:
+    too_many = len(kept) * X.shape[1] > _MAX_CELLS
+    if n_labelled < _MIN_LABELLED_ROWS or n_free < n_labelled or too_many:
         return 0.0
     scores = looks_labelled(X[kept], y[kept])
     area = roc_auc_score(labelled, scores)
-    by_chance = _SCATTER * float(np.sqrt((1.0 / n_labelled + 1.0 / n_free) / 12.0))
+    by_chance = _SCATTER_OF_AREAS * float(np.sqrt((1.0 / n_labelled + 1.0 / n_free) / 12.0))
     return (area - 0.5) / by_chance
 
 
-def distinct_rows(
-    X: Any, y: NDArray[np.intp], most_labelled: int, most_unlabelled: int
-) -> NDArray[np.intp]:
-    """One of the equal rows of either kind: a forest would know copies by heart."""
+def distinct_rows(X: RowMatrix, y: IntArray, most_labelled: int, most_unlabelled: int) -> IntArray:
+    """Return one of the equal rows of either kind, since a forest would memorise copies."""
     rng, kept = np.random.default_rng(0), []
     for is_kind, most in ((y >= 0, most_labelled), (y < 0, most_unlabelled)):
         own = np.flatnonzero(is_kind)
@@ -60,7 +62,7 @@ def distinct_rows(
     return np.concatenate(kept)
 
 
-def looks_labelled(X: Any, y: NDArray[np.intp]) -> NDArray[np.float64]:
+def looks_labelled(X: RowMatrix, y: IntArray) -> FloatArray:
     """Return by how much rows look labelled to trees that haven't seen them."""
     X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     place = (y >= 0).astype(np.intp)

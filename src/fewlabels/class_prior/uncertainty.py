@@ -1,15 +1,15 @@
 """Distributions of an estimated class prior, and whether an interval says anything."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import beta
 
-Floats = npt.NDArray[np.float64]
+from .._typing import FloatArray
+
 # Quantiles that stand for a distribution, at the middles of equal parts of (0, 1).
 N_QUANTILES = 32
 _LEVELS = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
 # A share whose interval is wider has no useful point estimate: the data don't determine it.
-WIDEST = 0.7
+MAX_DETERMINED_WIDTH = 0.7
 
 
 def is_determined(interval: tuple[float, float] | None) -> bool:
@@ -17,10 +17,10 @@ def is_determined(interval: tuple[float, float] | None) -> bool:
 
     A share without an interval was given, and is determined.
     """
-    return interval is None or interval[1] - interval[0] <= WIDEST
+    return interval is None or interval[1] - interval[0] <= MAX_DETERMINED_WIDTH
 
 
-def quantiles_of(replicates: Floats, n_unlabeled: float) -> Floats:
+def quantiles_of(replicates: FloatArray, n_unlabeled: float) -> FloatArray:
     """Summarise replicates of the prior by a few quantiles, whose mean stands for theirs.
 
     Their distribution is never narrower than the one of a share that was counted on the
@@ -49,6 +49,6 @@ def quantiles_of(replicates: Floats, n_unlabeled: float) -> Floats:
     return np.clip(found, least, 1.0 - least)
 
 
-def prior_at(levels: Floats, quantiles: Floats) -> Floats:
+def prior_at(levels: FloatArray, quantiles: FloatArray) -> FloatArray:
     """Return the prior at levels in (0, 1) of the distribution that quantiles stand for."""
     return np.interp(levels, _LEVELS, quantiles)

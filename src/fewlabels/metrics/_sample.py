@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
+from .._typing import BoolArray, FloatArray, VectorLike
 from ..data.labels.blanks import is_missing
 from ..data.labels.positive_unlabelled import split_labels
 
@@ -19,52 +20,60 @@ class WeightedSample(NamedTuple):
     unlabelled rows are the population.
     """
 
-    positive: np.ndarray
+    positive: BoolArray
     label: object
-    weight: np.ndarray
+    weight: FloatArray
     labelled_share: float
 
-    def positives(self, values):
+    def positives(self, values: FloatArray) -> float:
         return float(np.average(values[self.positive], weights=self.weight[self.positive]))
 
-    def population(self, values):
+    def population(self, values: FloatArray) -> float:
         unlabeled = ~self.positive
         rest = float(np.average(values[unlabeled], weights=self.weight[unlabeled]))
         share = self.labelled_share
         return share * self.positives(values) + (1.0 - share) * rest if share else rest
 
 
-def make_sample(y_true, convention, pos_label, sample_weight):
-    """The sample that ``y_true`` and ``convention`` describe."""
+def make_sample(
+    y_true: VectorLike, convention: str, pos_label: object, sample_weight: VectorLike | None
+) -> WeightedSample:
+    """Return the sample that ``y_true`` and ``convention`` describe."""
     check_convention(convention)
     positive, classes = split_labels(y_true, pos_label)
-    weight = checked_weight(sample_weight, len(positive), positive, ~positive)
+    weight = validate_weight(sample_weight, len(positive), positive, ~positive)
     share = float(weight[positive].sum() / weight.sum()) if convention == "pooled" else 0.0
     return WeightedSample(positive, classes[1], weight, share)
 
 
-def rates(y_true, prediction, convention, pos_label, sample_weight):
-    """Recall, and share of the population predicted positive."""
+def recall_and_predicted_share(
+    y_true: VectorLike,
+    prediction: VectorLike,
+    convention: str,
+    pos_label: object,
+    sample_weight: VectorLike | None,
+) -> tuple[float, float]:
+    """Return the recall, and the share of the population predicted positive."""
     sample = make_sample(y_true, convention, pos_label, sample_weight)
     answer = is_label(prediction, sample.label).astype(float)
     check_consistent_length(sample.positive, answer)
     return sample.positives(answer), sample.population(answer)
 
 
-def is_label(values, label):
-    """Where ``values`` equal ``label``; what is missing does not."""
+def is_label(values: VectorLike, label: object) -> BoolArray:
+    """Return which ``values`` equal ``label``; missing values don't."""
     if np.asarray(values).dtype.kind == "f" and len(np.unique(values)) > 2:
         raise ValueError(
             "predicted classes have at most two different values; pass the output of predict, "
             "not decisions."
         )
-    values = column_or_1d(np.asarray(values, dtype=object))
-    found = ~is_missing(values)
-    found[found] = values[found] == label
-    return found
+    labels = column_or_1d(np.asarray(values, dtype=object))
+    is_equal = ~is_missing(labels)
+    is_equal[is_equal] = labels[is_equal] == label
+    return is_equal
 
 
-def check_convention(convention):
+def check_convention(convention: str) -> None:
     if convention not in CONVENTIONS:
         raise ValueError(
             f"convention={convention!r} is not valid; pass 'unlabeled' (the prior is a share of "
@@ -72,22 +81,24 @@ def check_convention(convention):
         )
 
 
-def checked_prior(prior):
-    if not (isinstance(prior, Real) and 0.0 < prior < 1.0):
+def validate_prior(prior: float) -> float:
+    if not (isinstance(prior, float | Real) and 0.0 < prior < 1.0):
         raise ValueError(f"prior={prior!r} is not allowed; pass a share of positives in (0, 1).")
     return float(prior)
 
 
-def checked_decision(decision, sample):
-    decision = check_array(
+def validate_decision(decision: VectorLike, sample: WeightedSample) -> FloatArray:
+    checked = check_array(
         column_or_1d(np.asarray(decision)), ensure_2d=False, dtype=float, input_name="decision"
     )
-    check_consistent_length(sample.positive, decision)
-    return decision
+    check_consistent_length(sample.positive, checked)
+    return checked
 
 
-def checked_weight(sample_weight, n, *groups):
-    """Weights, positive somewhere in every group of rows."""
+def validate_weight(
+    sample_weight: VectorLike | None, n: int, *groups: BoolArray | slice
+) -> FloatArray:
+    """Return weights, positive somewhere in every group of rows."""
     if sample_weight is None:
         return np.ones(n)
     weight = check_array(sample_weight, ensure_2d=False, dtype=float, input_name="sample_weight")

@@ -5,13 +5,22 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
+from .._typing import BoolArray, VectorLike
 from ..calibration.fit_curves import equal_bins
 from ..data.labels.arrays import with_missing
-from ._sample import checked_weight
+from ._sample import validate_weight
 
 
-def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample_weight=None):
-    """Expected calibration error, with bins of equal mass.
+def calibration_error(
+    y_true: VectorLike,
+    p: VectorLike,
+    n_bins: int = 15,
+    *,
+    pos_label: object = None,
+    norm: str = "l1",
+    sample_weight: VectorLike | None = None,
+) -> float:
+    """Return the expected calibration error, with bins of equal mass.
 
     Rows are put in the order of their probability and cut into ``n_bins`` groups of (as nearly
     as ties allow) equal weight. With c_k the mean probability of a group, o_k its share of
@@ -56,30 +65,30 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
     >>> round(calibration_error([0, 0, 1, 1], [0.2, 0.2, 0.6, 0.6], n_bins=2), 3)
     0.3
     """
-    p = check_array(p, ensure_2d=False, dtype=np.float64, input_name="p")
-    if p.ndim != 1 or p.min() < 0.0 or p.max() > 1.0:
+    probability = check_array(p, ensure_2d=False, dtype=np.float64, input_name="p")
+    if probability.ndim != 1 or probability.min() < 0.0 or probability.max() > 1.0:
         raise ValueError(
             "p must be one-dimensional, with probabilities of the positive class from 0 to 1; "
             "pass one column of predict_proba."
         )
-    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | Integral) or n_bins < 1:
         raise ValueError(f"n_bins={n_bins!r} is not valid; pass a whole number >= 1.")
     if norm not in ("l1", "l2"):
         raise ValueError(f"norm={norm!r} is not valid; pass 'l1' or 'l2'.")
-    positive = _positive(y_true, pos_label)
-    check_consistent_length(positive, p)
-    weight = checked_weight(sample_weight, len(p), slice(None))
-    _, group, _, bins = equal_bins(p, weight, n_bins)
+    positive = _read_positive(y_true, pos_label)
+    check_consistent_length(positive, probability)
+    weight = validate_weight(sample_weight, len(probability), slice(None))
+    _, group, _, bins = equal_bins(probability, weight, n_bins)
     bins = bins[group]
-    whole = np.bincount(bins, weights=weight, minlength=n_bins)
-    off = np.bincount(bins, weights=weight * (p - positive), minlength=n_bins)
+    bin_weight = np.bincount(bins, weights=weight, minlength=n_bins)
+    bin_error = np.bincount(bins, weights=weight * (probability - positive), minlength=n_bins)
     if norm == "l1":
-        return float(np.abs(off).sum() / whole.sum())
-    there = whole > 0
-    return float(np.sqrt(np.sum(off[there] ** 2 / whole[there]) / whole.sum()))
+        return float(np.abs(bin_error).sum() / bin_weight.sum())
+    is_used = bin_weight > 0
+    return float(np.sqrt(np.sum(bin_error[is_used] ** 2 / bin_weight[is_used]) / bin_weight.sum()))
 
 
-def _positive(y_true, pos_label):
+def _read_positive(y_true: VectorLike, pos_label: object) -> BoolArray:
     y = np.asarray(y_true)
     if y.ndim != 1 or len(y) == 0:
         raise ValueError("y_true must be one-dimensional and hold at least one label.")

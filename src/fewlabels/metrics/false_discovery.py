@@ -5,12 +5,14 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array
 
+from .._typing import BoolArray, VectorLike
+
 # k q / m in decimals.
 _DECIMALS = 1e-12
 
 
-def benjamini_hochberg(p_values, q=0.1):
-    """Rows to report so that the false discovery rate is at most ``q``.
+def benjamini_hochberg(p_values: VectorLike, q: float = 0.1) -> BoolArray:
+    """Select rows to report, so that the false discovery rate is at most ``q``.
 
     All rows whose p-value is at most the largest ``p_(k)`` with ``p_(k) <= k q / m``, of the m
     p-values in ascending order. On average over data, the share of normal rows among the rows
@@ -46,7 +48,7 @@ def benjamini_hochberg(p_values, q=0.1):
     p = check_array(p_values, ensure_2d=False, dtype=np.float64, input_name="p_values")
     if p.ndim != 1 or p.min() < 0.0 or p.max() > 1.0:
         raise ValueError("p_values must be one-dimensional, with numbers from 0 to 1.")
-    if not isinstance(q, Real) or not 0.0 < q < 1.0:
+    if not isinstance(q, float | Real) or not 0.0 < q < 1.0:
         raise ValueError(f"q={q!r} is not a false discovery rate; pass a number between 0 and 1.")
     ascending = np.sort(p)
     allowed = q * np.arange(1, len(p) + 1) / len(p) * (1.0 + _DECIMALS)

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import beta
+
+from .._typing import FloatArray, IntArray
 
 CONFIDENCE = 0.9
 # Cross-fitted models share training rows, so n scores of theirs count as fewer independent ones.
@@ -13,11 +14,13 @@ CONFIDENCE = 0.9
 _SHARE_OF_CROSS_FITTED = 0.7
 # The same for recalls that are weighted by class shares: fewer rows decide, and the bootstrap of
 # the shares is of the same labels. Chosen with the priors of ``class_prior.contradiction``.
-_SHARE_OF_WEIGHTED, _DRAWS = 0.5, 8000
+_SHARE_OF_WEIGHTED = 0.5
+# Draws of recalls and shares.
+_N_DRAWS = 8000
 
 
-def counted_interval(hits, n, confidence=CONFIDENCE):
-    """Interval of a rate of which ``hits`` of ``n`` rows were counted (Clopper and Pearson 1934).
+def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of a rate, ``hits`` of ``n`` rows (Clopper and Pearson 1934).
 
     It holds the rate with a probability of at least ``confidence``, whatever the rate and however
     few rows. ``hits`` and ``n`` may be fractions, as of weighted rows.
@@ -28,14 +31,17 @@ def counted_interval(hits, n, confidence=CONFIDENCE):
     return low, high
 
 
-def cross_fitted(hits, n):
-    """How many independent hits and rows count as much as these, which share training rows."""
+def cross_fitted(hits: float, n: float) -> tuple[float, float]:
+    """Return the equivalent numbers of independent hits and rows if folds share training rows."""
     return _SHARE_OF_CROSS_FITTED * hits, _SHARE_OF_CROSS_FITTED * n
 
 
-def cross_fitted_interval(hits, n, confidence=CONFIDENCE):
-    """``counted_interval`` of rows that were scored by cross-fitted models."""
-    return counted_interval(*cross_fitted(hits, n), confidence)
+def cross_fitted_interval(
+    hits: float, n: float, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Return ``counted_interval`` of rows that were scored by cross-fitted models."""
+    hits, n = cross_fitted(hits, n)
+    return counted_interval(hits, n, confidence)
 
 
 class WeightedAccuracy(NamedTuple):
@@ -55,9 +61,9 @@ class WeightedAccuracy(NamedTuple):
 
 
 def weighted_accuracy(
-    hits: NDArray[np.intp],
-    n: NDArray[np.intp],
-    shares: NDArray[np.float64],
+    hits: IntArray,
+    n: IntArray,
+    shares: FloatArray,
     at_random: float = 0.0,
     confidence: float = CONFIDENCE,
 ) -> WeightedAccuracy:
@@ -84,17 +90,17 @@ def weighted_accuracy(
     rng = np.random.default_rng(0)
     hits, n = np.asarray(hits), np.asarray(n)
     part, prior = _SHARE_OF_WEIGHTED, 1.0 / len(n)
-    drawn = shares[rng.integers(0, len(shares), _DRAWS)]
+    drawn = shares[rng.integers(0, len(shares), _N_DRAWS)]
     recalls = rng.beta(
-        part * hits + prior, part * (n - hits) + prior, (_DRAWS, len(n))
+        part * hits + prior, part * (n - hits) + prior, (_N_DRAWS, len(n))
     )  # fmt: skip
     weighted = (drawn * recalls).sum(axis=1)
     h, total = cross_fitted(float(hits.sum()), float(n.sum()))
-    weights = np.repeat([1.0 - at_random, at_random], _DRAWS) / _DRAWS
+    weights = np.repeat([1.0 - at_random, at_random], _N_DRAWS) / _N_DRAWS
     # Clopper and Pearson's ends are quantiles of these, so a random sample keeps its interval.
     as_is = [
-        rng.beta(max(h, 1e-9), total - h + 1.0, _DRAWS),
-        rng.beta(h + 1.0, max(total - h, 1e-9), _DRAWS),
+        rng.beta(max(h, 1e-9), total - h + 1.0, _N_DRAWS),
+        rng.beta(h + 1.0, max(total - h, 1e-9), _N_DRAWS),
     ]
     tail = (1.0 - confidence) / 2.0
     low, high = (
@@ -110,8 +116,8 @@ def weighted_accuracy(
     return WeightedAccuracy(value, min(low, value), max(high, value))
 
 
-def _quantile(values: NDArray[np.float64], weights: NDArray[np.float64], q: float) -> float:
-    """Quantile of weighted values; the weights sum to 1."""
+def _quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
+    """Return a quantile of weighted values; the weights sum to 1."""
     order = np.argsort(values)
     reached = np.searchsorted(np.cumsum(weights[order]), q)
     return float(values[order][min(int(reached), len(values) - 1)])

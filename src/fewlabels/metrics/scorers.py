@@ -1,10 +1,15 @@
 """The metrics as scorers for scikit-learn's searches."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from ._sample import check_convention, checked_prior, make_sample
+from .._typing import FloatArray, MatrixLike, VectorLike
+from ._sample import check_convention, make_sample, validate_prior
 from .scores import (
     LOSSES,
     lee_liu_score,
@@ -18,27 +23,31 @@ from .scores import (
 
 
 class _Metric(NamedTuple):
-    function: object
+    function: Callable[..., float]
     sign: int
-    needs: str
+    input_kind: str
     prior: str
-    fixed: dict
+    fixed: dict[str, Any]
 
 
-def _auc_less_risk(y_true, decision, prior, **options):
-    """The two see different things: the ranking, and where it is cut."""
+def _auc_less_risk(
+    y_true: VectorLike, decision: VectorLike, prior: float, **options: Any
+) -> float:
+    """Return ROC AUC less risk: the ranking, and where it is cut."""
     risk = pu_risk(y_true, decision, prior, non_negative=True, **options)
     options.pop("convention")
     return pu_auc(y_true, decision, **options) - risk
 
 
-def _proxy_accuracy(y_true, prediction, prior, **options):
-    """Twice the prior times recall, plus the share of the population called negative."""
+def _proxy_accuracy(
+    y_true: VectorLike, prediction: VectorLike, prior: float, **options: Any
+) -> float:
+    """Return twice the prior times recall, plus the share of the population called negative."""
     return pu_accuracy(y_true, prediction, prior, **options) + prior
 
 
-def _proxy_auc(y_true, decision, **options):
-    """Positive against unlabelled rows, in either setting."""
+def _proxy_auc(y_true: VectorLike, decision: VectorLike, **options: Any) -> float:
+    """Return the ROC AUC of positive against unlabelled rows, in either setting."""
     options.pop("convention")
     return pu_auc(y_true, decision, **options)
 
@@ -59,8 +68,15 @@ _METRICS = {
 }
 
 
-def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None, loss=None):
-    """A scorer for ``GridSearchCV`` and its like; greater is better.
+def make_pu_scorer(
+    metric: str,
+    *,
+    prior: float | None = None,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    loss: str | None = None,
+) -> _PUScorer:
+    """Make a scorer for ``GridSearchCV`` and its like; greater is better.
 
     Score with held-out rows of both kinds (``fewlabels.model_selection.PUKFold``): a fold
     without positives or without unlabelled rows is refused.
@@ -124,26 +140,39 @@ def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None
             )
         options["loss"] = loss
     if prior is not None:
-        checked_prior(prior)
+        validate_prior(prior)
     return _PUScorer(metric, prior, convention, pos_label, options)
 
 
 class _PUScorer:
-    def __init__(self, metric, prior, convention, pos_label, options):
+    def __init__(
+        self,
+        metric: str,
+        prior: float | None,
+        convention: str,
+        pos_label: object,
+        options: dict[str, Any],
+    ) -> None:
         self.metric = metric
         self.prior = prior
         self.convention = convention
         self.pos_label = pos_label
         self.options = options
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         loss = f", loss={self.options['loss']!r}" if "loss" in self.options else ""
         return (
             f"make_pu_scorer({self.metric!r}, prior={self.prior!r}, "
             f"convention={self.convention!r}, pos_label={self.pos_label!r}{loss})"
         )
 
-    def __call__(self, estimator, X, y, sample_weight=None):
+    def __call__(
+        self,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: VectorLike,
+        sample_weight: VectorLike | None = None,
+    ) -> float:
         metric = _METRICS[self.metric]
         classes = list(estimator.classes_)
         pos_label = classes[-1] if self.pos_label is None else self.pos_label
@@ -158,13 +187,19 @@ class _PUScorer:
                     "no prior_; pass prior=... to make_pu_scorer."
                 )
             options["prior"] = prior
-        if metric.needs == "prediction":
+        if metric.input_kind == "prediction":
             given = estimator.predict(X)
         else:
-            given = _decide(estimator, X, classes, pos_label, self.options.get("loss"))
+            given = _decisions_for(estimator, X, classes, pos_label, self.options.get("loss"))
         return metric.sign * metric.function(y, given, **options)
 
-    def _prior(self, estimator, y, pos_label, sample_weight):
+    def _prior(
+        self,
+        estimator: BaseEstimator,
+        y: VectorLike,
+        pos_label: object,
+        sample_weight: VectorLike | None,
+    ) -> float | None:
         if self.prior is not None:
             return self.prior
         while not hasattr(estimator, "prior_"):
@@ -178,8 +213,14 @@ class _PUScorer:
         return share + (1.0 - share) * float(estimator.prior_)
 
 
-def _decide(estimator, X, classes, pos_label, loss):
-    """Decisions that are positive for ``pos_label``."""
+def _decisions_for(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    classes: list[object],
+    pos_label: object,
+    loss: str | None,
+) -> FloatArray:
+    """Return decisions that are positive for ``pos_label``."""
     if pos_label not in classes:
         raise ValueError(
             f"pos_label={pos_label!r} is not one of the estimator's classes_ ({classes}); pass "

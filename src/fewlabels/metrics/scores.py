@@ -4,9 +4,17 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_consistent_length
 
+from .._typing import VectorLike
 from ..calibration.area import area_of
 from ..problem.losses import double_hinge, ramp
-from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
+from ._sample import (
+    is_label,
+    make_sample,
+    recall_and_predicted_share,
+    validate_decision,
+    validate_prior,
+    validate_weight,
+)
 
 # Losses of z = label * decision.
 _MARGIN_LOSSES = {
@@ -20,17 +28,17 @@ LOSSES = ("zero-one", *_MARGIN_LOSSES)
 
 
 def pu_risk(
-    y_true,
-    decision,
-    prior,
+    y_true: VectorLike,
+    decision: VectorLike,
+    prior: float,
     *,
-    loss="zero-one",
-    non_negative=False,
-    convention="unlabeled",
-    pos_label=None,
-    sample_weight=None,
-):
-    r"""Risk of a decision function: unbiased, or non-negative.
+    loss: str = "zero-one",
+    non_negative: bool = False,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    r"""Return the risk of a decision function: unbiased, or non-negative.
 
     .. math:: R = \pi\, \mathrm{E}_P[\ell(f)] + \mathrm{E}_X[\ell(-f)]
                   - \pi\, \mathrm{E}_P[\ell(-f)]
@@ -81,10 +89,10 @@ def pu_risk(
     0.25
     """
     sample = make_sample(y_true, convention, pos_label, sample_weight)
-    prior = checked_prior(prior)
+    prior = validate_prior(prior)
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not valid; pass one of {', '.join(LOSSES)}.")
-    f = checked_decision(decision, sample)
+    f = validate_decision(decision, sample)
     if loss == "zero-one":
         if_positive, if_negative = (f <= 0).astype(float), (f > 0).astype(float)
     else:
@@ -96,9 +104,15 @@ def pu_risk(
 
 
 def pu_auc(
-    y_true, decision, prior=None, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
-    r"""ROC AUC: positive against unlabelled rows, or against negatives.
+    y_true: VectorLike,
+    decision: VectorLike,
+    prior: float | None = None,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    r"""Return the ROC AUC of positive against unlabelled rows, or against negatives.
 
     A share :math:`\pi` of the rows that positives are compared with are positives themselves,
     against which they win half the time:
@@ -138,11 +152,11 @@ def pu_auc(
     1.0
     """
     sample = make_sample(y_true, convention, pos_label, sample_weight)
-    f = checked_decision(decision, sample)
+    f = validate_decision(decision, sample)
     against_unlabeled = area_of(f, sample.positive, sample.weight)
     if prior is None:
         return against_unlabeled
-    prior = checked_prior(prior)
+    prior = validate_prior(prior)
     # Labelled positives in the population are compared with themselves: one half.
     own = sample.labelled_share
     against_population = own / 2 + (1.0 - own) * against_unlabeled
@@ -150,9 +164,14 @@ def pu_auc(
 
 
 def lee_liu_score(
-    y_true, prediction, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
-    """Recall squared over the share predicted positive: a stand-in for F1 without a prior.
+    y_true: VectorLike,
+    prediction: VectorLike,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    """Return recall squared over the share predicted positive, like F1 without a prior.
 
     Equals precision times recall over the prior (Lee & Liu, ICML 2003), so it is high only when
     both are. Values reach from 0 to 1 over the prior and are comparable on the same data only. 0
@@ -179,12 +198,20 @@ def lee_liu_score(
     >>> lee_liu_score([1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0])
     1.0
     """
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return recall**2 / predicted if predicted > 0 else 0.0
 
 
-def pu_recall(y_true, prediction, *, pos_label=None, sample_weight=None):
-    """Share of positives that are predicted positive.
+def pu_recall(
+    y_true: VectorLike,
+    prediction: VectorLike,
+    *,
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    """Return the share of positives that are predicted positive.
 
     Parameters
     ----------
@@ -208,16 +235,22 @@ def pu_recall(y_true, prediction, *, pos_label=None, sample_weight=None):
         positive = is_label(y_true, pos_label)
         if not positive.any():
             raise ValueError(f"y has no positive row: pos_label={pos_label!r} does not occur.")
-        weight = checked_weight(sample_weight, len(positive), positive)
+        weight = validate_weight(sample_weight, len(positive), positive)
         answer = is_label(prediction, pos_label)
         return float(np.average(answer[positive], weights=weight[positive]))
-    return rates(y_true, prediction, "unlabeled", None, sample_weight)[0]
+    return recall_and_predicted_share(y_true, prediction, "unlabeled", None, sample_weight)[0]
 
 
 def pu_precision(
-    y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
-    """Share of positives among the rows predicted positive: prior * recall / predicted.
+    y_true: VectorLike,
+    prediction: VectorLike,
+    prior: float,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    """Return the share of positives among rows predicted positive: prior * recall / predicted.
 
     Parameters
     ----------
@@ -241,15 +274,23 @@ def pu_precision(
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.4)
     0.8
     """
-    prior = checked_prior(prior)
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    prior = validate_prior(prior)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return prior * recall / predicted if predicted > 0 else 0.0
 
 
 def pu_f1(
-    y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
-    """Harmonic mean of precision and recall: ``2 prior recall / (prior + predicted)``.
+    y_true: VectorLike,
+    prediction: VectorLike,
+    prior: float,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    """Return the harmonic mean of precision and recall, ``2 prior recall / (prior + predicted)``.
 
     Parameters
     ----------
@@ -267,15 +308,23 @@ def pu_f1(
     >>> pu_f1([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.5)
     1.0
     """
-    prior = checked_prior(prior)
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    prior = validate_prior(prior)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return 2.0 * prior * recall / (prior + predicted)
 
 
 def pu_accuracy(
-    y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
-):
-    """Accuracy: one minus the unbiased zero-one risk.
+    y_true: VectorLike,
+    prediction: VectorLike,
+    prior: float,
+    *,
+    convention: str = "unlabeled",
+    pos_label: object = None,
+    sample_weight: VectorLike | None = None,
+) -> float:
+    """Return the accuracy: one minus the unbiased zero-one risk.
 
     Parameters
     ----------
@@ -293,6 +342,8 @@ def pu_accuracy(
     >>> pu_accuracy([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.5)
     1.0
     """
-    prior = checked_prior(prior)
-    recall, predicted = rates(y_true, prediction, convention, pos_label, sample_weight)
+    prior = validate_prior(prior)
+    recall, predicted = recall_and_predicted_share(
+        y_true, prediction, convention, pos_label, sample_weight
+    )
     return 1.0 - prior - predicted + 2.0 * prior * recall

@@ -1,31 +1,38 @@
 """Compare an estimator with simpler methods."""
 
+from collections.abc import Sequence
+from types import ModuleType
+
 import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.task import Task
 from ..kernels.sparse import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import groups_of
 from ..tasks import TASKS, estimators_of
+from .comparison.result import BaselineComparison
 from .comparison.run import ComparedRows
 from .tuning.search import Search
 
 
 def compare_with_baselines(
-    estimator,
-    X,
-    y=None,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: VectorLike | None = None,
     *,
-    known_other=None,
-    groups=None,
-    class_names=None,
-    time_budget=60,
-    random_state=None,
-    progress=False,
-):
+    known_other: MatrixLike | None = None,
+    groups: VectorLike | None = None,
+    class_names: Sequence[str] | None = None,
+    time_budget: float = 60,
+    random_state: RandomStateLike = None,
+    progress: bool = False,
+) -> BaselineComparison:
     """Compare an estimator, with its settings, with simpler methods.
 
     Clones of the estimator and baselines of scikit-learn are fitted to the same rows of the same
@@ -114,16 +121,18 @@ def compare_with_baselines(
     model = estimator[-1] if is_pipeline else estimator
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
     _check(model, X, y, known_other)
-    X = _as_rows(X, steps, "X")
+    X = _read_rows(X, steps, "X")
     rows = ComparedRows(X, y, steps, None if groups is None else groups_of(X, groups=groups))
     if known_other is not None:
-        known_other = _as_rows(known_other, steps, "known_other")
-    compare = _comparison(model.task).compare
-    measured = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
-    return measured.result(search)
+        known_other = _read_rows(known_other, steps, "known_other")
+    compare = _import_comparison(model.task).compare
+    details = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
+    return details.result(search)
 
 
-def _check(model, X, y, known_other):
+def _check(
+    model: BaseEstimator, X: MatrixLike, y: VectorLike | None, known_other: MatrixLike | None
+) -> None:
     name = type(model).__name__
     task = getattr(model, "task", None)
     if not isinstance(task, Task):
@@ -147,20 +156,25 @@ def _check(model, X, y, known_other):
     check_consistent_length(X, y)
 
 
-def _as_rows(X, steps, what):
-    """Rows as numbers; what goes into a pipeline is left to it."""
+def _read_rows(X: MatrixLike, steps: Pipeline | None, what: str) -> RowMatrix | pd.DataFrame:
+    """Return rows as numbers; a pipeline's input is left to the pipeline."""
     if steps is not None:
         return canonical(X) if hasattr(X, "shape") else np.asarray(X)
     return checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
 
 
-def _comparison(task):
-    """The module that compares models of a task, imported when it is first needed."""
+def _import_comparison(task: Task) -> ModuleType:
+    """Return the module that compares models of a task, imported when it is first needed."""
     match task.name:
         case "one_class":
-            from .one_class import comparison
+            from .one_class import comparison as of_one_class
+
+            return of_one_class
         case "positive_unlabelled":
-            from .positive_unlabelled import comparison
+            from .positive_unlabelled import comparison as of_positive_unlabelled
+
+            return of_positive_unlabelled
         case _:
-            from .semi_supervised import comparison
-    return comparison
+            from .semi_supervised import comparison as of_semi_supervised
+
+            return of_semi_supervised

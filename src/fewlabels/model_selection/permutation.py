@@ -1,30 +1,36 @@
 """Whether a model's held-out scores separate the labels better than chance."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, rankdata
 
+from .._typing import AnyArray, BoolArray, IntArray
+
 # Shuffled labels, which give the standard error without a signal.
-_SHUFFLES = 499
+_N_SHUFFLES = 499
 # Confidence of the interval. Its ends decide, so that a verdict can't contradict it.
 CONFIDENCE = 0.99
 # A ROC AUC of one class against the other that is worth having: where the interval excludes it,
 # labels were enough to tell.
 WORTHWHILE = 0.7
-# Where the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
-# one at least. And labelled rows must not avoid the lowest scores, by a one-sided test of this
-# level: of mostly positive rows, a good model gives only the lowest scores to others.
-_LEAST_SHARE, _AVOIDING = 0.1, 0.05
+# If the share of positives among unlabelled rows is unknown, "no signal" has to hold up to this
+# one at least.
+_MIN_SHARE = 0.1
+# And labelled rows must not avoid the lowest scores, by a one-sided test of this level: of mostly
+# positive rows, a good model gives only the lowest scores to others.
+_LEVEL_OF_AVOIDING = 0.05
 # With a larger share of equal scores, a model has hardly said anything, even of equal rows.
-_MOSTLY = 0.8
+_MAX_SHARE_OF_TIES = 0.8
 # Scores of one model that differ by less, relative to their size, differ by rounding.
-_DIGITS = 12
+_SIGNIFICANT_DIGITS = 12
 # Nearer to 0 and 1 than this, variances are rounding.
-_EDGE = 1e-9
-SIGNAL, NO_SIGNAL, TOO_FEW = "signal", "no signal", "too few labels"
+_MIN_AREA_DISTANCE = 1e-9
+# Outcomes of the test.
+SIGNAL = "signal"
+NO_SIGNAL = "no signal"
+TOO_FEW = "too few labels"
 
 
 class PermutationTest(NamedTuple):
@@ -53,20 +59,20 @@ class PermutationTest(NamedTuple):
 
     @property
     def found(self) -> bool:
-        """Whether the model beats chance."""
+        """Return whether the model beats chance."""
         return self.outcome == SIGNAL
 
 
 def permutation_test(
-    scores: NDArray[Any],
-    kinds: NDArray[Any],
-    parts: NDArray[Any],
+    scores: AnyArray,
+    kinds: AnyArray,
+    parts: AnyArray,
     planned: int,
     labels: int,
     random_state: int = 0,
     *,
     prior: float | None = 0.0,
-    rows: NDArray[Any] | None = None,
+    rows: AnyArray | None = None,
 ) -> PermutationTest | None:
     """Test scores of rows by models that were trained without them.
 
@@ -116,11 +122,11 @@ def permutation_test(
     least = (sizes * (sizes + 1) / 2).sum(axis=0)
     used = pairs > 0
 
-    def area_of(kinds):
+    def area_of(kinds: IntArray) -> float:
         inside = (ranks * (kinds[:, None] == classes)).sum(axis=0)
         return float(np.mean((inside - least)[used] / pairs[used]))
 
-    def depth_of(kinds):
+    def depth_of(kinds: IntArray) -> float:
         return float(np.mean(depths[kinds == 1])) if prior is None else 0.0
 
     order = np.concatenate(rows_of)
@@ -128,7 +134,7 @@ def permutation_test(
     depths = np.log(ranks[:, 0] / (np.bincount(part)[part] + 1.0))
     rng = np.random.default_rng(random_state)
     area = area_of(ours)
-    shuffled = [ours[np.lexsort((rng.random(len(ours)), part))] for _ in range(_SHUFFLES)]
+    shuffled = [ours[np.lexsort((rng.random(len(ours)), part))] for _ in range(_N_SHUFFLES)]
     chance = np.array([(area_of(one), depth_of(one)) for one in shuffled])
     shared = 1.0 + (len(rows_of) - 1.0) / max(1.0, planned - 1.0)
     error, depth_error = np.std(chance, axis=0) * np.sqrt(shared)
@@ -136,39 +142,39 @@ def permutation_test(
     low, high = _interval(area, error, own, len(ours) - own)
     if low <= 0.5:
         is_own = ours[:, None] == classes
-        tied = _tied(ranks, is_own, part)
-        same = 0 if rows is None else _tied(ranks, is_own, part, rows[order])
-        tied = np.where(tied > _MOSTLY * pairs, tied, tied - same)
+        tied = _count_ties(ranks, is_own, part)
+        same = 0 if rows is None else _count_ties(ranks, is_own, part, rows[order])
+        tied = np.where(tied > _MAX_SHARE_OF_TIES * pairs, tied, tied - same)
         unknown = float(np.mean(tied[used] / pairs[used])) / 2.0
         low, high = max(0.0, low - unknown), min(1.0, high + unknown)
     best = None if prior is None else 1.0 - prior / 2.0
     if low > 0.5:
         return PermutationTest(area, low, high, SIGNAL, labels, best)
     holds_up_to = (WORTHWHILE - high) / (WORTHWHILE - 0.5)
-    needed = _LEAST_SHARE if prior is None else prior
+    needed = _MIN_SHARE if prior is None else prior
     above = depth_of(ours) - chance[:, 1].mean()
-    avoiding = prior is None and above > norm.ppf(1.0 - _AVOIDING) * depth_error
+    avoiding = prior is None and above > norm.ppf(1.0 - _LEVEL_OF_AVOIDING) * depth_error
     if high >= WORTHWHILE or holds_up_to <= needed or avoiding:
         return PermutationTest(area, low, high, TOO_FEW, labels, best)
     up_to = min(1.0, holds_up_to) if prior is None else None
     return PermutationTest(area, low, high, NO_SIGNAL, labels, best, up_to)
 
 
-def _without_rounding(scores: NDArray[Any]) -> NDArray[Any]:
-    """Scores of one model, in columns, where those that differ by rounding alone are equal."""
+def _without_rounding(scores: AnyArray) -> AnyArray:
+    """Return one model's scores, in columns, with those that differ by rounding made equal."""
     size = np.median(np.abs(scores), axis=0)
     size = np.where((size > 0.0) & np.isfinite(size), size, 1.0)
     with np.errstate(over="ignore"):
-        return np.round(scores / size, _DIGITS)
+        return np.round(scores / size, _SIGNIFICANT_DIGITS)
 
 
-def _tied(
-    ranks: NDArray[Any],
-    is_own: NDArray[np.bool_],
-    part: NDArray[Any],
-    rows: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Pairs of a row of each class and another row of its part with one score, of equal ``rows``.
+def _count_ties(
+    ranks: AnyArray,
+    is_own: BoolArray,
+    part: AnyArray,
+    rows: AnyArray | None = None,
+) -> AnyArray:
+    """Count pairs of a row of each class and a row of another that tie, in equal ``rows``.
 
     Of any rows if ``rows`` is None. Returns the number for each class.
     """
@@ -181,14 +187,14 @@ def _tied(
     return np.array(found)
 
 
-def _interval(area, error, n_own, n_others):
-    """Areas that the test doesn't reject; ``error`` is the standard error at 0.5.
+def _interval(area: float, error: float, n_own: float, n_others: float) -> tuple[float, float]:
+    """Return the areas that the test doesn't reject; ``error`` is the standard error at 0.5.
 
     Elsewhere it changes as in an exponential model (Hanley and McNeil 1982).
     """
     half = norm.ppf(0.5 + CONFIDENCE / 2.0) * error
 
-    def variance(theta):
+    def variance(theta: float) -> float:
         both = theta / (2.0 - theta), 2.0 * theta * theta / (1.0 + theta)
         of_own, of_others = (one - theta * theta for one in both)
         inner = theta * (1.0 - theta)
@@ -196,10 +202,10 @@ def _interval(area, error, n_own, n_others):
 
     at_chance = variance(0.5)
 
-    def off(theta):
+    def excess(theta: float) -> float:
         return (area - theta) ** 2 - half**2 * variance(theta) / at_chance
 
-    inside = float(np.clip(area, _EDGE, 1.0 - _EDGE))
-    low = brentq(off, 0.0, inside) if off(inside) < 0.0 else area
-    high = brentq(off, inside, 1.0) if off(inside) < 0.0 else area
+    inside = float(np.clip(area, _MIN_AREA_DISTANCE, 1.0 - _MIN_AREA_DISTANCE))
+    low = brentq(excess, 0.0, inside) if excess(inside) < 0.0 else area
+    high = brentq(excess, inside, 1.0) if excess(inside) < 0.0 else area
     return float(low if area > 0.0 else 0.0), float(high if area < 1.0 else 1.0)

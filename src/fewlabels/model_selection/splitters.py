@@ -1,5 +1,6 @@
 """Cross-validation that knows which rows carry no label."""
 
+from collections.abc import Iterator
 from numbers import Integral
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils import check_consistent_length, check_random_state
 
+from .._typing import IntArray, MatrixLike, RandomStateLike, VectorLike
 from ..data.labels.arrays import with_missing
 from ..data.labels.positive_unlabelled import split_labels
 from ..data.labels.semi_supervised import is_labelled
@@ -18,9 +20,11 @@ _SEEDS = np.iinfo(np.int32).max
 class _RepeatedFolds(BaseCrossValidator):
     """Folds stratified over the kinds of rows that ``_kinds_of_rows`` names."""
 
-    def __init__(self, n_splits, shuffle, n_repeats, random_state):
+    def __init__(
+        self, n_splits: int, shuffle: bool, n_repeats: int, random_state: RandomStateLike
+    ) -> None:
         for name, value, least in (("n_splits", n_splits, 2), ("n_repeats", n_repeats, 1)):
-            if not (isinstance(value, Integral) and value >= least):
+            if not (isinstance(value, int | Integral) and value >= least):
                 raise ValueError(f"{name}={value!r} is not allowed; pass an integer >= {least}.")
         if not shuffle and (n_repeats > 1 or random_state is not None):
             raise ValueError(
@@ -32,11 +36,21 @@ class _RepeatedFolds(BaseCrossValidator):
         self.n_repeats = n_repeats
         self.random_state = random_state
 
-    def get_n_splits(self, X=None, y=None, groups=None):
-        """Number of splits, folds times repeats; the arguments are ignored."""
+    def get_n_splits(
+        self,
+        X: MatrixLike | None = None,
+        y: VectorLike | None = None,
+        groups: VectorLike | None = None,
+    ) -> int:
+        """Return the number of splits, folds times repeats; the arguments are ignored."""
         return self.n_splits * self.n_repeats
 
-    def _iter_test_indices(self, X=None, y=None, groups=None):
+    def _iter_test_indices(
+        self,
+        X: MatrixLike | None = None,
+        y: VectorLike | None = None,
+        groups: VectorLike | None = None,
+    ) -> Iterator[IntArray]:
         if y is None:
             raise ValueError(f"{type(self).__name__} needs y, because it splits by label.")
         rows, kinds, names = self._kinds_of_rows(y)
@@ -54,7 +68,7 @@ class _RepeatedFolds(BaseCrossValidator):
             for _, test in WholeGroups(folds).split(kinds, kinds, groups):
                 yield rows[test]
 
-    def _check_size(self, count, what):
+    def _check_size(self, count: int, what: str) -> None:
         if count < self.n_splits:
             raise ValueError(
                 f"y has {count} {what} for {self.n_splits} folds, and every fold needs one; pass "
@@ -96,12 +110,18 @@ class PUKFold(_RepeatedFolds):
     """
 
     def __init__(
-        self, n_splits=5, *, shuffle=False, n_repeats=1, random_state=None, pos_label=None
-    ):
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        n_repeats: int = 1,
+        random_state: RandomStateLike = None,
+        pos_label: object = None,
+    ) -> None:
         super().__init__(n_splits, shuffle, n_repeats, random_state)
         self.pos_label = pos_label
 
-    def _kinds_of_rows(self, y):
+    def _kinds_of_rows(self, y: VectorLike) -> tuple[IntArray, IntArray, list[str]]:
         positive, _ = split_labels(y, self.pos_label)
         names = ["unlabelled rows", "positive rows"]
         return np.arange(len(positive)), positive.astype(np.intp), names
@@ -134,11 +154,19 @@ class LabeledKFold(_RepeatedFolds):
     [0 1 4 5] [2 3]
     """
 
-    def __init__(self, n_splits=5, *, shuffle=False, n_repeats=1, random_state=None, unlabeled=-1):
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        n_repeats: int = 1,
+        random_state: RandomStateLike = None,
+        unlabeled: object = -1,
+    ) -> None:
         super().__init__(n_splits, shuffle, n_repeats, random_state)
         self.unlabeled = unlabeled
 
-    def _kinds_of_rows(self, y):
+    def _kinds_of_rows(self, y: VectorLike) -> tuple[IntArray, IntArray, list[str]]:
         rows = np.flatnonzero(is_labelled(y, self.unlabeled))
         if len(rows) == 0:
             raise ValueError("y has no labelled row to score with.")

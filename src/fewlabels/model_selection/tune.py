@@ -1,12 +1,15 @@
 """One entry point that chooses the settings of any model."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
+from .._typing import FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.kernel_estimator import KernelMachine
 from ..kernels.sparse import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
@@ -18,22 +21,22 @@ from .semi_supervised.graph import tune_with_graph
 from .semi_supervised.tables import is_for_tables, tune_table
 from .semi_supervised.tuning import tune_semi_supervised
 from .tuning.result import TuningResult
-from .tuning.search import Search
+from .tuning.search import Plan, Search
 
 
 def tune(
-    estimator,
-    X,
-    y=None,
+    estimator: KernelMachine | Pipeline,
+    X: MatrixLike,
+    y: VectorLike | None = None,
     *,
-    time_budget=60,
-    contaminated=True,
-    sample_weight=None,
-    random_state=None,
-    progress=False,
-    graph=True,
-    groups=None,
-):
+    time_budget: float = 60,
+    contaminated: bool = True,
+    sample_weight: VectorLike | None = None,
+    random_state: RandomStateLike = None,
+    progress: bool = False,
+    graph: bool = True,
+    groups: VectorLike | None = None,
+) -> KernelMachine | Pipeline:
     """Choose settings from the data and return a fitted clone.
 
     Use it before you trust a model: settings matter more than the choice of a solver. It needs
@@ -111,25 +114,25 @@ def tune(
     """
     X = canonical(X)
     search = Search(time_budget, progress, random_state)
-    search.may_take_graph = bool(graph)
+    search.is_graph_allowed = bool(graph)
     search.groups = groups
-    return _of_pipeline(estimator, X, y, search, contaminated, sample_weight)
+    return _tune_estimator(estimator, X, y, search, contaminated, sample_weight)
 
 
 def tune_within(
-    estimator,
-    X,
-    y,
+    estimator: KernelMachine | Pipeline,
+    X: MatrixLike,
+    y: VectorLike | None,
     *,
-    time_budget,
-    contaminated,
-    random_state,
-    progress,
-    seconds_in_all,
-    expected=0.0,
-    groups=None,
-):
-    """``tune`` that leaves time for the fit and the probabilities: in all so many seconds.
+    time_budget: float,
+    contaminated: bool,
+    random_state: RandomStateLike,
+    progress: bool,
+    seconds_in_all: float,
+    expected: float = 0.0,
+    groups: VectorLike | None = None,
+) -> KernelMachine | Pipeline:
+    """Tune, leaving time for the fit and the probabilities, in a total of so many seconds.
 
     A fit of all rows is ``expected`` to take so many.
     """
@@ -137,24 +140,38 @@ def tune_within(
     search.expected, search.groups = expected, groups
     search.seconds_in_all = seconds_in_all
     search.fits_to_come = estimator.task.fits_to_come
-    return _of_pipeline(estimator, X, y, search, contaminated, None)
+    return _tune_estimator(estimator, X, y, search, contaminated, None)
 
 
-def _of_pipeline(estimator, X, y, search, contaminated, sample_weight):
+def _tune_estimator(
+    estimator: KernelMachine | Pipeline,
+    X: MatrixLike,
+    y: VectorLike | None,
+    search: Search,
+    contaminated: bool,
+    sample_weight: VectorLike | None,
+) -> KernelMachine | Pipeline:
     """Tune a model, or the last step of a pipeline."""
     if not isinstance(estimator, Pipeline):
-        return _tuned(estimator, X, y, search, contaminated, sample_weight)
+        return _tune_model(estimator, X, y, search, contaminated, sample_weight)
     _check_estimator(estimator[-1], "the last step of the pipeline")
     pipeline = clone(estimator)
     if len(pipeline) > 1:
         X = pipeline[:-1].fit_transform(X, y)
-    last = _tuned(pipeline[-1], X, y, search, contaminated, sample_weight)
+    last = _tune_model(pipeline[-1], X, y, search, contaminated, sample_weight)
     pipeline.steps[-1] = (pipeline.steps[-1][0], last)
     pipeline.tuning_ = last.tuning_
     return pipeline
 
 
-def _tuned(estimator, X, y, search, contaminated, sample_weight):
+def _tune_model(
+    estimator: KernelMachine,
+    X: MatrixLike,
+    y: VectorLike | None,
+    search: Search,
+    contaminated: bool,
+    sample_weight: VectorLike | None,
+) -> KernelMachine:
     """Decide, fit the choice to all rows and write the account."""
     _check_estimator(estimator, "it")
     check_parameters(estimator)
@@ -173,18 +190,19 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
         raise ValueError(f"contaminated=False is for {estimators_of(ONE_CLASS)}, not for {name}.")
     else:
         check_consistent_length(rows, y)
-        decide = _choice_of_labels(estimator, rows, search)
+        decide = _choose_tuner(estimator, rows, search)
         plan = decide(estimator, rows, y, weight, search)
-    machine = clone(estimator).set_params(**plan.settings)
+    model = clone(estimator).set_params(**plan.settings)
     weight = sample_weight if plan.weight is None else plan.weight
     started = time.perf_counter()
     if plan.fit is not None:
-        plan.fit(machine, X, y, weight)
+        assert y is not None
+        plan.fit(model, X, y, weight)
     else:
-        machine.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        model.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
     fit_seconds = time.perf_counter() - started
-    fit_values = search.count(machine)
-    machine.tuning_ = TuningResult(
+    fit_values = search.count(model)
+    model.tuning_ = TuningResult(
         plan.candidates.reset_index(drop=True),
         plan.settings,
         plan.reason,
@@ -197,19 +215,21 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
         plan.curve,
         plan.unlabeled,
     )
-    return machine
+    return model
 
 
-def _choice_of_labels(estimator, X, search):
-    """The function that chooses settings by labels."""
+def _choose_tuner(
+    estimator: KernelMachine, X: RowMatrix, search: Search
+) -> Callable[[Any, RowMatrix, VectorLike, FloatArray | None, Search], Plan]:
+    """Return the function that chooses settings by labels."""
     if estimator.task.has_prior:
         return tune_positive_unlabelled
     if is_for_tables(estimator, X):
         return tune_table
-    return tune_with_graph if search.may_take_graph else tune_semi_supervised
+    return tune_with_graph if search.is_graph_allowed else tune_semi_supervised
 
 
-def _check_estimator(estimator, what):
+def _check_estimator(estimator: BaseEstimator, what: str) -> None:
     if not isinstance(estimator, KernelMachine):
         raise ValueError(
             f"tune accepts {estimators_of(*TASKS)}, and pipelines that end in one of them; {what} "

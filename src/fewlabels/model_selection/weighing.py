@@ -1,19 +1,33 @@
 """What columns of texts count next to the others, and which do not help, by labels held out."""
 
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import one_blas_thread
 from ..kernels.width import total_variance
 from ..rows.grouped_folds import count_once, groups_of
-from .signal import FREEDOM, MOST_ROWS, areas, pairs_left_out, smoother, weighed
+from .signal import (
+    FREEDOM_PER_ROW,
+    MAX_ROWS_PER_KIND,
+    areas,
+    multiply_columns,
+    ridge_smoother,
+    weights_without_pairs,
+)
 
 # Times the variance of the other columns; 1, the first, is what is taken without labels.
 RATIOS = (1.0, 4.0, 16.0, 64.0, 0.25, 1.0 / 16.0)
 # Standard errors that a choice must be ahead.
-_AHEAD = 1.0
+_MIN_LEAD_IN_ERRORS = 1.0
+
+
+# What a block's columns come from; and a ratio with the blocks that are left out.
+Names: TypeAlias = tuple[str, ...]
+Choice: TypeAlias = tuple[float, tuple[Names, ...]]
 
 
 class Weighing(NamedTuple):
@@ -26,10 +40,10 @@ class Weighing(NamedTuple):
 
     ratio: float
     areas: dict[float, float]
-    left_out: tuple[str, ...]
+    left_out: Names
     area: float
-    rows: Any
-    weights: list[np.ndarray]
+    rows: RowMatrix
+    weights: list[FloatArray]
 
 
 class Blocks:
@@ -39,7 +53,13 @@ class Blocks:
     and which may not be left out.
     """
 
-    def __init__(self, X, places, texts, fixed=()):
+    def __init__(
+        self,
+        X: RowMatrix,
+        places: Mapping[Names, Any],
+        texts: Container[Names],
+        fixed: Iterable[Names] = (),
+    ) -> None:
         self.places = places
         self.texts = [names for names in places if names in texts]
         self.others = [names for names in places if names not in texts]
@@ -47,15 +67,15 @@ class Blocks:
         self._width = X.shape[1]
         self._variance = {names: total_variance(X[:, place]) for names, place in places.items()}
 
-    def choices(self):
-        """Ratios, and blocks left out of those that are no texts."""
+    def choices(self) -> Iterator[Choice]:
+        """Yield ratios, and blocks left out of those that are no texts."""
         free = [names for names in self.others if names not in self.fixed]
         outs = [out for n in range(len(free) + 1) for out in combinations(free, n)]
         for out in outs:
             yield from ((r, out) for r in (RATIOS if len(out) < len(self.others) else (1.0,)))
 
-    def weights(self, ratio, out):
-        """What to multiply columns with, so that the variance of all of them stays."""
+    def weights(self, ratio: float, out: Container[Names]) -> FloatArray:
+        """Return factors for the columns that keep the total variance."""
         kept = [
             sum(self._variance[names] for names in kind if names not in out)
             for kind in (self.texts, self.others)
@@ -69,7 +89,9 @@ class Blocks:
         return found
 
 
-def weigh_columns(X, y, blocks, random_state=0):
+def weigh_columns(
+    X: RowMatrix, y: IntArray, blocks: Blocks, random_state: int = 0
+) -> Weighing | None:
     """Choose the variance of texts relative to all other columns, and what to leave out.
 
     Rows of every class of ``y`` are separated from the others (negative: without a label) by
@@ -83,48 +105,50 @@ def weigh_columns(X, y, blocks, random_state=0):
     rng = np.random.default_rng(random_state)
     once = count_once(np.arange(len(y)), y, groups_of(X, y))
     kinds = [once[y[once] == k] for k in classes]
-    drawn = [rng.choice(rows, min(len(rows), MOST_ROWS), replace=False) for rows in kinds]
+    drawn = [rng.choice(rows, min(len(rows), MAX_ROWS_PER_KIND), replace=False) for rows in kinds]
     labels = np.repeat(classes, [len(rows) for rows in drawn])
     others = once[y[once] < 0]
-    drawn.append(rng.choice(others, min(len(others), MOST_ROWS), replace=False))
-    rows, of = X[np.concatenate(drawn)], [labels == k for k in classes]
+    drawn.append(rng.choice(others, min(len(others), MAX_ROWS_PER_KIND), replace=False))
+    rows, masks = X[np.concatenate(drawn)], [labels == k for k in classes]
     found = {}
 
-    def best_of(choices, usual):
+    def choose_best(choices: Iterable[Choice], usual: Choice) -> Choice:
         for choice in choices:
-            found[choice] = _held_out(weighed(rows, blocks.weights(*choice)), labels, classes)
-        best = max(found, key=lambda choice: _mean(found[choice], of))
+            found[choice] = _score_held_out(
+                multiply_columns(rows, blocks.weights(*choice)), labels, classes
+            )
+        best = max(found, key=lambda choice: _mean_over_kinds(found[choice], masks))
         ahead = found[best] - found[usual]
-        error = float(np.sqrt(sum(np.var(ahead[kind]) / kind.sum() for kind in of)))
-        return best if _mean(ahead, of) > _AHEAD * error else usual
+        error = float(np.sqrt(sum(np.var(ahead[kind]) / kind.sum() for kind in masks)))
+        return best if _mean_over_kinds(ahead, masks) > _MIN_LEAD_IN_ERRORS * error else usual
 
     with one_blas_thread():
-        ratio, out = best_of(blocks.choices(), (1.0, ()))
+        ratio, out = choose_best(blocks.choices(), (1.0, ()))
         if len(blocks.texts) > 1:
             free = [names for names in blocks.texts if names not in blocks.fixed]
-            ratio, out = best_of([(ratio, (*out, names)) for names in free], (ratio, out))
+            ratio, out = choose_best([(ratio, (*out, names)) for names in free], (ratio, out))
     return Weighing(
         ratio,
-        {one: _mean(found[one, ()], of) for one in RATIOS},
+        {one: _mean_over_kinds(found[one, ()], masks) for one in RATIOS},
         tuple(name for names in out for name in names),
-        _mean(found[ratio, out], of),
+        _mean_over_kinds(found[ratio, out], masks),
         X,
         [blocks.weights(one, ()) for one in RATIOS] + [blocks.weights(1.0, tuple(blocks.others))],
     )
 
 
-def _mean(right, of):
-    return float(np.mean([right[rows].mean() for rows in of]))
+def _mean_over_kinds(right: FloatArray, masks: list[BoolArray]) -> float:
+    return float(np.mean([right[rows].mean() for rows in masks]))
 
 
-def _held_out(rows, labels, classes):
-    """How well each row is separated from rows of other classes, by regressions without both."""
+def _score_held_out(rows: RowMatrix, labels: IntArray, classes: AnyArray) -> FloatArray:
+    """Return how well each row is separated from other classes, by regressions without both."""
     smallest = min(int(np.sum(labels == k)) for k in classes)
-    smooth = smoother(rows, len(labels), FREEDOM * smallest)
-    weight = pairs_left_out(smooth)
-    of_rows = np.zeros(len(labels))
+    smooth = ridge_smoother(rows, len(labels), FREEDOM_PER_ROW * smallest)
+    weight = weights_without_pairs(smooth)
+    accuracy = np.zeros(len(labels))
     for k in classes[1:] if len(classes) == 2 else classes:
         # The same pairs whatever the choice.
         right, _ = areas(smooth, weight, (labels == k).astype(float), np.random.default_rng(0))
-        of_rows += right
-    return of_rows / (1 if len(classes) == 2 else len(classes))
+        accuracy += right
+    return accuracy / (1 if len(classes) == 2 else len(classes))

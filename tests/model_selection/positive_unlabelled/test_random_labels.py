@@ -83,10 +83,10 @@ def test_left_out_scores_by_fitting_without_the_row():
     F = rng.normal(size=(60, 5))
     F -= F.mean(axis=0)
     labelled = np.arange(60) < 20
-    compared = random_labels.Comparison(F, 20, None)
+    compared = random_labels.LabelStatistics(F, 20, None)
     spread = np.linalg.svd(F, compute_uv=False) ** 2
-    ridge = random_labels.ridge_of(spread, 10.0)
-    found = compared.left_out(labelled.astype(float))
+    ridge = random_labels.find_ridge(spread, 10.0)
+    found = compared.predict_left_out(labelled.astype(float))
     for row in (0, 30):
         kept = np.delete(np.arange(60), row)
         fitted = Ridge(ridge).fit(F[kept], labelled[kept].astype(float))
@@ -96,7 +96,7 @@ def test_left_out_scores_by_fitting_without_the_row():
 def test_statistics_without_weights_are_the_usual_ones():
     rng = np.random.default_rng(0)
     scores, labelled = rng.normal(size=100).round(1), rng.random(100) < 0.4
-    distance, shift = random_labels.distance_of(scores, labelled, np.ones(100))
+    distance, shift = random_labels.compare_scores(scores, labelled, np.ones(100))
     assert distance == pytest.approx(ks_2samp(scores[labelled], scores[~labelled]).statistic)
     assert shift == pytest.approx(roc_auc_score(labelled, scores))
     weight = rng.random(100)
@@ -179,7 +179,7 @@ def test_few_draws_tell_that_the_test_cannot_reject(monkeypatch):
 
 
 def test_a_test_ends_in_time_however_slow_its_draws_are(monkeypatch):
-    clock, compare = Clock(monkeypatch), random_labels.Comparison.__call__
+    clock, compare = Clock(monkeypatch), random_labels.LabelStatistics.__call__
     threads = set()
 
     def slow(self, labelled):
@@ -187,7 +187,7 @@ def test_a_test_ends_in_time_however_slow_its_draws_are(monkeypatch):
         threads.update(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
         return compare(self, labelled)
 
-    monkeypatch.setattr(random_labels.Comparison, "__call__", slow)
+    monkeypatch.setattr(random_labels.LabelStatistics, "__call__", slow)
     X, y, prior = table(1, "obvious")
     for seconds, n_draws in ((2.0, None), (5.5, 43)):
         since = clock.now

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Fewer folds, so that tests are quick."""
-    monkeypatch.setattr(feature_tables, "_MOST_REPEATS", 1)
+    monkeypatch.setattr(feature_tables, "_MAX_REPEATS", 1)
 
 
 def table(rng, n=300, share=0.5, n_classes=2):

@@ -1,43 +1,60 @@
 """What estimators of the class prior share: input, subsampling, scaling, the result's range."""
 
 import re
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from textwrap import indent
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_consistent_length
 
+from ..._typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    RowMatrix,
+    VectorLike,
+)
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import validated_rows
 from ...rows.grouped_folds import count_once, groups_of
 from ..conventions import pooled_from_unlabeled
 
-_PLACE = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
+State = TypeVar("State")
+Documented = TypeVar("Documented")
+# Rows of a bootstrap sample: of the positive, and of the unlabelled ones.
+Draw: TypeAlias = tuple[IntArray, IntArray]
+# What was computed once, numbers of positive and unlabelled rows, and the generator.
+FittedState: TypeAlias = tuple[State, tuple[int, int], np.random.RandomState]
+_PLACEHOLDER = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
 
 
-def filled(doc, texts):
-    """A docstring with ``texts[name]`` where a line says ``<name>``, or ``<name words>``."""
+def fill_placeholders(doc: str | None, texts: dict[str, str]) -> str | None:
+    """Return a docstring with ``texts[name]`` for each line ``<name>``, or ``<name words>``."""
     if doc is None:  # python -OO
         return None
 
-    def paragraph(match):
+    def paragraph(match: re.Match[str]) -> str:
         spaces, name, words = match.groups()
         return indent(texts[name].format(words).strip("\n"), spaces)
 
-    return _PLACE.sub(paragraph, doc)
+    return _PLACEHOLDER.sub(paragraph, doc)
 
 
-def documented(texts):
+def with_shared_texts(texts: dict[str, str]) -> Callable[[Documented], Documented]:
     """Decorator that fills the docstring of a class or function."""
 
-    def fill(thing):
-        thing.__doc__ = filled(thing.__doc__, texts)
+    def fill(thing: Documented) -> Documented:
+        thing.__doc__ = fill_placeholders(thing.__doc__, texts)
         return thing
 
     return fill
@@ -92,7 +109,7 @@ True
 }
 
 
-class PriorEstimator(BaseEstimator):
+class PriorEstimator(BaseEstimator, Generic[State]):
     """Base class: ``fit`` checks, subsamples, calls ``_prepare`` and ``_solve``, and clips.
 
     A subclass has the parameters ``max_rows``, ``pos_label`` and ``random_state`` and
@@ -103,11 +120,11 @@ class PriorEstimator(BaseEstimator):
       the unlabelled rows, indices that may repeat (the bootstrap repeats them).
     """
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__doc__ = filled(filled(cls.__doc__, _TEXTS), _TEXTS)
+        cls.__doc__ = fill_placeholders(fill_placeholders(cls.__doc__, _TEXTS), _TEXTS)
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "scorer": [
             None,
             HasMethods(["fit", "decision_function"]),
@@ -121,8 +138,23 @@ class PriorEstimator(BaseEstimator):
     }
     # Replicates of the bootstrap where no number is asked for.
     _n_bootstrap = 50
+    max_rows: int | None
+    pos_label: object
+    random_state: RandomStateLike
 
-    def fit(self, X, y):
+    @abstractmethod
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> State:
+        """Compute once what every sample needs; positive rows come before unlabelled ones."""
+
+    @abstractmethod
+    def _solve(self, state: State, p: IntArray, u: IntArray) -> float:
+        """Return the prior from the rows ``p`` of the positive and ``u`` of the unlabelled."""
+
+    def _weigh_positives(self, state: State, factor: FloatArray) -> State:
+        """Return the state where positive rows count by a weight."""
+        raise ValueError(f"{type(self).__name__} has no weights of positive rows.")
+
+    def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Estimate the share of positives among the unlabelled rows.
 
         Parameters
@@ -140,8 +172,14 @@ class PriorEstimator(BaseEstimator):
         self._fit_state(X, y)
         return self
 
-    def _fit_state(self, X, y, factor=None, is_weighted=False):
-        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows.
+    def _fit_state(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        factor: FloatArray | None = None,
+        is_weighted: bool = False,
+    ) -> FittedState[State]:
+        """Fit, and return what ``_replicate`` needs; ``factor`` weighs the positive rows.
 
         Copies count once, as they would be scored by models that know them; not if rows repeat
         because they are weighted.
@@ -161,35 +199,42 @@ class PriorEstimator(BaseEstimator):
         once = count_once(np.arange(len(positive)), positive, groups)
         if min(positive[once].sum(), (~positive[once]).sum()) < 2:
             once = np.arange(len(positive))  # a kind with one different row can't be held out
-        p, u = (_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive))
+        p, u = (
+            _choose_sample(once[rows[once]], self.max_rows, rng) for rows in (positive, ~positive)
+        )
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
         if factor is not None:
-            state = state.corrected(factor[np.searchsorted(np.flatnonzero(positive), p)])
+            of_kept = factor[np.searchsorted(np.flatnonzero(positive), p)]
+            state = self._weigh_positives(state, of_kept)
         sizes = len(p), len(u)
         prior = self._solve(state, np.arange(len(p)), np.arange(len(u)))
-        self.prior_ = float(self._clipped(prior))
+        self.prior_ = float(self._clip(prior))
         counts = self.n_positive_, self.n_unlabeled_
         self.pooled_prior_ = pooled_from_unlabeled(self.prior_, *counts)
         return state, sizes, rng
 
-    def _clipped(self, prior):
-        """Strictly inside (0, 1)."""
+    def _clip(self, prior: float | FloatArray) -> FloatArray:
+        """Return the prior, moved strictly inside (0, 1)."""
         edge = 0.5 / self.n_unlabeled_ if self.n_unlabeled_ > 1 else 0.25
         return np.clip(prior, edge, 1.0 - edge)
 
-    def _replicate(self, state, sizes, rng, n_bootstrap):
-        """Priors of resampled positive and unlabelled rows, shape (n_bootstrap,)."""
-        draws = [
+    def _replicate(
+        self, state: State, sizes: tuple[int, int], rng: np.random.RandomState, n_bootstrap: int
+    ) -> FloatArray:
+        """Return priors of resampled positive and unlabelled rows, shape (n_bootstrap,)."""
+        draws: list[Draw] = [
             (rng.randint(sizes[0], size=sizes[0]), rng.randint(sizes[1], size=sizes[1]))
             for _ in range(n_bootstrap)
         ]
-        return self._clipped(np.array(self._solve_many(state, draws, rng), dtype=float))
+        return self._clip(np.array(self._solve_many(state, draws, rng), dtype=float))
 
-    def _solve_many(self, state, draws, rng):
+    def _solve_many(
+        self, state: State, draws: list[Draw], rng: np.random.RandomState
+    ) -> Sequence[float] | FloatArray:
         return [self._solve(state, p, u) for p, u in draws]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -197,22 +242,22 @@ class PriorEstimator(BaseEstimator):
         return tags
 
 
-def _sample(rows, most, rng):
-    """At most ``most`` of ``rows``, in their order."""
+def _choose_sample(rows: IntArray, most: int | None, rng: np.random.RandomState) -> IntArray:
+    """Return at most ``most`` of ``rows``, in their order."""
     if most is None or len(rows) <= most:
         return rows
     return np.sort(rng.choice(rows, size=int(most), replace=False))
 
 
-def on_one_scale(X):
-    """Dense columns with mean 0 and deviation 1; sparse ones divided by their largest value."""
+def scale_columns(X: RowMatrix) -> RowMatrix:
+    """Scale dense columns to mean 0 and deviation 1, sparse ones by their largest value."""
     if sp.issparse(X):
         return MaxAbsScaler().fit_transform(X).astype(np.float64)
     return StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
 
 
-def typical_width(distances):
-    """Square root of the median squared distance; 1 where rows do not differ."""
+def median_distance(distances: FloatArray) -> float:
+    """Return the square root of the median squared distance; 1 if all rows are equal."""
     median = float(np.median(distances))
     if median <= 0.0:
         median = float(np.mean(distances))

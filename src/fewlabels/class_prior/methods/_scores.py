@@ -1,19 +1,26 @@
 """Scores of positives against unlabelled rows by models that have not seen the row."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import Normalizer
 
+from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
 from ..._util.threads import one_blas_thread, resolve_n_jobs
 from ...calibration.cross_fitting import Sample, left_out_scores
 from ...kernels.growing import VotingForest
-from ._base import PriorEstimator, on_one_scale
+from ._base import PriorEstimator, State, scale_columns
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 # The default pair of models. Sizes at which more changes the estimates little.
 _TREES = 150
@@ -25,12 +32,22 @@ _FEW_COLUMNS = 1000
 _EDGE = 1e-3
 
 
-class CrossFittedPrior(PriorEstimator):
+ScorePair: TypeAlias = tuple[FloatArray, FloatArray]
+
+
+class CrossFittedPrior(PriorEstimator[State]):
     """Base of the estimators that read the prior from cross-fitted scores."""
 
     def __init__(
-        self, *, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0, n_jobs=None
-    ):
+        self,
+        *,
+        scorer: ClassifierMixin | None = None,
+        cv: int = 5,
+        max_rows: int | None = 3000,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.scorer = scorer
         self.cv = cv
         self.max_rows = max_rows
@@ -38,18 +55,29 @@ class CrossFittedPrior(PriorEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _scores(self, X, positive, rng):
+    def _scores(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> FloatArray:
         return cross_fitted_scores(
             X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
         )
 
-    def _prepare(self, X, positive, rng):
+    def _score_pair(
+        self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState
+    ) -> ScorePair:
+        """Return the scores of the positive, and of the unlabelled rows."""
         scores = self._scores(X, positive, rng)
         return scores[positive], scores[~positive]
 
 
-def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_jobs=None):
-    """Logits of ranks, positive rows before unlabelled ones, out of sample.
+def cross_fitted_scores(
+    X: RowMatrix,
+    positive: BoolArray,
+    *,
+    scorer: ClassifierMixin | None = None,
+    cv: int = 5,
+    random_state: np.random.RandomState,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return out-of-sample logits of ranks, positive rows before unlabelled ones.
 
     A row's score comes from models fitted without it, so that a labelled positive and a
     positive hidden among the unlabelled rows have scores of the same distribution, which
@@ -72,19 +100,19 @@ def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_
     )
     seed = random_state.randint(2**31 - 1)
     if scorer is not None:
-        return logit_ranks(_by_folds(scorer, X, positive, folds), positive)
-    if sp.issparse(X) and X.shape[1] <= _FEW_COLUMNS:
+        return logit_ranks(_score_by_folds(scorer, X, positive, folds), positive)
+    if not isinstance(X, np.ndarray) and X.shape[1] <= _FEW_COLUMNS:
         X = X.toarray()
-    X = on_one_scale(X)
-    smooth = _smooth_model(X, seed)
+    X = scale_columns(X)
+    smooth = _make_smooth_model(X, seed)
     with one_blas_thread():
-        scores = logit_ranks(_by_folds(smooth, X, positive, folds), positive)
-    scores += logit_ranks(_out_of_bag(X, positive, seed, n_jobs), positive)
+        scores = logit_ranks(_score_by_folds(smooth, X, positive, folds), positive)
+    scores += logit_ranks(_score_out_of_bag(X, positive, seed, n_jobs), positive)
     return logit_ranks(scores, positive)
 
 
-def logit_ranks(scores, positive):
-    """Logit of each score's rank; positive and unlabelled rows weigh half each.
+def logit_ranks(scores: FloatArray, positive: BoolArray) -> FloatArray:
+    """Return the logit of each score's rank; positive and unlabelled rows weigh half each.
 
     Equal scores have equal ranks. Monotone, so nothing about the order is lost, and on
     this scale a logistic curve fits the share of positives well.
@@ -99,7 +127,7 @@ def logit_ranks(scores, positive):
     return np.log(rank / (1.0 - rank))
 
 
-def _smooth_model(X, seed):
+def _make_smooth_model(X: RowMatrix, seed: int) -> Pipeline:
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.pipeline import make_pipeline
 
@@ -115,10 +143,12 @@ def _smooth_model(X, seed):
     )
 
 
-def _by_folds(model, X, positive, folds):
+def _score_by_folds(
+    model: ClassifierMixin, X: RowMatrix, positive: BoolArray, folds: StratifiedKFold
+) -> FloatArray:
     sample = Sample(X, positive.astype(int))
 
-    def score(train, test):
+    def score(train: IntArray, test: IntArray) -> FloatArray:
         with warnings.catch_warnings():
             # A ranking is all that is needed of a logistic regression.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -131,7 +161,9 @@ def _by_folds(model, X, positive, folds):
     return left_out_scores(len(positive), splits, score)
 
 
-def _out_of_bag(X, positive, seed, n_jobs):
+def _score_out_of_bag(
+    X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None
+) -> FloatArray:
     forest = VotingForest(
         X,
         positive.astype(int),

@@ -1,15 +1,17 @@
 """The prior from the smallest ratio of tail shares (best bin estimation)."""
 
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
-from ._scores import CrossFittedPrior
+from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
+from ._scores import CrossFittedPrior, ScorePair
 
 
-class BestBin(CrossFittedPrior):
+class BestBin(CrossFittedPrior[ScorePair]):
     r"""Best bin estimation (BBE), Garg et al., NeurIPS 2021, algorithm 1.
 
     For a threshold c on the (cross-fitted) score let :math:`q_P(c)`, :math:`q_U(c)` be the
@@ -41,7 +43,7 @@ class BestBin(CrossFittedPrior):
     <clouds 0.2 < class_prior.BestBin().fit(X, y).prior_ < 0.4>
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CrossFittedPrior._parameter_constraints,
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "gamma": [Interval(Real, 0, None, closed="left")],
@@ -51,15 +53,15 @@ class BestBin(CrossFittedPrior):
     def __init__(
         self,
         *,
-        delta=0.1,
-        gamma=0.01,
-        scorer=None,
-        cv=5,
-        max_rows=3000,
-        pos_label=None,
-        random_state=0,
-        n_jobs=None,
-    ):
+        delta: float = 0.1,
+        gamma: float = 0.01,
+        scorer: ClassifierMixin | None = None,
+        cv: int = 5,
+        max_rows: int | None = 3000,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.delta = delta
         self.gamma = gamma
         super().__init__(
@@ -71,7 +73,10 @@ class BestBin(CrossFittedPrior):
             n_jobs=n_jobs,
         )
 
-    def _solve(self, state, p, u):
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> ScorePair:
+        return self._score_pair(X, positive, rng)
+
+    def _solve(self, state: ScorePair, p: IntArray, u: IntArray) -> float:
         share_p, share_u = tail_shares(state[0][p], state[1][u])
         log_term = np.log(4.0 / self.delta) / 2.0
         width = np.sqrt(log_term / len(u)) + np.sqrt(log_term / len(p))
@@ -80,11 +85,11 @@ class BestBin(CrossFittedPrior):
         return ratio[best]
 
 
-def tail_shares(scores_p, scores_u):
-    """Shares of both at or above every distinct score of a positive row."""
+def tail_shares(scores_p: FloatArray, scores_u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the shares of both at or above every distinct score of a positive row."""
     thresholds = np.unique(scores_p)
-    shares = (
+    share_p, share_u = (
         1.0 - np.searchsorted(np.sort(scores), thresholds, side="left") / len(scores)
         for scores in (scores_p, scores_u)
     )
-    return tuple(shares)
+    return share_p, share_u

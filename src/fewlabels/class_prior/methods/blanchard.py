@@ -1,17 +1,19 @@
 """The prior from the ROC curve of positive against unlabelled rows."""
 
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import beta
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
-from ._scores import CrossFittedPrior
+from ..._typing import BoolArray, IntArray, RandomStateLike, RowMatrix
+from ._scores import CrossFittedPrior, ScorePair
 from .best_bin import tail_shares
 
 
-class Blanchard(CrossFittedPrior):
+class Blanchard(CrossFittedPrior[ScorePair]):
     r"""Proportion of novelties, Blanchard, Lee and Scott, JMLR 11 (2010), section 6.
 
     The unlabelled rows are a mixture of the positive distribution and of another one. The
@@ -43,7 +45,7 @@ class Blanchard(CrossFittedPrior):
     <clouds 0.2 < class_prior.Blanchard().fit(X, y).prior_ < 0.4>
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CrossFittedPrior._parameter_constraints,
         "delta": [Interval(Real, 0, 0.5, closed="right")],
     }
@@ -52,14 +54,14 @@ class Blanchard(CrossFittedPrior):
     def __init__(
         self,
         *,
-        delta=0.1,
-        scorer=None,
-        cv=5,
-        max_rows=3000,
-        pos_label=None,
-        random_state=0,
-        n_jobs=None,
-    ):
+        delta: float = 0.1,
+        scorer: ClassifierMixin | None = None,
+        cv: int = 5,
+        max_rows: int | None = 3000,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.delta = delta
         super().__init__(
             scorer=scorer,
@@ -70,7 +72,10 @@ class Blanchard(CrossFittedPrior):
             n_jobs=n_jobs,
         )
 
-    def _solve(self, state, p, u):
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> ScorePair:
+        return self._score_pair(X, positive, rng)
+
+    def _solve(self, state: ScorePair, p: IntArray, u: IntArray) -> float:
         share_p, share_u = tail_shares(state[0][p], state[1][u])
         above_p, above_u = np.rint(share_p * len(p)), np.rint(share_u * len(u))
         low_p = beta.ppf(self.delta, above_p, len(p) - above_p + 1)

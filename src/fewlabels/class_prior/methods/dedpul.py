@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, median_filter
 
-from ._scores import CrossFittedPrior
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from ._scores import CrossFittedPrior, ScorePair
 
 # Points of the score axis and of the prior's grid.
 _N_POINTS = 512
@@ -16,7 +17,7 @@ _EQUAL = 0.005
 _LAG = 25
 
 
-class DEDPUL(CrossFittedPrior):
+class DEDPUL(CrossFittedPrior[ScorePair]):
     r"""Difference of estimated densities (DEDPUL), Ivanov, ICMLA 2020, algorithms 1 and 2.
 
     Kernel density estimates of the (cross-fitted) scores of positive and of unlabelled rows
@@ -49,7 +50,10 @@ class DEDPUL(CrossFittedPrior):
 
     _n_bootstrap = 100
 
-    def _solve(self, state, p, u):
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> ScorePair:
+        return self._score_pair(X, positive, rng)
+
+    def _solve(self, state: ScorePair, p: IntArray, u: IntArray) -> float:
         scores_p, scores_u = state[0][p], state[1][u]
         ratio = _density_ratio(scores_p, scores_u)
         posterior = np.minimum(_PRIORS[:, None] * ratio, 1.0).mean(axis=1)
@@ -61,8 +65,8 @@ class DEDPUL(CrossFittedPrior):
         return _PRIORS[_LAG + np.argmax(bend)]
 
 
-def _density_ratio(scores_p, scores_u):
-    """``p / u`` at the unlabelled rows, smoothed along the ranking; sorted by score."""
+def _density_ratio(scores_p: FloatArray, scores_u: FloatArray) -> FloatArray:
+    """Return ``p / u`` at the unlabelled rows, smoothed along the ranking; sorted by score."""
     low = min(scores_p.min(), scores_u.min())
     high = max(scores_p.max(), scores_u.max())
     deviation = min(np.std(scores_p), np.subtract(*np.percentile(scores_p, [75, 25])) / 1.34)

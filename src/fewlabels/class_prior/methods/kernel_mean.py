@@ -1,12 +1,18 @@
 """The prior by embedding of the distributions in a kernel's space (KM1, KM2)."""
 
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TypeAlias
+
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
+from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
 from ...kernels.operators import PrecomputedGram
 from ...problem import DualProblem, Penalty
 from ...solvers import solve_decomposition
-from ._base import PriorEstimator, on_one_scale, typical_width
+from ._base import PriorEstimator, median_distance, scale_columns
 
 _WIDTHS = np.geomspace(0.1, 10.0, 5)
 # The largest lambda looked at; the prior is at most 1 - 1/10. Where the search ends.
@@ -21,40 +27,56 @@ _TOO_STEEP = 0.9
 _TOL = 1e-6
 
 
-class _KernelMean(PriorEstimator):
+# Kernel values, positive rows before unlabelled ones, and the number of positive rows.
+KernelState: TypeAlias = tuple[FloatArray, int]
+
+
+class _KernelMean(PriorEstimator[KernelState]):
     """The distance curve that KM1 and KM2 threshold."""
 
     _n_bootstrap = 20
 
-    def __init__(self, *, max_rows=500, pos_label=None, random_state=0):
+    def __init__(
+        self,
+        *,
+        max_rows: int | None = 500,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.max_rows = max_rows
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _prepare(self, X, positive, rng):
-        X = on_one_scale(X)
+    def _prepare(
+        self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState
+    ) -> KernelState:
+        X = scale_columns(X)
         X = X[np.concatenate([np.flatnonzero(positive), np.flatnonzero(~positive)])]
         distances = euclidean_distances(X, squared=True)
         difference = np.where(np.arange(X.shape[0]) < positive.sum(), -1.0, 1.0)
         difference[difference < 0] /= positive.sum()
         difference[difference > 0] /= (~positive).sum()
-        width = typical_width(distances)
+        width = median_distance(distances)
         kernels = (np.exp(-distances / (2.0 * (width * w) ** 2)) for w in _WIDTHS)
         return max(kernels, key=lambda K: float(difference @ K @ difference)), positive.sum()
 
-    def _solve(self, state, p, u):
+    def _solve(self, state: KernelState, p: IntArray, u: IntArray) -> float:
         K, n_positive = state
         n = len(K)
         component = np.bincount(p, minlength=n) / len(p)
         mixture = np.bincount(n_positive + u, minlength=n) / len(u)
         drawn = np.flatnonzero(component + mixture)
         curve = _Distance(K[np.ix_(drawn, drawn)], component[drawn], mixture[drawn])
-        if curve.apart <= 1e-9:  # the same rows twice: nothing tells the samples apart
+        if curve.distance_of_means <= 1e-9:  # the same rows twice: nothing tells the samples apart
             return 1.0
-        return 1.0 - 1.0 / self._steep_from(curve, self._threshold(curve, len(p), len(u)))
+        return 1.0 - 1.0 / self._find_steep(curve, self._threshold(curve, len(p), len(u)))
 
-    def _steep_from(self, curve, threshold):
-        """The smallest lambda where the distance grows by ``threshold`` or more."""
+    @abstractmethod
+    def _threshold(self, curve: _Distance, n_positive: int, n_unlabeled: int) -> float:
+        """Return the slope from which the distance counts as growing."""
+
+    def _find_steep(self, curve: _Distance, threshold: float) -> float:
+        """Return the smallest lambda at which the distance grows by ``threshold`` or more."""
         low, high = 1.0, _LAST
         # The prior 1 - 1/lambda is halved: lambda itself is far too coarse near one.
         while 1.0 / low - 1.0 / high > _ACCURACY:
@@ -77,33 +99,39 @@ class _Distance:
     with c the coefficients of the embedded point.
     """
 
-    def __init__(self, K, component, mixture):
+    def __init__(self, K: FloatArray, component: FloatArray, mixture: FloatArray) -> None:
         self.K = K
         self.component, self.mixture = component, mixture
         self.gram = PrecomputedGram(K)
-        self.last = mixture.copy()
+        self.projection_weights = mixture.copy()
         difference = mixture - component
-        self.towards = K @ difference
-        self.apart = float(np.sqrt(max(difference @ self.towards, 0.0)))
+        self.difference_products = K @ difference
+        self.distance_of_means = float(
+            np.sqrt(max(float(difference @ self.difference_products), 0.0))
+        )
 
-    def _residual(self, value):
+    def _residual(self, value: float) -> FloatArray:
         point = value * self.mixture + (1.0 - value) * self.component
         penalty = Penalty.linear(0.0, np.inf, -(self.K @ point), len(point))
         problem = DualProblem(self.gram, penalty, total=1.0)
-        start = self.last / self.last.sum()
-        self.last = solve_decomposition(problem, start=start, tol=_TOL).a
-        return point - self.last
+        start = self.projection_weights / self.projection_weights.sum()
+        self.projection_weights = solve_decomposition(problem, start=start, tol=_TOL).a
+        return point - self.projection_weights
 
-    def distance(self, value):
+    def distance(self, value: float) -> float:
         residual = self._residual(value)
-        return float(np.sqrt(max(residual @ self.K @ residual, 0.0)))
+        return float(np.sqrt(max(float(residual @ self.K @ residual), 0.0)))
 
-    def slope(self, value):
-        """Derivative of the distance: the residual's direction times ``F - H``."""
+    def slope(self, value: float) -> float:
+        """Return the derivative of the distance: the residual's direction times ``F - H``."""
         residual = self._residual(value)
-        distance = np.sqrt(max(residual @ self.K @ residual, 0.0))
+        distance = np.sqrt(max(float(residual @ self.K @ residual), 0.0))
         # Below the projection's accuracy the point lies in the hull, where d is flat.
-        return float(residual @ self.towards / distance) if distance > 1e-4 * self.apart else 0.0
+        return (
+            float(residual @ self.difference_products / distance)
+            if distance > 1e-4 * self.distance_of_means
+            else 0.0
+        )
 
 
 class KM1(_KernelMean):
@@ -136,10 +164,10 @@ class KM1(_KernelMean):
     <clouds 0.1 < class_prior.KM1().fit(X, y).prior_ < 0.5>
     """
 
-    def _threshold(self, curve, n_positive, n_unlabeled):
+    def _threshold(self, curve: _Distance, n_positive: int, n_unlabeled: int) -> float:
         threshold = 1.0 / np.sqrt(min(n_positive, n_unlabeled))
-        if threshold > _TOO_STEEP * curve.apart:
-            return _between_slopes(curve)
+        if threshold > _TOO_STEEP * curve.distance_of_means:
+            return _interpolate_slopes(curve)
         return threshold
 
 
@@ -159,10 +187,10 @@ class KM2(_KernelMean):
     <clouds 0.1 < class_prior.KM2().fit(X, y).prior_ < 0.5>
     """
 
-    def _threshold(self, curve, n_positive, n_unlabeled):
-        return _between_slopes(curve)
+    def _threshold(self, curve: _Distance, n_positive: int, n_unlabeled: int) -> float:
+        return _interpolate_slopes(curve)
 
 
-def _between_slopes(curve):
+def _interpolate_slopes(curve: _Distance) -> float:
     first = curve.distance(1.0 + _FIRST_STEP) / _FIRST_STEP  # d(1) = 0
-    return (1.0 - _SHARE) * first + _SHARE * curve.apart
+    return (1.0 - _SHARE) * first + _SHARE * curve.distance_of_means

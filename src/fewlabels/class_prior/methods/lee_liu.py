@@ -7,13 +7,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from ._base import PriorEstimator, on_one_scale
+from ..._typing import BoolArray, FloatArray, IntArray, RandomStateLike, RowMatrix
+from ._base import PriorEstimator, scale_columns
+from ._scores import ScorePair
 from .best_bin import tail_shares
 
 _STRENGTHS = np.geomspace(1e-4, 10.0, 6)
 
 
-class LeeLiu(PriorEstimator):
+class LeeLiu(PriorEstimator[ScorePair]):
     r"""Weighted logistic regression, Lee and Liu 2003.
 
     Unlabelled rows are taken as negative with label noise, and positive rows are weighted
@@ -47,17 +49,24 @@ class LeeLiu(PriorEstimator):
 
     _n_bootstrap = 200
 
-    def __init__(self, *, cv=5, max_rows=5000, pos_label=None, random_state=0):
+    def __init__(
+        self,
+        *,
+        cv: int = 5,
+        max_rows: int | None = 5000,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.cv = cv
         self.max_rows = max_rows
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _prepare(self, X, positive, rng):
-        X = on_one_scale(X)
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> ScorePair:
+        X = scale_columns(X)
         target = positive.astype(int)
         folds = self._folds(positive, rng)
-        best, chosen = -np.inf, None
+        best, chosen = -np.inf, (np.empty(0), np.empty(0))
         for strength in _STRENGTHS:
             model = LogisticRegression(C=strength, class_weight="balanced", max_iter=200)
             labelled = np.empty(len(target))
@@ -72,7 +81,7 @@ class LeeLiu(PriorEstimator):
                 best, chosen = criterion, scores
         return chosen
 
-    def _folds(self, positive, rng):
+    def _folds(self, positive: BoolArray, rng: np.random.RandomState) -> StratifiedKFold:
         n_folds = min(self.cv, positive.sum(), (~positive).sum())
         if n_folds < 2:
             raise ValueError(
@@ -81,12 +90,12 @@ class LeeLiu(PriorEstimator):
             )
         return StratifiedKFold(n_folds, shuffle=True, random_state=rng.randint(2**31 - 1))
 
-    def _solve(self, state, p, u):
+    def _solve(self, state: ScorePair, p: IntArray, u: IntArray) -> float:
         return _best_threshold(state[0][p], state[1][u])[1]
 
 
-def _best_threshold(scores_p, scores_u):
-    """The largest ``r^2 / Pr[f = 1]``, and ``Pr[f = 1] / r`` where it is reached."""
+def _best_threshold(scores_p: FloatArray, scores_u: FloatArray) -> tuple[float, float]:
+    """Return the largest ``r^2 / Pr[f = 1]``, and ``Pr[f = 1] / r`` where it is reached."""
     recall, predicted = tail_shares(scores_p, scores_u)
     criterion = recall**2 / np.maximum(predicted, 0.5 / len(scores_u))
     best = np.argmax(criterion)

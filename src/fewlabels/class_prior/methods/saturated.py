@@ -1,15 +1,19 @@
 """The prior from the level at which the share of positives saturates."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from copy import copy
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...calibration.fit_curves import equal_bins
+from ._base import Draw
 from ._scores import CrossFittedPrior
 
-Floats = npt.NDArray[np.float64]
 # Grid of curves: steepness, midpoint (over the range of scores) and floor.
 _STEEPNESS = np.geomspace(0.15, 10.0, 24)
 _N_MIDPOINTS = 48
@@ -23,7 +27,7 @@ _POWER = 0.25
 _LEAST_CEILING = 1e-3
 
 
-class SaturatedLogistic(CrossFittedPrior):
+class SaturatedLogistic(CrossFittedPrior["Curves"]):
     r"""Class prior by a logistic curve that saturates at one.
 
     The default of :func:`fewlabels.class_prior.estimate_prior`. Use it if the classes overlap,
@@ -100,24 +104,31 @@ class SaturatedLogistic(CrossFittedPrior):
 
     _n_bootstrap = 500
 
-    def _prepare(self, X, positive, rng):
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> Curves:
         return Curves(self._scores(X, positive, rng), positive)
 
-    def _solve(self, state, p, u):
+    def _solve(self, state: Curves, p: IntArray, u: IntArray) -> float:
         prior, weight = state.priors([(p, u)], _POWER)
         return state.scale * float(np.sum(weight * prior))
 
-    def _solve_many(self, state, draws, rng):
+    def _weigh_positives(self, state: Curves, factor: FloatArray) -> Curves:
+        return state.with_propensity_weights(factor)
+
+    def _solve_many(
+        self, state: Curves, draws: list[Draw], rng: np.random.RandomState
+    ) -> FloatArray:
         prior, weight = state.priors(draws, 1.0)
         reached = np.cumsum(weight, axis=1) >= rng.uniform(size=(len(draws), 1))
         drawn = np.argmax(reached, axis=1)
         prior = prior[np.arange(len(draws)), drawn]
         height = state.height_at_positives()[drawn]
-        return state.scale * prior * _ceilings(prior, height, state.areas(draws), rng)
+        return state.scale * prior * _draw_ceilings(prior, height, state.areas(draws), rng)
 
 
-def _ceilings(prior: Floats, height: Floats, area: Floats, rng: np.random.RandomState) -> Floats:
-    """The ceiling of every draw, see the notes of ``SaturatedLogistic``.
+def _draw_ceilings(
+    prior: FloatArray, height: FloatArray, area: FloatArray, rng: np.random.RandomState
+) -> FloatArray:
+    """Draw the ceiling of every sample, see the notes of ``SaturatedLogistic``.
 
     Parameters
     ----------
@@ -144,7 +155,7 @@ def _ceilings(prior: Floats, height: Floats, area: Floats, rng: np.random.Random
 class Curves:
     """Scores in bins, and the curves of the grid at these bins."""
 
-    def __init__(self, scores, positive):
+    def __init__(self, scores: FloatArray, positive: BoolArray) -> None:
         weight = np.where(positive, 0.5 / positive.sum(), 0.5 / (~positive).sum())
         values, group, mass, bins = equal_bins(scores, weight, _N_BINS, 1.0)
         _, bins = np.unique(bins, return_inverse=True)
@@ -158,14 +169,14 @@ class Curves:
         self.log_curve = np.log(np.maximum(self.curve, 1e-12))
         self.weight_p, self.scale = np.ones(len(self.bin_p)), 1.0
 
-    def weighed(self, weight):
-        """The same, where positive rows count by a weight; their sum is the effective size."""
+    def with_weights(self, weight: FloatArray) -> Self:
+        """Return curves whose positive rows have weights; their sum is the effective size."""
         other = copy(self)
         other.weight_p = weight * (weight.sum() / (weight @ weight))
         return other
 
-    def corrected(self, weight):
-        """The same as ``weighed``, where weights from propensities raise the estimate less.
+    def with_propensity_weights(self, weight: FloatArray) -> Self:
+        """Return curves with propensity weights, which raise the estimate less than others.
 
         Where the classes overlap, estimates are too large. Labels that favour obvious positives
         make them smaller, and weights would remove only that error. So a raise counts as far as
@@ -174,7 +185,7 @@ class Curves:
         ceiling is uniform between one and the mean height of the curve at the positive rows.
         ``scale`` is the factor for estimates.
         """
-        other = self.weighed(weight)
+        other = self.with_weights(weight)
         raised = np.log(other.prior() / self.prior())
         if raised > 0.0:
             height = float(other.posterior_weight() @ other.height_at_positives())
@@ -182,46 +193,50 @@ class Curves:
             other.scale = float(np.exp(max(0.0, raised - excess**2 / raised) - raised))
         return other
 
-    def _of_all(self):
+    def _priors_of_all_rows(self) -> tuple[FloatArray, FloatArray]:
         return self.priors([(np.arange(len(self.bin_p)), np.arange(len(self.bin_u)))], _POWER)
 
-    def prior(self):
-        """The estimate from all rows."""
-        prior, weight = self._of_all()
+    def prior(self) -> float:
+        """Return the estimate from all rows."""
+        prior, weight = self._priors_of_all_rows()
         return float(np.sum(weight * prior))
 
-    def posterior_weight(self):
+    def posterior_weight(self) -> FloatArray:
         """Weight of every curve by the likelihood of all rows, shape (n_curves,)."""
-        return self._of_all()[1][0]
+        return self._priors_of_all_rows()[1][0]
 
-    def posterior(self):
-        """P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
+    def posterior(self) -> FloatArray:
+        """Return P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
         return (self.posterior_weight() @ self.curve)[self.bin_u]
 
-    def height_at_positives(self):
-        """Mean of every curve over the positive rows, shape (n_curves,)."""
+    def height_at_positives(self) -> FloatArray:
+        """Return the mean of every curve over the positive rows, shape (n_curves,)."""
         count = np.bincount(self.bin_p, self.weight_p, self.n_bins)
         return self.curve @ (count / count.sum())
 
-    def areas(self, draws: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]) -> Floats:
-        """ROC AUC of positive against unlabelled scores of every draw, shape (draws,)."""
-        count_p, count_u = self._drawn(draws)
+    def areas(self, draws: list[Draw]) -> FloatArray:
+        """Return each draw's ROC AUC of positive against unlabelled scores, shape (draws,)."""
+        count_p, count_u = self._count_in_bins(draws)
         below = np.cumsum(count_u, axis=1) - 0.5 * count_u
         return np.sum(count_p * below, axis=1) / (count_p.sum(axis=1) * count_u.sum(axis=1))
 
-    def _drawn(self, draws) -> tuple[np.ndarray, np.ndarray]:
+    def _count_in_bins(self, draws: list[Draw]) -> tuple[FloatArray, FloatArray]:
         """Weight of positive and of unlabelled rows in every bin, of shape (draws, bins) each."""
         ours, others = [p for p, _ in draws], [u for _, u in draws]
-        count_p = self._counts([self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours])
-        return count_p, self._counts([self.bin_u[u] for u in others], [None] * len(draws))
+        count_p = self._stack_counts(
+            [self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours]
+        )
+        return count_p, self._stack_counts([self.bin_u[u] for u in others], [None] * len(draws))
 
-    def _counts(self, bins, weights):
+    def _stack_counts(
+        self, bins: list[IntArray], weights: Sequence[FloatArray | None]
+    ) -> FloatArray:
         pairs = zip(bins, weights, strict=True)
         return np.stack([np.bincount(b, w, self.n_bins) for b, w in pairs]).astype(float)
 
-    def priors(self, draws, power):
-        """Prior of every curve, and its weight, each of shape (draws, curves)."""
-        count_p, count_u = self._drawn(draws)
+    def priors(self, draws: list[Draw], power: float) -> tuple[FloatArray, FloatArray]:
+        """Return the prior of every curve, and its weight, each of shape (draws, curves)."""
+        count_p, count_u = self._count_in_bins(draws)
         prior = count_u @ self.curve.T / count_u.sum(axis=1, keepdims=True)
         likelihood = count_p @ self.log_curve.T
         likelihood -= count_p.sum(axis=1, keepdims=True) * np.log(np.maximum(prior, 1e-12))

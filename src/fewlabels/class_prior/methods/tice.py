@@ -1,10 +1,13 @@
 """The prior by tree induction for label frequency estimation (TIcE)."""
 
 import heapq
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from ..._typing import BoolArray, IntArray, RandomStateLike, RowMatrix
 from ._base import PriorEstimator
 
 # Tests "column <= quantile" per column, and how many of them are kept.
@@ -21,7 +24,12 @@ _FEWEST = 10
 _PULL = 5
 
 
-class TIcE(PriorEstimator):
+# Outcomes of the tests, 0 or 1.
+TestOutcomes: TypeAlias = npt.NDArray[np.float32]
+_State: TypeAlias = tuple[TestOutcomes, TestOutcomes, tuple[IntArray, IntArray]]
+
+
+class TIcE(PriorEstimator[_State]):
     r"""Tree induction for c estimation (TIcE), Bekker and Davis 2018.
 
     In the single-training-set setting a positive row is labelled with the label frequency c.
@@ -53,30 +61,40 @@ class TIcE(PriorEstimator):
 
     _n_bootstrap = 10
 
-    def __init__(self, *, max_rows=2000, pos_label=None, random_state=0):
+    def __init__(
+        self,
+        *,
+        max_rows: int | None = 2000,
+        pos_label: object = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.max_rows = max_rows
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _prepare(self, X, positive, rng):
-        tests = _tests(X, positive)
-        folds = tuple(rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum()))
-        return tests[positive], tests[~positive], folds
+    def _prepare(self, X: RowMatrix, positive: BoolArray, rng: np.random.RandomState) -> _State:
+        tests = _run_tests(X, positive)
+        folds_p, folds_u = (
+            rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum())
+        )
+        return tests[positive], tests[~positive], (folds_p, folds_u)
 
-    def _solve(self, state, p, u):
+    def _solve(self, state: _State, p: IntArray, u: IntArray) -> float:
         tests = np.concatenate([state[0][p], state[1][u]])
         folds = np.concatenate([state[2][0][p], state[2][1][u]])
         labelled = np.arange(len(tests)) < len(p)
         frequency = _FIRST_FREQUENCY
         for _ in range(_ROUNDS):
-            found = [_largest_bound(tests, labelled, folds == k, frequency) for k in range(_FOLDS)]
+            found = [
+                _find_largest_bound(tests, labelled, folds == k, frequency) for k in range(_FOLDS)
+            ]
             frequency = float(np.clip(np.mean(found), 1e-6, 1.0))
         positives = len(p) / frequency
         return (positives - len(p)) / len(u)
 
 
-def _tests(X, positive):
-    """Outcomes of binary tests, float32 of shape (n, tests), the most telling ones."""
+def _run_tests(X: RowMatrix, positive: BoolArray) -> TestOutcomes:
+    """Return outcomes of the most separating binary tests, float32 of shape (n, tests)."""
     if sp.issparse(X):
         share = np.asarray(sp.csr_array(X != 0)[np.flatnonzero(positive)].mean(axis=0)).ravel()
         rest = np.asarray(sp.csr_array(X != 0)[np.flatnonzero(~positive)].mean(axis=0)).ravel()
@@ -90,18 +108,20 @@ def _tests(X, positive):
     return outcomes[:, kept].astype(np.float32)
 
 
-def _delta(n):
+def _delta(n: int) -> float:
     return max(0.025, 1.0 / (1.0 + 0.004 * n))
 
 
-def _bound(labelled, total, frequency, delta):
-    """Lower confidence bound of the label frequency from a region's counts."""
+def _bound(labelled: float, total: int, frequency: float, delta: float) -> float:
+    """Return the lower confidence bound of the label frequency from a region's counts."""
     width = np.sqrt((1.0 - delta) / delta * frequency * (1.0 - frequency) / total)
     return labelled / total - width
 
 
-def _largest_bound(tests, labelled, grows, frequency):
-    """The largest bound among the regions of one tree, on the rows it has not seen."""
+def _find_largest_bound(
+    tests: TestOutcomes, labelled: BoolArray, grows: BoolArray, frequency: float
+) -> float:
+    """Return the largest bound among the regions of one tree, on the rows it has not seen."""
     grow_tests, grow_labelled = tests[grows], labelled[grows].astype(np.float32)
     test_tests, test_labelled = tests[~grows], labelled[~grows].astype(np.float32)
     test_delta = _delta(len(test_tests))
@@ -112,7 +132,7 @@ def _largest_bound(tests, labelled, grows, frequency):
     for _ in range(_N_NODES):
         if not queue:
             break
-        _, _, rows, unseen = heapq.heappop(queue)
+        _, _, rows, held_out = heapq.heappop(queue)
         if tests.shape[1] == 0 or len(rows) < 2:
             continue
         total = grow_tests[rows].sum(axis=0)
@@ -125,13 +145,13 @@ def _largest_bound(tests, labelled, grows, frequency):
         test = int(np.argmax(np.where(splits, score, -np.inf)))
         for outcome in (0.0, 1.0):
             inside = rows[grow_tests[rows, test] == outcome]
-            seen_not = unseen[test_tests[unseen, test] == outcome]
-            if len(seen_not) < _FEWEST:
+            held_out_inside = held_out[test_tests[held_out, test] == outcome]
+            if len(held_out_inside) < _FEWEST:
                 continue
-            n_hits = float(test_labelled[seen_not].sum())
-            best = max(best, _bound(n_hits, len(seen_not), frequency, test_delta))
+            n_hits = float(test_labelled[held_out_inside].sum())
+            best = max(best, _bound(n_hits, len(held_out_inside), frequency, test_delta))
             if grow_labelled[inside].sum() > 0:
                 share = float(grow_labelled[inside].mean())
-                heapq.heappush(queue, (-share, made, inside, seen_not))
+                heapq.heappush(queue, (-share, made, inside, held_out_inside))
                 made += 1
     return best

@@ -1,23 +1,27 @@
 """From scores on folds to intervals, differences and a verdict."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from ..._typing import FloatArray
+
 # Intervals of scores hold the truth with this confidence.
-_CONFIDENCE = 0.9
+_CONFIDENCE_OF_SCORES = 0.9
 # Intervals of differences do so all at once, however many baselines there are (Bonferroni).
-_OF_ALL = 0.95
+_CONFIDENCE_OF_DIFFERENCES = 0.95
 # Differences below it are rounding.
-_TIE = 1e-9
+_MAX_ROUNDING = 1e-9
 # How far, in standard errors, the mean over all planned folds may lie from the mean so far.
-_DRIFT = 2.0
+_MAX_DRIFT_IN_ERRORS = 2.0
 # Beyond half of all that scores can differ by, an interval tells nothing.
-_UNKNOWN = 0.5
+_MAX_USEFUL_HALF_WIDTH = 0.5
 
 
-def corrected_error(values, ratio):
-    """Standard errors of means over folds, by row; infinite with one fold.
+def corrected_error(values: FloatArray, ratio: float) -> FloatArray:
+    """Return standard errors of means over folds, by row; infinite with one fold.
 
     ``sqrt((1/J + n_test/n_train) s^2)`` for J folds with variance s^2, as folds share training
     rows (Nadeau & Bengio 2003, eq. (9)); ``ratio`` is n_test/n_train.
@@ -28,8 +32,10 @@ def corrected_error(values, ratio):
     return np.sqrt((1.0 / n_folds + ratio) * np.var(values, axis=-1, ddof=1))
 
 
-def cannot_change(by_fold, between, parts, n_planned, ratio):
-    """Whether the verdicts on differences are likely the same after all planned folds.
+def cannot_change(
+    by_fold: FloatArray, between: FloatArray, parts: int, n_planned: int, ratio: float
+) -> bool:
+    """Return whether the verdicts on differences are likely the same after all planned folds.
 
     A difference that is clear now has to stay clear, and one that is not clear has to stay so,
     wherever the means of all folds lie within two standard errors (stochastic curtailment; Lan,
@@ -60,7 +66,7 @@ def cannot_change(by_fold, between, parts, n_planned, ratio):
     if n_folds < 2:
         return False
     away = np.abs(by_fold.mean(axis=1))
-    away[away <= _TIE] = 0.0
+    away[away <= _MAX_ROUNDING] = 0.0
     spread = np.std(by_fold, axis=1, ddof=1)
     passes, to_come = n_folds // parts, parts / n_folds - parts / n_planned
     of_pass = spread / np.sqrt(parts)
@@ -68,7 +74,7 @@ def cannot_change(by_fold, between, parts, n_planned, ratio):
         of_pass = np.std(by_fold.reshape(n, passes, parts).mean(axis=2), axis=1, ddof=1)
         # A few passes may agree by chance.
         of_pass = np.maximum(of_pass, np.sqrt(np.mean(of_pass**2)))
-    drift = _DRIFT * of_pass * np.sqrt(to_come)
+    drift = _MAX_DRIFT_IN_ERRORS * of_pass * np.sqrt(to_come)
     now = np.maximum(spread * np.sqrt(1.0 / n_folds + ratio), between)
     rows_alone = np.sqrt(np.maximum(0.0, between**2 - to_come * of_pass**2))
     limit = _quantile(n_planned, n) * np.maximum(
@@ -79,20 +85,28 @@ def cannot_change(by_fold, between, parts, n_planned, ratio):
     return bool(np.all(np.where(is_clear, away - drift > limit, ties | (away + drift < limit))))
 
 
-def _quantile(n_folds, n_differences):
-    """Half the width of an interval of one of several differences, in standard errors."""
-    return float(student.ppf(1.0 - (1.0 - _OF_ALL) / (2.0 * n_differences), n_folds - 1))
+def _quantile(n_folds: int, n_differences: int) -> float:
+    """Return half the width of an interval of one of several differences, in standard errors."""
+    return float(
+        student.ppf(1.0 - (1.0 - _CONFIDENCE_OF_DIFFERENCES) / (2.0 * n_differences), n_folds - 1)
+    )
 
 
-def width(n_folds):
-    """Half the width of an interval, in standard errors; infinite with one fold."""
-    return float(student.ppf(0.5 + _CONFIDENCE / 2.0, n_folds - 1)) if n_folds > 1 else np.inf
+def half_width_factor(n_folds: int) -> float:
+    """Return half the width of an interval, in standard errors; infinite with one fold."""
+    return (
+        float(student.ppf(0.5 + _CONFIDENCE_OF_SCORES / 2.0, n_folds - 1))
+        if n_folds > 1
+        else np.inf
+    )
 
 
-def differences_of(names, scores, errors, n_folds):
-    """Table of differences in mean score, with errors, between the first method and others."""
+def make_differences(
+    names: Sequence[str], scores: FloatArray, errors: FloatArray, n_folds: int
+) -> pd.DataFrame:
+    """Return a table of differences in mean score between the first method and others."""
     difference = scores[0] - np.asarray(scores[1:])
-    difference[np.abs(difference) <= _TIE] = 0.0
+    difference[np.abs(difference) <= _MAX_ROUNDING] = 0.0
     error = np.asarray(errors[1:], dtype=float)
     half = np.full(len(error), np.inf)
     if n_folds > 1 and len(error):
@@ -111,8 +125,14 @@ def differences_of(names, scores, errors, n_folds):
     return table.sort_values("difference", ignore_index=True, kind="stable")
 
 
-def judged(differences, score, shown, name, why_none=""):
-    """Outcome, verdict and the baselines that are better.
+def compare_scores(
+    differences: pd.DataFrame,
+    score: float,
+    shown: Callable[[float], str],
+    name: str,
+    why_none: str = "",
+) -> tuple[str, str, list[str]]:
+    """Return the outcome, the verdict and the baselines that are better.
 
     ``shown`` formats scores, which are called ``name``. ``why_none`` says why no baseline could be
     compared, if there is none.
@@ -124,12 +144,12 @@ def judged(differences, score, shown, name, why_none=""):
     beaten = differences[~differences["ahead"] & differences["clear"]]
     tied = len(differences) - len(better) - len(beaten)
     nearest = (better if len(better) else differences).iloc[0]
-    figures = f"{name} {_figures(nearest, score, shown)}"
+    figures = f"{name} {_describe_difference(nearest, score, shown)}"
     names = list(better["name"])
     if names:
         others = ""
         if len(names) > 1:
-            others = f" {_listed(names[1:])} {'is' if len(names) == 2 else 'are'} better, too."
+            others = f" {_join_names(names[1:])} {'is' if len(names) == 2 else 'are'} better, too."
         better_one = f"{nearest['name']} is significantly better, {figures}"
         return "worse", f"Worse than a baseline: {better_one}.{others}", names
     if not tied:
@@ -145,17 +165,17 @@ def judged(differences, score, shown, name, why_none=""):
     return "undecided", verdict, []
 
 
-def _figures(line, score, shown):
-    """The two scores of a line, and the interval of their difference."""
+def _describe_difference(line: pd.Series, score: float, shown: Callable[[float], str]) -> str:
+    """Return the two scores of a line and the interval of their difference, in words."""
     both_scores = f"{shown(score - line['difference'])} against {shown(score)}"
     half = line["high"] - line["difference"]
     if not np.isfinite(half):
         return f"{both_scores}, on a single split, which gives no interval"
-    if half > _UNKNOWN:
+    if half > _MAX_USEFUL_HALF_WIDTH:
         return f"{both_scores}, but on so few rows and splits that any difference is possible"
     difference = shown(abs(line["difference"]))
     return f"{both_scores}, a difference of {difference} (95 % CI ± {shown(half)})"
 
 
-def _listed(names):
+def _join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -8,36 +8,37 @@ import numpy as np
 import pandas as pd
 
 from ...base.task import Task
-from .judge import differences_of, judged, width
+from ...baselines.methods import ComparedMethod
+from .judge import compare_scores, half_width_factor, make_differences
 from .result import BaselineComparison
-from .run import Scores
+from .run import Scores, Timing
 
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 
 
 @dataclass(eq=False)
-class Measured:
-    """What a comparison of methods for a ``task`` has measured.
+class MethodComparison:
+    """Scores of methods for a ``task`` on folds, and the result that follows from them.
 
     ``measure`` names the score and the rows it is from, and ``is_ranked`` says whether it ranks
-    the methods. ``found`` are the ``Scores`` with ours first, None where there are none and
-    ``why_not`` says why. ``finish`` fills ``Scores`` in: with means and errors, notes and a
+    the methods. ``scores`` have ours first; they are None if there are none, and ``why_not``
+    says why. ``finish`` fills ``Scores`` in: with means and errors, notes and a
     protocol.
     """
 
     task: Task
     measure: str
     is_ranked: bool = True
-    found: Scores | None = None
+    scores: Scores | None = None
     finish: Callable[[Scores], None] | None = None
     why_not: str = ""
 
     @property
-    def is_scored(self):
-        """Whether the methods can be ranked."""
-        return bool(self.found is not None and self.found.running and self.is_ranked)
+    def is_scored(self) -> bool:
+        """Return whether the methods can be ranked."""
+        return bool(self.scores is not None and self.scores.running and self.is_ranked)
 
-    def preferred(self, *, clearly: bool = False) -> Any:
+    def preferred(self, *, clearly: bool = False) -> ComparedMethod | None:
         """Return the method to deliver: ours, unless one that can be a model is better.
 
         Methods have to be clearly better, or to have a higher score on as many folds as their
@@ -45,11 +46,11 @@ class Measured:
         highest score, such that no other is better than it. If only methods that can't be models
         are clearly better, the highest-scoring model is taken.
         """
-        if self.found is None:
+        if self.scores is None:
             return None
         place = 0
         while self.is_scored:
-            scores = self._led_by(place)
+            scores = self._with_winner(place)
             table, method = self._differences(scores), {m.name: m for m in scores.methods}
             ahead = table[table["ahead"]]
             ahead_methods = [method[name] for name in ahead["name"]]
@@ -63,37 +64,40 @@ class Measured:
             if models.empty:
                 break
             best = method[models["name"].iloc[0]]  # the difference is the greatest
-            place = self.found.methods.index(best)
-        return self.found.methods[place]
+            place = self.scores.methods.index(best)
+        return self.scores.methods[place]
 
-    def result(self, search, method=None):
-        """A ``BaselineComparison`` with a method, by default ours, in the place of ours.
+    def result(self, search: Timing, method: ComparedMethod | None = None) -> BaselineComparison:
+        """Return the ``BaselineComparison`` with a method, by default ours, in the place of ours.
 
         ``search`` has the seconds that the comparison took, and what ended it early.
         """
-        if self.found is None:
-            return self._told(search, f"Nothing could be compared: {self.why_not}.")
-        scores = self._led_by(0 if method is None else self.found.methods.index(method))
+        if self.scores is None:
+            return self._make_result(search, f"Nothing could be compared: {self.why_not}.")
+        scores = self._with_winner(0 if method is None else self.scores.methods.index(method))
         names = [scores.methods[k].name for k in scores.running]
-        table = _table(scores, self.is_scored)
+        table = _make_table(scores, self.is_scored)
         if not names:
-            ended = _ENDED_BY.get(search.stopped, search.stopped)
+            ended = _END_IN_WORDS.get(search.stopped, search.stopped)
             verdict = f"Nothing could be compared before {ended} ended the comparison."
-            return self._told(search, verdict, scores, table=table)
+            return self._make_result(search, verdict, scores, table=table)
         if not self.is_scored:
-            verdict = _without_anomalies(scores.agreement, why_none(scores, search.stopped))
-            return self._told(search, verdict, scores, table=table)
+            assert scores.agreement is not None  # it is what such a comparison has
+            verdict = _describe_agreement(
+                scores.agreement, explain_missing(scores, search.stopped)
+            )
+            return self._make_result(search, verdict, scores, table=table)
         differences = self._differences(scores)
-        outcome, verdict, worse_than = judged(
+        outcome, verdict, worse_than = compare_scores(
             differences,
             float(scores.mean[0]),
             self.task.shown,
             self.task.score,
-            why_none(scores, search.stopped),
+            explain_missing(scores, search.stopped),
         )
         clearly = differences["name"][differences["ahead"] & differences["clear"]]
         machines = {method.name: method.machine for method in scores.methods}
-        return self._told(
+        return self._make_result(
             search,
             f"{names[0]}: {verdict} {scores.caution}".rstrip(),
             scores,
@@ -104,29 +108,37 @@ class Measured:
             offer=next((machines[name] for name in clearly if machines[name]), ""),
         )
 
-    def _led_by(self, place):
-        scores = self.found if place == 0 else self.found.led_by(place)
+    def _with_winner(self, place: int) -> Scores:
+        assert self.scores is not None and self.finish is not None
+        scores = self.scores if place == 0 else self.scores.with_winner(place)
         self.finish(scores)
         return scores
 
     @staticmethod
-    def _differences(scores):
+    def _differences(scores: Scores) -> pd.DataFrame:
         names = [scores.methods[k].name for k in scores.running]
-        return differences_of(names, scores.mean, scores.difference_error, len(scores.folds))
+        return make_differences(names, scores.mean, scores.difference_error, len(scores.folds))
 
-    def _told(self, search, verdict, scores=None, table=None, **values):
-        """The comparison, with what is the same of all of them."""
+    def _make_result(
+        self,
+        search: Timing,
+        verdict: str,
+        scores: Scores | None = None,
+        table: pd.DataFrame | None = None,
+        **values: Any,
+    ) -> BaselineComparison:
+        """Return the comparison, with the fields that all of them have."""
         protocol = "" if scores is None else scores.protocol
         running = [] if scores is None else [scores.methods[k].name for k in scores.running]
-        if running:
+        if scores is not None and running:
             left_out = [m.name for m in scores.methods if m.name not in running]
             protocol += f" Not compared: {', '.join(left_out)}." * bool(left_out)
-        if scores is not None and scores.enough:
-            protocol += f" It used no more folds, because {scores.enough}."
+        if scores is not None and scores.stop_reason:
+            protocol += f" It used no more folds, because {scores.stop_reason}."
         if search.stopped:
             protocol += f" It was ended early by {search.stopped}."
         values = {
-            "differences": differences_of(["ours"], np.zeros(1), np.zeros(1), 1),
+            "differences": make_differences(["ours"], np.zeros(1), np.zeros(1), 1),
             "outcome": "unknown",
             "worse_than": [],
             **values,
@@ -142,22 +154,22 @@ class Measured:
             disagreements=None if scores is None else scores.disagreements,
             folds=0 if scores is None else len(scores.folds),
             rows=0 if scores is None else scores.rows,
-            measured=self,
+            details=self,
             **values,
         )
 
 
 # What may end a comparison, in a sentence.
-_ENDED_BY = {"time budget": "the time budget", "Ctrl-C": "Ctrl-C"}
+_END_IN_WORDS = {"time budget": "the time budget", "Ctrl-C": "Ctrl-C"}
 
 
-def why_none(scores, stopped):
-    """Why no baseline of ``Scores`` ran, in words: the first error of a method, or ``stopped``."""
+def explain_missing(scores: Scores, stopped: str) -> str:
+    """Return why no baseline of ``Scores`` ran: the first error of a method, or ``stopped``."""
     failures = scores.failures[1:]
     if not failures:
         return "no other method takes these rows"
     unfinished = failures.count("")
-    in_time = f"finished before {_ENDED_BY.get(stopped, 'its end')} ended the comparison"
+    in_time = f"finished before {_END_IN_WORDS.get(stopped, 'its end')} ended the comparison"
     if unfinished == len(failures):
         return f"none {in_time}"
     place = next(k for k, why in enumerate(failures) if why)
@@ -167,8 +179,8 @@ def why_none(scores, stopped):
     return first + more + (f", and {unfinished} never {in_time}" if unfinished else "")
 
 
-def _without_anomalies(agreement, why):
-    """What can be said when nothing ranks the detectors; ``why`` no other detector ran."""
+def _describe_agreement(agreement: pd.DataFrame, why: str) -> str:
+    """Return the verdict if nothing ranks the detectors; ``why`` no other detector ran."""
     others = agreement.iloc[1:]
     verdict = "Without known anomalies, detectors can't be ranked"
     others = others.dropna()
@@ -182,20 +194,20 @@ def _without_anomalies(agreement, why):
     )
 
 
-def _table(found, scored):
-    """The table of a comparison, the best method first."""
-    lines, half = [], width(len(found.folds))
-    for place, method in enumerate(found.methods):
-        note = found.failures[place] or found.notes.get(place, "")
+def _make_table(scores: Scores, scored: bool) -> pd.DataFrame:
+    """Return the table of a comparison, the best method first."""
+    lines, half = [], half_width_factor(len(scores.folds))
+    for place, method in enumerate(scores.methods):
+        note = scores.failures[place] or scores.notes.get(place, "")
         score = low = high = np.nan
-        if place not in found.running:
+        if place not in scores.running:
             note = note or "not finished in time"
         elif scored:
-            at = found.running.index(place)
-            score, apart = found.mean[at], half * found.error[at]
+            at = scores.running.index(place)
+            score, apart = scores.mean[at], half * scores.error[at]
             ends = score - apart, score + apart
-            low, high = ends if found.ends is None else found.ends[at]
-        seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
+            low, high = ends if scores.ends is None else scores.ends[at]
+        seconds = np.mean(scores.seconds[place]) if scores.seconds[place] else np.nan
         lines.append([method.name, place == 0, score, low, high, seconds, note])
     table = pd.DataFrame(lines, columns=_COLUMNS)
     table = table.sort_values("score", ascending=False, ignore_index=True, kind="stable")

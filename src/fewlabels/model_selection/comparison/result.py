@@ -1,13 +1,21 @@
 """What a comparison with baselines has found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ..._util.extras import require
 from .run import MOST_ROWS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...baselines.methods import ComparedMethod
+    from .measured import MethodComparison
 
 
 @dataclass(eq=False, repr=False)
@@ -53,7 +61,7 @@ class BaselineComparison:
         Folds that the methods compared have in common.
     rows : int
         Different rows that were held out in them: an early end leaves a part.
-    measured : object or None
+    details : object or None
         What the methods gave on the folds; it isn't stored with a pickled comparison.
     """
 
@@ -62,7 +70,7 @@ class BaselineComparison:
     measure: str
     verdict: str
     outcome: str
-    worse_than: list
+    worse_than: list[str]
     protocol: str
     stopped: str
     seconds: float
@@ -71,40 +79,41 @@ class BaselineComparison:
     offer: str = ""
     folds: int = 0
     rows: int = 0
-    measured: Any = field(default=None, repr=False)
+    details: MethodComparison | None = field(default=None, repr=False)
 
     @property
-    def preferred(self):
+    def preferred(self) -> ComparedMethod | None:
         """The method to deliver: ours, unless one that can be a model is better.
 
         Most have to be clearly better. None where nothing was measured, or the comparison was
         loaded from a file.
         """
-        return None if self.measured is None else self.measured.preferred()
+        return None if self.details is None else self.details.preferred()
 
     @property
-    def clearly_better(self) -> Any:
+    def clearly_better(self) -> ComparedMethod | None:
         """The method to offer if ours is kept: ours, unless another model is clearly better."""
-        return None if self.measured is None else self.measured.preferred(clearly=True)
+        return None if self.details is None else self.details.preferred(clearly=True)
 
-    def seconds_of(self, method, n_rows):
-        """Seconds that a model by one of the methods takes for so many rows, about."""
+    def seconds_of(self, method: ComparedMethod, n_rows: int) -> float:
+        """Return about how many seconds a model by one of the methods takes for so many rows."""
         of_fold = self.table.set_index("name").loc[method.name, "seconds"]
         return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
 
-    def led_by(self, method):
-        """The same comparison with another method in the place of ours."""
-        return self.measured.result(self, method)
+    def led_by(self, method: ComparedMethod) -> BaselineComparison:
+        """Return the comparison with another method in the place of ours."""
+        assert self.details is not None  # the caller took the method from it
+        return self.details.result(self, method)
 
-    def __getstate__(self):
-        """Without what was measured, which holds the rows."""
-        return {**self.__dict__, "measured": None}
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the measured scores, which hold the rows."""
+        return {**self.__dict__, "details": None}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         ended = f", ended by {self.stopped}" if self.stopped else ""
         return f"{self.verdict} ({len(self.table)} methods, {self.seconds:.1f} s{ended})"
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw scores with intervals, else rank correlations, on ``ax`` (None: a new figure)."""
         if ax is None:
             require("drawing", "matplotlib")

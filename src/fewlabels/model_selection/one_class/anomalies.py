@@ -2,32 +2,43 @@
 
 import time
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import norm, rankdata, t
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...baselines.methods import one_class_methods
 from ...kernels.growing import VotingForest
 from ...kernels.width import resolve_gamma
+from ...one_class.base import OneClassMachine
 from ...one_class.svdd import SVDD
 from ...rows.grouped_folds import count_once, groups_of
 from ...rows.neighbors import far_from_neighbors
 from ..tuning.result import trim_of
 
-# Fewer anomalies can't show whether they help; more rows of either kind aren't looked at.
-FEWEST, _MOST = 10, 2000
-_FOLDS, _LEVEL = 5, 0.95
+# Fewer anomalies can't show whether they help.
+FEWEST = 10
+# Rows of either kind that take part at most.
+_MAX_ROWS_PER_KIND = 2000
+_FOLDS = 5
+# Confidence of the interval of the gain.
+_CONFIDENCE = 0.95
 _TREES = 100
 # Widths that are tried, as multiples of gamma="scale": anomalies change nothing under narrow ones.
 _WIDTHS = (1.0, 4.0)
-_KEPT = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
+_COPIED_PARAMETERS = ("target_fpr", "calibration", "random_state", "n_jobs", "tol", "max_time")
+
+
+Detector = TypeVar("Detector", bound=BaseEstimator)
+# For each anomaly, and for each normal row, the share of rows of the other kind on its right side.
+Placements: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 class Trial(NamedTuple):
-    """What held-out rows say of a model that learns from confirmed anomalies.
+    """Comparison, on held-out rows, of a model with and without confirmed anomalies.
 
     ``estimator`` isn't fitted; None where nothing was tried. ``without`` and ``auc`` are areas
     under the ROC curve of the model that leaves the anomalies out, and of this one. The gain has
@@ -35,7 +46,7 @@ class Trial(NamedTuple):
     ``of_classifier`` is the area of a random forest trained on the labels alone.
     """
 
-    estimator: Any = None
+    estimator: OneClassMachine | None = None
     without: float = np.nan
     auc: float = np.nan
     low: float = np.nan
@@ -44,17 +55,25 @@ class Trial(NamedTuple):
     of_classifier: float = np.nan
 
     @property
-    def gain(self):
+    def gain(self) -> float:
         """Difference of the two areas."""
         return self.auc - self.without
 
     @property
-    def is_used(self):
-        """Whether the model that learns from them is better beyond chance."""
+    def is_used(self) -> bool:
+        """Return whether the model that learns from them is better beyond chance."""
         return self.estimator is not None and self.low > 0.0 and not self.why_not
 
 
-def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
+def try_anomalies(
+    estimator: OneClassMachine,
+    X: RowMatrix,
+    anomalies: RowMatrix,
+    *,
+    fixed: bool,
+    seconds: float,
+    seed: int = 0,
+) -> Trial:
     """Compare a model that leaves anomalies out with models that learn from them.
 
     Both kinds of rows are split in five parts, and each part is scored by models of the others.
@@ -89,84 +108,94 @@ def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
     if not fixed:
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
     rng, started, trim = np.random.default_rng(seed), time.perf_counter(), trim_of(estimator)
-    normal, odd = (rng.permutation(_counted_once(rows))[:_MOST] for rows in (X, anomalies))
+    normal, anomalous = (
+        rng.permutation(_choose_distinct(rows))[:_MAX_ROWS_PER_KIND] for rows in (X, anomalies)
+    )
     placements = []
     for fold in range(_FOLDS):
-        out = [np.arange(len(rows)) % _FOLDS == fold for rows in (normal, odd)]
+        out = [np.arange(len(rows)) % _FOLDS == fold for rows in (normal, anomalous)]
         train, held = X[normal[~out[0]]], X[normal[out[0]]]
-        known, new = anomalies[odd[~out[1]]], anomalies[odd[out[1]]]
+        known, new = anomalies[anomalous[~out[1]]], anomalies[anomalous[out[1]]]
         weight = {}
         if trim:
             weight["sample_weight"] = (~far_from_neighbors(train, trim)).astype(float)
-        models = [_quietly(_to_score(estimator), train, **weight)]
-        models += [fit_with(_to_score(candidate), train, known) for candidate in candidates]
-        models += [_quietly(clone(rival), train) for _, rival in rivals]
+        models = [_fit_quietly(_clone_for_scores(estimator), train, **weight)]
+        models += [
+            fit_with(_clone_for_scores(candidate), train, known) for candidate in candidates
+        ]
+        models += [_fit_quietly(clone(rival), train) for _, rival in rivals]
         found = [(model.score_samples(held), model.score_samples(new)) for model in models]
-        found.append(_by_forest(train, known, (held, new), seed))
-        placements.append([_placements(*scores) for scores in found])
+        found.append(_score_by_forest(train, known, (held, new), seed))
+        placements.append([_compute_placements(*scores) for scores in found])
         if (time.perf_counter() - started) / (fold + 1) * _FOLDS > seconds:
             return Trial(why_not="the time budget is too short to test whether they help")
-    return _best(candidates, [name for name, _ in rivals], placements)
+    return _choose_best(candidates, [name for name, _ in rivals], placements)
 
 
-def fit_with(estimator, X, anomalies):
+def fit_with(estimator: OneClassMachine, X: RowMatrix, anomalies: RowMatrix) -> OneClassMachine:
     """Fit a model to normal rows ``X`` and confirmed anomalies, which come last."""
-    rows, is_odd = _together(X, anomalies)
-    return _quietly(estimator, rows, anomalies=is_odd)
+    rows, is_odd = _stack_rows(X, anomalies)
+    return _fit_quietly(estimator, rows, anomalies=is_odd)
 
 
-def _candidates(estimator, X, fixed):
-    """Models that may learn from the anomalies, not fitted."""
+def _candidates(estimator: OneClassMachine, X: RowMatrix, fixed: bool) -> list[OneClassMachine]:
+    """Return unfitted models that may learn from the anomalies."""
     own = [clone(estimator)] if estimator.takes_anomalies else []
     if fixed:
         return own
     known, scale = estimator.get_params(), resolve_gamma("scale", X, None)
-    kept = {name: known[name] for name in _KEPT if name in known}
+    kept = {name: known[name] for name in _COPIED_PARAMETERS if name in known}
     return own + [SVDD(gamma=float(width * scale), **kept) for width in _WIDTHS]
 
 
-def _by_forest(X, anomalies, parts, seed):
-    """What a random forest, trained on the labels alone, says of rows: how normal they are."""
-    rows, is_odd = _together(X, anomalies)
+def _score_by_forest(
+    X: RowMatrix, anomalies: RowMatrix, parts: tuple[RowMatrix, RowMatrix], seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return how normal rows are for a random forest that is trained on the labels alone."""
+    rows, is_odd = _stack_rows(X, anomalies)
     options = {"splits": "best", "drawn": len(is_odd), "seed": seed}
     forest = VotingForest(rows, is_odd.astype(int), _TREES, **options)
     return tuple(forest.shares(part)[:, 0] for part in parts)
 
 
-def _together(X, anomalies):
+def _stack_rows(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArray]:
     rows = sp.csr_array(sp.vstack([X, anomalies])) if sp.issparse(X) else np.r_[X, anomalies]
     return rows, np.arange(rows.shape[0]) >= X.shape[0]
 
 
-def _to_score(estimator):
-    """A copy for scores alone, which take no threshold."""
+def _clone_for_scores(estimator: OneClassMachine) -> OneClassMachine:
+    """Return a copy for scores alone, which need no threshold."""
     none = {"target_fpr": None} if estimator.has_own_threshold else {}
     return clone(estimator).set_params(**none)
 
 
-def _quietly(estimator, X, **options):
+def _fit_quietly(estimator: Detector, X: RowMatrix, **options: Any) -> Detector:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the user's own fit has warned of what is to be said
         return estimator.fit(X, **options)
 
 
-def _placements(normal, odd):
-    """For each anomaly the share of normal rows above it; for each normal row, of those below."""
-    n, m = len(normal), len(odd)
-    ranks = rankdata(np.append(odd, normal))
-    below_odd = (ranks[:m] - rankdata(odd)) / n
+def _compute_placements(
+    normal: FloatArray, anomalous: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return each anomaly's share of normal rows above, and each normal row's of those below."""
+    n, m = len(normal), len(anomalous)
+    ranks = rankdata(np.append(anomalous, normal))
+    below_odd = (ranks[:m] - rankdata(anomalous)) / n
     below_normal = (ranks[m:] - rankdata(normal)) / m
     return 1.0 - below_odd, below_normal
 
 
-def _counted_once(rows):
-    """Places of rows, of copies one."""
+def _choose_distinct(rows: RowMatrix) -> IntArray:
+    """Return the places of rows, one of each group of copies."""
     n = rows.shape[0]
     return count_once(np.arange(n), np.zeros(n), groups_of(rows))
 
 
-def _best(candidates, rivals, placements):
-    """The ``Trial`` of the candidate with the highest area."""
+def _choose_best(
+    candidates: list[OneClassMachine], rivals: list[str], placements: list[list[Placements]]
+) -> Trial:
+    """Return the ``Trial`` of the candidate with the highest area."""
     n = len(candidates)
     together = [
         [np.concatenate([fold[k][side] for fold in placements]) for side in (0, 1)]
@@ -176,7 +205,7 @@ def _best(candidates, rivals, placements):
     k = 1 + int(np.argmax(areas[1 : 1 + n]))
     parts = [together[k][side] - together[0][side] for side in (0, 1)]
     error = np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts))
-    tail, few = 1.0 - (1.0 - _LEVEL) / (2 * n), min(map(len, parts))
+    tail, few = 1.0 - (1.0 - _CONFIDENCE) / (2 * n), min(map(len, parts))
     wide = float((t.ppf(tail, few - 1) if few > 1 else norm.ppf(tail)) * error)
     gain, why_not = areas[k] - areas[0], ""
     of_rivals = areas[1 + n : -1]

@@ -1,6 +1,8 @@
 """Rows without labels: against known anomalies, or what can be said without any."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -8,30 +10,49 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from ...baselines.methods import beside, one_class_methods
-from ...rows.grouped_folds import WholeGroups, count_once
+from ..._typing import FloatArray, IntArray, RowMatrix
+from ...baselines.methods import ComparedMethod, beside, one_class_methods
+from ...one_class.base import OneClassMachine
+from ...rows.grouped_folds import Split, WholeGroups, count_once
 from ...rows.neighbors import far_from_neighbors
-from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, MOST_ROWS, folds_in_words, run
+from ..comparison.measured import MethodComparison
+from ..comparison.run import (
+    MOST_ROWS,
+    NO_CHANGE_EXPECTED,
+    ComparedRows,
+    Scores,
+    folds_in_words,
+    run,
+)
 from ..tuning.result import trim_of
+from ..tuning.search import Search
 
-_FOLDS, _REPEATS = 5, 2
+_FOLDS = 5
+_REPEATS = 2
 # The rate asked for where the model has none.
 _TARGET_FPR = 0.05
-_SIDES = ("left", "right")
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 # Without known anomalies the comparison ends when so many rows were held out, or all of them.
-_HELD_OUT = 1500
-_COUNTED = "enough rows were held out to count false alarms and to compare ranks"
+_MIN_HELD_OUT_ROWS = 1500
+_ENOUGH_ROWS = "enough rows were held out to count false alarms and to compare ranks"
 # Rows shown that methods disagree on.
-_SHOWN = 20
+_MAX_SHOWN_DISAGREEMENTS = 20
 
 
-def compare(model, rows, search, rng, *, known_other=None, class_names=None):
-    """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
+def compare(
+    model: OneClassMachine,
+    rows: ComparedRows,
+    search: Search,
+    rng: np.random.RandomState,
+    *,
+    known_other: RowMatrix | None = None,
+    class_names: Sequence[str] | None = None,
+) -> MethodComparison:
+    """Score methods if there are known anomalies; add agreement and disagreements anyway."""
     measure = f"{model.task.score}, held-out rows against known anomalies"
     if known_other is None:
         measure = "none: without known anomalies detectors cannot be ranked"
-    measured = Measured(model.task, measure, is_ranked=known_other is not None)
+    comparison = MethodComparison(model.task, measure, is_ranked=known_other is not None)
     trim = trim_of(model)
     n = rows.X.shape[0]
     kept, sampled = np.arange(n), ""
@@ -42,113 +63,117 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
     n_different = len(count_once(kept, np.zeros(n), rows.groups))
     if n_different < 2 * _FOLDS:
         few = f"{n_different} rows are too few to hold any out; at least 10 are needed"
-        return replace(measured, why_not=few)
+        return replace(comparison, why_not=few)
     seed = rng.randint(2**31 - 1)
     splits = []
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
         splits += rows.splits(WholeGroups(folds), kept, np.zeros(n, int))
     methods = beside(model, one_class_methods(seed))
-    asked = getattr(model, "target_fpr", None) or _TARGET_FPR
+    target_fpr = getattr(model, "target_fpr", None) or _TARGET_FPR
 
-    def evaluate(method, fold, train, test):
+    def evaluate(
+        method: ComparedMethod, fold: int, train: IntArray, test: IntArray
+    ) -> tuple[Any, ...]:
         others = () if known_other is None else (known_other,)
-        encoded, held, *other = rows.encoded(fold, train, test, *others)
+        encoded, held, *other = rows.encode(fold, train, test, *others)
         estimator = clone(method.estimator)
         if method is methods[0]:
-            weighed = {}
+            weights = {}
             if trim:
-                weighed["sample_weight"] = (~far_from_neighbors(encoded, trim)).astype(float)
-            outside = estimator.fit(encoded, **weighed).predict(held) < 0
+                weights["sample_weight"] = (~far_from_neighbors(encoded, trim)).astype(float)
+            outside = estimator.fit(encoded, **weights).predict(held) < 0
             score = estimator.score_samples(held)
         else:
-            cut = np.quantile(estimator.fit(encoded).score_samples(encoded), asked)
+            cut = np.quantile(estimator.fit(encoded).score_samples(encoded), target_fpr)
             score = estimator.score_samples(held)
             outside = score < cut
         return score, outside, *(estimator.score_samples(part) for part in other)
 
-    def enough(found):
+    def find_stop_reason(scores: Scores) -> str:
         if known_other is None:
-            held = sum(len(splits[fold][1]) for fold in found.folds)
-            is_pass = len(found.folds) >= _FOLDS
-            return _COUNTED if is_pass or held >= _HELD_OUT else ""
-        if len(found.folds) % _FOLDS:
+            held = sum(len(splits[fold][1]) for fold in scores.folds)
+            is_pass = len(scores.folds) >= _FOLDS
+            return _ENOUGH_ROWS if is_pass or held >= _MIN_HELD_OUT_ROWS else ""
+        if len(scores.folds) % _FOLDS:
             return ""
-        _against(found)
-        return ENOUGH if found.is_settled(_FOLDS, len(splits)) else ""
+        _fill_areas(scores)
+        return NO_CHANGE_EXPECTED if scores.is_decided(_FOLDS, len(splits)) else ""
 
-    def finish(found):
-        if not found.running:
+    def finish(scores: Scores) -> None:
+        if not scores.running:
             return
-        folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, reshuffled each time)."
+        folds = f"{folds_in_words(scores.folds)} ({_FOLDS} parts, reshuffled each time)."
         if known_other is not None:
-            _against(found)
-            found.protocol = (
+            _fill_areas(scores)
+            scores.protocol = (
                 f"ROC AUC of held-out rows against {known_other.shape[0]} known anomalies, which "
                 f"are never used for training: {folds}{sampled}"
             )
         else:
-            found.protocol = (
+            scores.protocol = (
                 f"{folds} Without known anomalies there is no score. The table has false alarm "
                 f"rates on held-out rows and rank correlations.{sampled}"
             )
-        found.agreement, found.disagreements = _agreement(found, splits, asked, n)
+        scores.agreement, scores.disagreements = _compare_ranks(scores, splits, target_fpr, n)
 
-    found = run(methods, splits, evaluate, search, enough=enough, every=1)
-    return replace(measured, found=found, finish=finish)
+    scores = run(methods, splits, evaluate, search, find_stop_reason=find_stop_reason, every=1)
+    return replace(comparison, scores=scores, finish=finish)
 
 
-def _against(found):
-    """Areas by fold, and the part of errors that the anomalies share (DeLong et al. 1988)."""
-    areas, placements = [], []
-    for k in found.running:
+def _fill_areas(scores: Scores) -> None:
+    """Fill in areas by fold, and the error that anomalies share (DeLong et al. 1988)."""
+    areas, means = [], []
+    for k in scores.running:
         values = []
-        for fold in found.folds:
-            normal, _, other = found.outputs[k][fold]
+        for fold in scores.folds:
+            normal, _, other = scores.outputs[k][fold]
             ordered = np.sort(normal)
             below, up_to = (np.searchsorted(ordered, other, side=side) for side in _SIDES)
             values.append(1.0 - (below + up_to) / (2.0 * len(ordered)))
         areas.append([v.mean() for v in values])
-        placements.append(np.mean(values, axis=0))
-    placements = np.array(placements)
+        means.append(np.mean(values, axis=0))
+    placements = np.array(means)
     n_other = placements.shape[1]
     spread, of_difference = (
         v.std(axis=1, ddof=1) / np.sqrt(n_other) if n_other > 1 else np.inf
         for v in (placements, placements - placements[0])
     )
-    found.fill_folds(np.array(areas), 1.0 / (_FOLDS - 1), spread, of_difference)
+    scores.fill_folds(np.array(areas), 1.0 / (_FOLDS - 1), spread, of_difference)
 
 
-def _agreement(found, splits, asked, n):
-    """Tables of false alarms and rank correlations, and of the rows most disagreed on."""
-    total, counts = np.zeros((len(found.running), n)), np.zeros(n)
-    alarms = np.zeros(len(found.running))
-    for fold in found.folds:
+def _compare_ranks(
+    scores: Scores, splits: list[Split], target_fpr: float, n: int
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Return tables of false alarms and rank correlations, and of the most disputed rows."""
+    total, counts = np.zeros((len(scores.running), n)), np.zeros(n)
+    alarms = np.zeros(len(scores.running))
+    for fold in scores.folds:
         test = splits[fold][1]
         counts[test] += 1
-        for i, k in enumerate(found.running):
-            score, outside = found.outputs[k][fold][:2]
+        for i, k in enumerate(scores.running):
+            score, outside = scores.outputs[k][fold][:2]
             total[i, test] += (rankdata(score) - 0.5) / len(score)
-            alarms[i] += outside.mean() / len(found.folds)
+            alarms[i] += outside.mean() / len(scores.folds)
     seen = np.flatnonzero(counts)
     ranks = total[:, seen] / counts[seen]
     agreement = pd.DataFrame(
         {
-            "name": [found.methods[k].name for k in found.running],
+            "name": [scores.methods[k].name for k in scores.running],
             "false_alarms": alarms,
-            "asked": asked,
-            "rank_correlation": [_correlation(ranks[0], r) for r in ranks],
+            "asked": target_fpr,
+            "rank_correlation": [_correlate_ranks(ranks[0], r) for r in ranks],
         }
     )
     if len(ranks) < 2:
         return agreement, None
     others = ranks[1:].mean(axis=0)
-    worst = np.argsort(-np.abs(ranks[0] - others), kind="stable")[:_SHOWN]
+    worst = np.argsort(-np.abs(ranks[0] - others), kind="stable")[:_MAX_SHOWN_DISAGREEMENTS]
     return agreement, pd.DataFrame(
         {"row": seen[worst], "ours": ranks[0, worst], "baselines": others[worst]}
     )
 
 
-def _correlation(a, b):
-    """Spearman's rank correlation; NaN where all rows are alike."""
+def _correlate_ranks(a: FloatArray, b: FloatArray) -> float:
+    """Return Spearman's rank correlation; NaN if all rows are alike."""
     return float(spearmanr(a, b)[0]) if np.ptp(a) > 0 and np.ptp(b) > 0 else np.nan

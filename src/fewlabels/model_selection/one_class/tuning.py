@@ -2,15 +2,19 @@
 
 from functools import partial
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
+from ..._typing import FloatArray, MatrixLike, RowMatrix
 from ...kernels.sparse import canonical
+from ...one_class.base import OneClassMachine
 from ...rows.neighbors import (
     farthest,
     gamma_of_reach,
@@ -20,28 +24,42 @@ from ...rows.neighbors import (
     rank_of_neighbor,
 )
 from ..tuning.result import SearchCurve
-from ..tuning.search import Plan
+from ..tuning.search import Plan, Search
 
 # The rule.
-_TRIM, _FACTOR = 0.4, 4.0
+# Share of the rows that is dropped from training.
+_TRIM = 0.4
+# Gamma is this, divided by a squared distance to neighbours.
+_FACTOR = 4.0
 _COSTS = {"C": 0.1, "nu": 0.1}
 _TARGET_FPR = 0.05
 # Rows beyond the kernel's reach, as a share of the target.
-_BEYOND = 0.5
+_SHARE_BEYOND_REACH = 0.5
 # What is shown beside it.
-_BAG_TRIMS, _BAG_SIZES = (0.0, 0.1, 0.2, 0.3), (128, 512)
+_BAG_TRIMS = (0.0, 0.1, 0.2, 0.3)
+_BAG_SIZES = (128, 512)
 _TRIMS = (0.0, 0.3, 0.4)
 _FACTORS = (2.0, 4.0, 8.0)
-# Rows that the table is made with, and the part of them held out.
-_SHOWN_ROWS, _HELD_OUT = 2000, 0.2
-# Fewer rows tell nothing about held-out rows.
-_FEWEST = 20
-_SEEN = ["auc_shuffled", "rank_correlation", "converged"]
-_COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_SEEN]
+# Rows that the table is made with at most.
+_MAX_TABLE_ROWS = 2000
+# Share of these rows that is held out.
+_HELD_OUT_SHARE = 0.2
+# Fewer rows say nothing about held-out rows.
+_MIN_ROWS = 20
+_MEASURES = ["auc_shuffled", "rank_correlation", "converged"]
+_COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_MEASURES]
 
 
-def shuffled_columns_score(estimator, X, y=None):
-    """How well a fitted model separates rows from rows with shuffled columns: a scorer.
+class HeldOutRows(NamedTuple):
+    """Rows that candidates are trained on, others, and these with shuffled columns."""
+
+    train: RowMatrix
+    held: RowMatrix
+    shuffled: RowMatrix
+
+
+def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = None) -> float:
+    """Return how well a fitted model separates rows from rows with shuffled columns: a scorer.
 
     Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
     its like, where anomalies are not at hand. On real sets it did not choose widths reliably.
@@ -73,12 +91,12 @@ def shuffled_columns_score(estimator, X, y=None):
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
     X = canonical(X) if sp.issparse(X) else np.asarray(X)
-    broken = shuffled_columns(X, 0)
-    return _auc(estimator.score_samples(X), estimator.score_samples(broken))
+    shuffled = shuffled_columns(X, 0)
+    return _shuffled_auc(estimator.score_samples(X), estimator.score_samples(shuffled))
 
 
-def shuffled_columns(X, seed):
-    """X with every column in a random order of its own."""
+def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
+    """Return X with every column in a random order of its own."""
     rng = check_random_state(seed)
     if not sp.issparse(X):
         return np.column_stack([rng.permutation(column) for column in X.T])
@@ -88,8 +106,14 @@ def shuffled_columns(X, seed):
     return sp.csr_array(sp.csc_array((columns.data, indices, columns.indptr), shape=X.shape))
 
 
-def tune_one_class(estimator, X, weight, search, contaminated):
-    """The rule's settings, and a table of others on held-out rows."""
+def tune_one_class(
+    estimator: OneClassMachine,
+    X: RowMatrix,
+    weight: FloatArray | None,
+    search: Search,
+    contaminated: bool,
+) -> Plan:
+    """Return the rule's settings, and a table of others on held-out rows."""
     name = type(estimator).__name__
     if estimator.has_bags:
         return _tune_bags(estimator, X, weight, search, contaminated)
@@ -102,13 +126,15 @@ def tune_one_class(estimator, X, weight, search, contaminated):
     rows = X[counted]
     trim = _TRIM if contaminated else 0.0
     target = _TARGET_FPR if estimator.target_fpr is None else estimator.target_fpr
-    beyond = _BEYOND * target
+    beyond = _SHARE_BEYOND_REACH * target
     far = farthest(neighbor_distances(rows), trim)
     narrow = neighbor_gamma(rows[~far], _FACTOR)
     gamma = min(narrow, gamma_of_reach(rows, far, beyond))
     price = estimator.cost_name
     value = _COSTS[price]
-    table = _table(estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search)
+    table = _compare_settings(
+        estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search
+    )
 
     n, n_core = len(far), int(np.sum(~far))
     left_out = "all rows are used for training (contaminated=False);"
@@ -143,30 +169,45 @@ def tune_one_class(estimator, X, weight, search, contaminated):
     curve = SearchCurve(
         "gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
     )
-    return Plan(settings, reason + search.ended_early, table, curve, kept)
+    return Plan(settings, reason + search.early_end_note, table, curve, kept)
 
 
-def _tune_bags(estimator, X, weight, search, contaminated):
-    """How the rule trims bags, and a table of other settings on held-out rows."""
-    trim = "auto" if contaminated else 0.0
-    train, held, broken = _held_out(X if weight is None else X[weight > 0], search)
-    candidates = [(trim, estimator.bag_size)]
+def _tune_bags(
+    estimator: OneClassMachine,
+    X: RowMatrix,
+    weight: FloatArray | None,
+    search: Search,
+    contaminated: bool,
+) -> Plan:
+    """Return how the rule trims bags, and a table of other settings on held-out rows."""
+    trim: str | float = "auto" if contaminated else 0.0
+    parts = _split_rows(X if weight is None else X[weight > 0], search)
+    candidates: list[tuple[str | float, int]] = [(trim, estimator.bag_size)]
     others = product(_BAG_TRIMS, _BAG_SIZES)
-    candidates += [one for one in others if one != candidates[0]]
+    candidates += [setting for setting in others if setting != candidates[0]]
     table = []
     with search.running(type(estimator).__name__, len(candidates)):
-        calls = [
-            partial(_candidate, estimator, train, held, broken, trim=of_bag, bag_size=size)
-            for of_bag, size in (candidates if train is not None else ())
-        ]
-        for k, seen in enumerate(search.each(calls)):
+        calls = []
+        if parts is not None:
+            calls = [
+                partial(
+                    _evaluate_candidate,
+                    estimator,
+                    parts.train,
+                    parts,
+                    trim=trim_of_bag,
+                    bag_size=size,
+                )
+                for trim_of_bag, size in candidates
+            ]
+        for k, measures in enumerate(search.run_calls(calls)):
             search.advance()
-            if seen is not None:
+            if measures is not None:
                 shown = dict(zip(("trim", "bag_size"), candidates[k], strict=True))
-                table.append(shown | seen)
-    nothing = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
-    columns = ["trim", "bag_size", "support_share", *_SEEN]
-    table = _with_ranks(table or nothing, columns)
+                table.append(shown | measures)
+    rule_alone = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
+    columns = ["trim", "bag_size", "support_share", *_MEASURES]
+    table = _make_table(table or rule_alone, columns)
     table["chosen"] = table.index == 0
     left_out = (
         "bags drop the rows farthest from their neighbours if the data suggest it, because they "
@@ -182,84 +223,105 @@ def _tune_bags(estimator, X, weight, search, contaminated):
     curve = SearchCurve(
         "bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
     )
-    return Plan({"trim": trim}, reason + search.ended_early, table, curve)
+    return Plan({"trim": trim}, reason + search.early_end_note, table, curve)
 
 
-def _table(estimator, rows, trim, factor, price, search):
-    """Candidates around the rule, on a part of the rows, scored on others."""
-    train, held, broken = _held_out(rows, search)
+def _compare_settings(
+    estimator: OneClassMachine,
+    rows: RowMatrix,
+    trim: float,
+    factor: float,
+    price: dict[str, float],
+    search: Search,
+) -> pd.DataFrame:
+    """Compare candidates around the rule, trained on some of the rows, scored on others."""
+    parts = _split_rows(rows, search)
     candidates = [(trim, factor)]
-    candidates += [one for one in product(_TRIMS, _FACTORS) if one != (trim, factor)]
+    candidates += [setting for setting in product(_TRIMS, _FACTORS) if setting != (trim, factor)]
     table = []
-    if train is not None:
-        distances = neighbor_distances(train)
+    if parts is not None:
+        distances = neighbor_distances(parts.train)
         calls = [
-            partial(_around, estimator, train, held, broken, distances, *candidate, price)
+            partial(_evaluate_around_rule, estimator, parts, distances, *candidate, price)
             for candidate in candidates
         ]
         with search.running(type(estimator).__name__, len(candidates)):
-            for row in search.each(calls):
+            for row in search.run_calls(calls):
                 search.advance()
                 if row is not None:
                     table.append(row)
-    nothing = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
-    table = _with_ranks(table or nothing, _COLUMNS)
+    rule_alone = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
+    table = _make_table(table or rule_alone, _COLUMNS)
     table["chosen"] = table.index == 0
     return table
 
 
-def _around(estimator, train, held, broken, distances, trim, factor, price, search):
-    """A candidate's row of the table; None out of time."""
+def _evaluate_around_rule(
+    estimator: OneClassMachine,
+    rows: HeldOutRows,
+    distances: FloatArray,
+    trim: float,
+    factor: float,
+    price: dict[str, float],
+    search: Search,
+) -> dict[str, Any] | None:
+    """Return a candidate's row of the table; None if the time is over."""
     far = farthest(distances, trim)
-    core = train[~far]
+    core = rows.train[~far]
     gamma = neighbor_gamma(core, factor)
     settings = {"gamma": gamma, **price, "target_fpr": None}
-    seen = _candidate(estimator, core, held, broken, search, **settings)
-    if seen is None:
+    measures = _evaluate_candidate(estimator, core, rows, search, **settings)
+    if measures is None:
         return None
     return {
         "trim": trim,
         "factor": factor,
         "gamma": gamma,
         "dropped": int(far.sum()),
-        "beyond_reach": lost_share(held, core, gamma),
-        **seen,
+        "beyond_reach": lost_share(rows.held, core, gamma),
+        **measures,
     }
 
 
-def _candidate(estimator, train, held, broken, search, **settings):
-    """What a candidate does with held-out rows, and its scores of them; None out of time."""
-    machine = search.fitted(estimator, train, **settings)
-    if machine is None:
+def _evaluate_candidate(
+    estimator: OneClassMachine,
+    train: RowMatrix,
+    rows: HeldOutRows,
+    search: Search,
+    **settings: Any,
+) -> dict[str, Any] | None:
+    """Return a candidate's measures on held-out rows, and its scores; None if time is over."""
+    model = search.fit_clone(estimator, train, **settings)
+    if model is None:
         return None
-    scores = machine.score_samples(held)
+    scores = model.score_samples(rows.held)
     return {
-        "support_share": len(machine.support_) / train.shape[0],
-        "auc_shuffled": _auc(scores, machine.score_samples(broken)),
-        "converged": machine.fit_status_ == 0,
+        "support_share": len(model.support_) / train.shape[0],
+        "auc_shuffled": _shuffled_auc(scores, model.score_samples(rows.shuffled)),
+        "converged": model.fit_status_ == 0,
         "scores": scores,
     }
 
 
-def _with_ranks(rows, columns):
-    """A table of candidates, whose scores are compared with the scores of the first."""
+def _make_table(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Return a table of candidates, whose scores are compared with the scores of the first."""
     for row in rows:
         if "scores" in row:
             row["rank_correlation"] = spearmanr(rows[0]["scores"], row["scores"])[0]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _held_out(rows, search):
-    """Rows to train candidates on, others, and these with shuffled columns; None of too few."""
-    if rows.shape[0] < _FEWEST:
-        return None, None, None
-    order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
-    n_held = int(_HELD_OUT * len(order))
+def _split_rows(rows: RowMatrix, search: Search) -> HeldOutRows | None:
+    """Return training rows, held-out rows, and these with shuffled columns; None for few rows."""
+    if rows.shape[0] < _MIN_ROWS:
+        return None
+    order = check_random_state(search.seed).permutation(rows.shape[0])[:_MAX_TABLE_ROWS]
+    n_held = int(_HELD_OUT_SHARE * len(order))
     held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
-    return train, held, shuffled_columns(held, search.seed)
+    return HeldOutRows(train, held, shuffled_columns(held, search.seed))
 
 
-def _auc(scores, broken):
+def _shuffled_auc(scores: FloatArray, shuffled: FloatArray) -> float:
     return float(
-        roc_auc_score(np.repeat([1, 0], [len(scores), len(broken)]), np.r_[scores, broken])
+        roc_auc_score(np.repeat([1, 0], [len(scores), len(shuffled)]), np.r_[scores, shuffled])
     )

@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from ..._typing import BoolArray, FloatArray, IntArray, MatrixLike, VectorLike
 from ..._util.deadline import ENDLESS, Deadline
 from ...class_prior import prior_bounds
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import canonical
 from ...metrics._sample import is_label
+from ...positive_unlabelled.pusvm import PUSVM
 
 # Bounds that are tried unless others are given.
 _BOUNDS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
@@ -40,20 +40,20 @@ class BiasSensitivity:
     """
 
     table: pd.DataFrame
-    base: np.ndarray
-    changes_at: np.ndarray
-    rows: np.ndarray
+    base: BoolArray
+    changes_at: FloatArray
+    rows: IntArray
 
     @property
-    def robust_positives(self):
+    def robust_positives(self) -> BoolArray:
         """Mask of the compared rows that are positive under every bound, shape (n_rows,).
 
         ``found.rows[found.robust_positives]`` are their positions.
         """
         return self.base & np.isinf(self.changes_at)
 
-    def first_to_change(self, n=10):
-        """Compared rows whose class changes at the smallest bounds.
+    def first_to_change(self, n: int = 10) -> IntArray:
+        """Return the compared rows whose class changes at the smallest bounds.
 
         ``found.rows[found.first_to_change()]`` are their positions.
 
@@ -71,7 +71,13 @@ class BiasSensitivity:
         return order[np.isfinite(self.changes_at[order])]
 
 
-def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
+def bias_sensitivity(
+    estimator: PUSVM | Pipeline,
+    X: MatrixLike,
+    y: VectorLike,
+    bias: VectorLike = _BOUNDS,
+    X_eval: MatrixLike | None = None,
+) -> BiasSensitivity:
     """Refit with bounds on selection bias, and compare the predictions.
 
     Use it if obvious positives may have been labelled first, and you don't know the propensities.
@@ -124,11 +130,11 @@ def bias_sensitivity(estimator, X, y, bias=_BOUNDS, X_eval=None):
 
 def bias_sensitivity_within(
     deadline: Deadline,
-    estimator: Any,
-    X: Any,
-    y: ArrayLike,
-    bias: ArrayLike = _BOUNDS,
-    X_eval: Any = None,
+    estimator: PUSVM | Pipeline,
+    X: MatrixLike,
+    y: VectorLike,
+    bias: VectorLike = _BOUNDS,
+    X_eval: MatrixLike | None = None,
 ) -> BiasSensitivity:
     """Refit with bounds as :func:`bias_sensitivity` does, the smallest first, until the deadline.
 
@@ -144,7 +150,7 @@ def bias_sensitivity_within(
     -------
     BiasSensitivity
     """
-    model, rows, X_eval = _parts(estimator, canonical(X), y, canonical(X_eval))
+    model, rows, X_eval = _split_pipeline(estimator, canonical(X), y, canonical(X_eval))
     if "bias" not in model.get_params():
         raise ValueError(
             f"{type(model).__name__} has no parameter bias; pass a PUSVM, or a Pipeline that ends "
@@ -158,7 +164,7 @@ def bias_sensitivity_within(
     if X_eval is None:
         compared = _safe_indexing(rows, places)
     base = clone(model).set_params(bias=1.0).fit(rows, y)
-    if isinstance(model.prior, Real):
+    if isinstance(model.prior, float | Real):
         ranges = np.full((len(bounds), 2), float(model.prior))
     else:
         options = {"pos_label": model.pos_label, "n_jobs": model.n_jobs}
@@ -174,7 +180,7 @@ def bias_sensitivity_within(
         left = deadline.left()
         if lines and left <= longest:
             break
-        for fitted in _fitted(model, rows, y, bound, priors) if bound > 1.0 else ():
+        for fitted in _fit_at_ends(model, rows, y, bound, priors) if bound > 1.0 else ():
             found = is_label(fitted.predict(compared), classes[1])
             low, high = low & found, high | found
         changed = np.where(answer, ~low, high)
@@ -187,18 +193,22 @@ def bias_sensitivity_within(
     return BiasSensitivity(pd.DataFrame(lines, columns=names), answer, changes_at, places)
 
 
-def _parts(estimator, X, y, X_eval):
-    """The model without a pipeline's other steps, and rows as it takes them."""
+def _split_pipeline(
+    estimator: PUSVM | Pipeline, X: MatrixLike, y: VectorLike, X_eval: MatrixLike | None
+) -> tuple[PUSVM, MatrixLike, MatrixLike | None]:
+    """Return the model without a pipeline's other steps, and rows as it takes them."""
     if not isinstance(estimator, Pipeline):
         return clone(estimator), X, X_eval
     if len(estimator) == 1:
-        return _parts(estimator[-1], X, y, X_eval)
+        return _split_pipeline(estimator[-1], X, y, X_eval)
     steps = clone(estimator[:-1])
     rows = steps.fit_transform(X, y)
     return clone(estimator[-1]), rows, None if X_eval is None else steps.transform(X_eval)
 
 
-def _fitted(model, X, y, bound, priors):
-    """Models at the ends of the range of the prior."""
+def _fit_at_ends(
+    model: PUSVM, X: MatrixLike, y: VectorLike, bound: float, priors: FloatArray
+) -> list[PUSVM]:
+    """Fit models at the ends of the range of the prior."""
     model = clone(model).set_params(bias=bound)
     return model.path(X, y, prior=np.unique(priors))

@@ -1,5 +1,6 @@
 """Positive and unlabelled rows: held-out positives against held-out unlabelled rows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -7,49 +8,73 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ...baselines.methods import ComparedMethod, beside, decision_of, positive_unlabelled_methods
 from ...class_prior import estimate_prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...positive_unlabelled.base import prior_of
+from ...positive_unlabelled.base import PUMachine, prior_of
 from ...positive_unlabelled.pu_ensemble import PUEnsemble
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import kinds_of_groups, take_groups
-from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, folds_in_words, run, sample
+from ..comparison.measured import MethodComparison
+from ..comparison.run import (
+    NO_CHANGE_EXPECTED,
+    ComparedRows,
+    Scores,
+    folds_in_words,
+    run,
+    sample,
+)
 from ..splitters import PUKFold
+from ..tuning.search import Search
 
-_FOLDS, _REPEATS = 5, 4
+_FOLDS = 5
+_REPEATS = 4
 # Most positive rows that take part.
-_MOST_POSITIVE = 1500
-# The simple method that is smooth, the bound of the model that expects biased labels, and fits of
-# our models, those for their thresholds included.
-_SMOOTH, _BIAS, _OWN_FITS = "pu-logistic", 2.0, 2
+_MAX_POSITIVE_ROWS = 1500
+# The simple method that is smooth.
+_SMOOTH_METHOD = "pu-logistic"
+# The bound of the model that expects biased labels.
+_BIAS_BOUND = 2.0
+# Fits of one of our models, those for its threshold included.
+_FITS_OF_OURS = 2
+# Parameters that the model with bounded bias takes over.
 _TUNED = ("kernel", "gamma", "degree", "coef0", "lam")
 
 
-def compare(model, rows, search, rng, *, known_other=None, class_names=None):
-    """``Measured`` scores of ours and of the baselines."""
+def compare(
+    model: PUMachine,
+    rows: ComparedRows,
+    search: Search,
+    rng: np.random.RandomState,
+    *,
+    known_other: RowMatrix | None = None,
+    class_names: Sequence[str] | None = None,
+) -> MethodComparison:
+    """Score ours and the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
-    measured = Measured(model.task, f"{model.task.score}, {rows_compared}")
+    comparison = MethodComparison(model.task, f"{model.task.score}, {rows_compared}")
     positive, classes = split_labels(rows.y, model.pos_label)
-    prior = _prior_of(model, rows, positive, classes)
+    prior = _find_prior(model, rows, positive, classes)
     rows.find_groups(positive.astype(int) - 1)
-    kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
+    kept, sampled = sample(positive, _MAX_POSITIVE_ROWS, "positive", rng)
     of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
     fewest = int(min(of_groups.sum(), (~of_groups).sum()))
     if fewest < 2:
         why_not = "a single positive or unlabelled row can't be held out; label more rows"
-        return replace(measured, why_not=why_not)
+        return replace(comparison, why_not=why_not)
     folds = min(_FOLDS, fewest)
     splitter = PUKFold(
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
     )
     mark = positive.astype(int)
     splits = rows.splits(splitter, kept, mark, mark)
-    methods = beside(model, candidates(model, rng.randint(2**31 - 1), prior), prior=prior)
+    methods = beside(model, make_methods(model, rng.randint(2**31 - 1), prior), prior=prior)
 
-    def evaluate(method, fold, train, test):
-        encoded, held = rows.encoded(fold, train, test)
+    def evaluate(
+        method: ComparedMethod, fold: int, train: IntArray, test: IntArray
+    ) -> tuple[FloatArray, float, float]:
+        encoded, held = rows.encode(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
             estimator.set_params(prior=prior, pos_label=None)
@@ -61,35 +86,35 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
             called = decision > np.quantile(decision[mark[test] == 0], 1.0 - prior)
         is_positive = mark[test] == 1
         recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
-        return placements(decision, is_positive), recall, predicted
+        return compute_placements(decision, is_positive), recall, predicted
 
     ratio = 1.0 / (folds - 1)
 
-    def fill(found):
-        values = np.full((len(found.running), len(found.folds), len(mark)), np.nan)
-        for i, k in enumerate(found.running):
-            for j, fold in enumerate(found.folds):
-                values[i, j, splits[fold][1]] = found.outputs[k][fold][0]
+    def fill(scores: Scores) -> None:
+        values = np.full((len(scores.running), len(scores.folds), len(mark)), np.nan)
+        for i, k in enumerate(scores.running):
+            for j, fold in enumerate(scores.folds):
+                values[i, j, splits[fold][1]] = scores.outputs[k][fold][0]
         seen = np.isfinite(values[0]).any(axis=0)
-        found.fill_placements(values[:, :, seen], positive[seen], ratio)
+        scores.fill_placements(values[:, :, seen], positive[seen], ratio)
 
-    def enough(found):
-        fill(found)
-        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+    def find_stop_reason(scores: Scores) -> str:
+        fill(scores)
+        return NO_CHANGE_EXPECTED if scores.is_decided(folds, len(splits)) else ""
 
-    def finish(found):
-        common = found.folds
-        if found.running:
-            fill(found)
-        for k in found.running:
-            called = np.mean([found.outputs[k][fold][1:] for fold in common], axis=0)
+    def finish(scores: Scores) -> None:
+        common = scores.folds
+        if scores.running:
+            fill(scores)
+        for k in scores.running:
+            called = np.mean([scores.outputs[k][fold][1:] for fold in common], axis=0)
             recall, predicted = called
             accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
             f1 = 2.0 * prior * recall / (prior + predicted)
             # Of few rows the estimates may lie beyond what there is.
             accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
-            found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
-        found.protocol = (
+            scores.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
+        scores.protocol = (
             f"Held-out positive against held-out unlabelled rows, {folds_in_words(common)} "
             f"({folds} parts, reshuffled each time). The method with the larger ROC AUC here "
             "also has the larger one against negatives, for every prior: with the prior "
@@ -101,11 +126,19 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
 
     # Those that may lead without a clear difference need many folds more than the others.
     first = 1 + max((k for k, m in enumerate(methods) if np.isfinite(m.folds_to_lead)), default=-1)
-    found = run(methods, splits, evaluate, search, enough=enough, every=folds, first=first)
-    return replace(measured, found=found, finish=finish)
+    scores = run(
+        methods,
+        splits,
+        evaluate,
+        search,
+        find_stop_reason=find_stop_reason,
+        every=folds,
+        first=first,
+    )
+    return replace(comparison, scores=scores, finish=finish)
 
 
-def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
+def make_methods(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     """Return the methods that a model is compared with, those that fit fast first.
 
     A smooth model (logistic regression), one that expects biased labels and the ensemble are
@@ -115,19 +148,22 @@ def candidates(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     has to have been held out. Forests and the SVM have to be clearly better: of more candidates
     the best one is more often best by chance.
     """
-    enough = 2 if isinstance(model, PUSVM) else _FOLDS
+    min_folds = 2 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
-        method._replace(folds_to_lead=enough) if method.machine == _SMOOTH else method
+        method._replace(folds_to_lead=min_folds) if method.machine == _SMOOTH_METHOD else method
         for method in positive_unlabelled_methods(seed)
     )
     options: dict[str, Any] = {"prior": prior, "random_state": seed}
-    free: dict[str, Any] = {"fits": _OWN_FITS, "folds_to_lead": enough}
+    free: dict[str, Any] = {"fits": _FITS_OF_OURS, "folds_to_lead": min_folds}
     own = []
     if isinstance(model, PUSVM | PUEnsemble):
         options["n_jobs"] = model.n_jobs
         if getattr(model, "bias", 1.0) == 1.0:
-            settings = {"bias": _BIAS, **_tuned_settings(model)}
-            bounded, title = PUSVM(**settings, **options), f"PUSVM with bounded bias ({_BIAS:g})"
+            settings = {"bias": _BIAS_BOUND, **_tuned_settings(model)}
+            bounded, title = (
+                PUSVM(**settings, **options),
+                f"PUSVM with bounded bias ({_BIAS_BOUND:g})",
+            )
             own.append(
                 ComparedMethod(title, bounded, "all", "pusvm", settings, title=title, **free)
             )
@@ -149,22 +185,24 @@ def _tuned_settings(model: Any) -> dict[str, Any]:
     }
 
 
-def placements(decision, is_positive):
-    """How many rows of the other kind, as a share, each row is on the right side of.
+def compute_placements(decision: FloatArray, is_positive: BoolArray) -> FloatArray:
+    """Return the share of rows of the other kind that each row is on the right side of.
 
     The mean over the positive rows, and that over the others, is the ROC AUC.
     """
-    found = np.empty(len(decision))
+    scores = np.empty(len(decision))
     for kind, sign in ((is_positive, 1.0), (~is_positive, -1.0)):
         own, others = sign * decision[kind], np.sort(sign * decision[~kind])
         below = np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")
-        found[kind] = below / (2.0 * len(others))
-    return found
+        scores[kind] = below / (2.0 * len(others))
+    return scores
 
 
-def _prior_of(model, rows, positive, classes):
-    """The prior given, or a fitted model's, or estimated once."""
-    if isinstance(model.prior, Real):
+def _find_prior(
+    model: PUMachine, rows: ComparedRows, positive: BoolArray, classes: AnyArray
+) -> float:
+    """Return the prior given, or a fitted model's, or an estimate."""
+    if isinstance(model.prior, float | Real):
         return float(model.prior)
     if hasattr(model, "prior_"):
         return float(model.prior_)

@@ -8,25 +8,36 @@ from scipy.special import expit
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ..._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..._util.warn import warn
-from ...class_prior.bounds import curves_of
+from ...class_prior.bounds import fit_prior_curves
 from ...class_prior.finding import check_prior
+from ...class_prior.methods.saturated import Curves
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 
-# Features of the classifier, and the ridge of either regression, per row.
-_FEATURES, _RIDGE, _RIDGE_OF_PROPENSITY = 100, 2e-3, 1e-3
-# EM ends when no row's probability moves by more, or after so many rounds. In the first ones the
-# prior of the start is kept.
-_MOVED, _ROUNDS, _FIXED_ROUNDS = 1e-3, 60, 10
+# Features of the classifier.
+_N_FEATURES = 100
+# Ridge of the classifier, per row.
+_RIDGE_OF_CLASSIFIER = 2e-3
+# Ridge of the regression of labelling, per row.
+_RIDGE_OF_PROPENSITY = 1e-3
+# EM ends when no row's probability changes by more, or after so many rounds.
+_EM_TOLERANCE = 1e-3
+_MAX_EM_ROUNDS = 60
+# Rounds at the beginning that keep the prior of the start.
+_ROUNDS_WITH_FIXED_PRIOR = 10
 # A labelled row counts at most so many times as often as the median one, for the prior.
-_MOST = 10.0
+_MAX_WEIGHT_RATIO = 10.0
 _NEWTON_STEPS = 4
 # Rows that the models are fitted to at most.
-_MOST_ROWS = 4000
-# Shares of positives that different starts suggest, from which the estimate is uncertain.
-_APART, _NEARLY = 0.1, 1e-3
-_EDGE = 1e-4
+_MAX_ROWS = 4000
+# The estimate is uncertain if starts suggest priors that differ by more ...
+_MAX_PRIOR_RANGE = 0.1
+# ... and have a log likelihood that is this close to the best.
+_LIKELIHOOD_TOLERANCE = 1e-3
+# Propensities are at least this far from 0 and 1.
+_MIN_PROPENSITY = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,14 +58,14 @@ class PropensityEstimate:
         What each start reached, best first.
     """
 
-    propensity: np.ndarray
-    coef: np.ndarray
+    propensity: FloatArray
+    coef: FloatArray
     intercept: float
     prior: float
-    log_likelihoods: np.ndarray
-    priors: np.ndarray
+    log_likelihoods: FloatArray
+    priors: FloatArray
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         low, high = np.quantile(self.propensity, [0.05, 0.95])
         return (
             f"PropensityEstimate(prior={self.prior:.3g}, {len(self.propensity)} propensities, "
@@ -63,8 +74,15 @@ class PropensityEstimate:
 
 
 def estimate_propensity(
-    X, y, selection, *, prior="estimate", n_starts=4, pos_label=None, random_state=0
-):
+    X: MatrixLike,
+    y: VectorLike,
+    selection: MatrixLike,
+    *,
+    prior: str | float = "estimate",
+    n_starts: int = 4,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+) -> PropensityEstimate:
     """Estimate how likely each positive was to be labelled, from a few named features.
 
     Use it if you know which features decided which positives were labelled, such as age and
@@ -137,17 +155,17 @@ def estimate_propensity(
     rng = check_random_state(random_state)
     spread = selection.std(axis=0)
     Z = (selection - selection.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
-    some = np.arange(len(Z))
-    if len(some) > _MOST_ROWS:
-        others = rng.permutation(np.flatnonzero(~labelled))[: _MOST_ROWS // 2]
-        ours = rng.permutation(np.flatnonzero(labelled))[: _MOST_ROWS // 2]
-        some = np.sort(np.concatenate([ours, others]))
-    shared = _Shared(X[some], Z[some], labelled[some], prior, rng)
+    sample = np.arange(len(Z))
+    if len(sample) > _MAX_ROWS:
+        others = rng.permutation(np.flatnonzero(~labelled))[: _MAX_ROWS // 2]
+        ours = rng.permutation(np.flatnonzero(labelled))[: _MAX_ROWS // 2]
+        sample = np.sort(np.concatenate([ours, others]))
+    shared = _PropensityProblem(X[sample], Z[sample], labelled[sample], prior, rng)
     ends = [shared.solve(start) for start in shared.starts(n_starts)]
     ends.sort(key=lambda end: -end[0])
     likelihoods, priors = (np.array([end[k] for end in ends]) for k in (0, 1))
-    close = priors[likelihoods >= likelihoods[0] - _NEARLY]
-    if np.ptp(close) > _APART:
+    close = priors[likelihoods >= likelihoods[0] - _LIKELIHOOD_TOLERANCE]
+    if np.ptp(close) > _MAX_PRIOR_RANGE:
         warn(
             "the propensities are uncertain: starts that explain the labels equally well imply "
             f"that between {close.min():.2f} and {close.max():.2f} of the unlabelled rows are "
@@ -157,74 +175,92 @@ def estimate_propensity(
     beta = ends[0][2]
     # From a sample of either kind: more unlabelled rows mean more positives without a label.
     level = beta[-1] - np.log(np.sum(~labelled) / np.sum(labelled)) + shared.log_odds
-    propensity = np.clip(expit(Z @ beta[:-1] + level), _EDGE, 1.0 - _EDGE)
+    propensity = np.clip(expit(Z @ beta[:-1] + level), _MIN_PROPENSITY, 1.0 - _MIN_PROPENSITY)
     return PropensityEstimate(
         propensity, beta[:-1], float(level), float(priors[0]), likelihoods, priors
     )
 
 
-def _features(X, rng):
-    """Standardised columns, if there are few, and Nystroem features, with a constant."""
+def _make_features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
+    """Return standardised columns, if there are few, and Nystroem features, with a constant."""
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
     X = MaxAbsScaler().fit_transform(X) if sp.issparse(X) else StandardScaler().fit_transform(X)
-    n_features = min(_FEATURES, X.shape[0] // 2)
+    n_features = min(_N_FEATURES, X.shape[0] // 2)
     basis = Nystroem(gamma=1.0 / X.shape[1], n_components=n_features, random_state=rng)
     parts = [basis.fit_transform(X), np.ones((X.shape[0], 1))]
-    if not sp.issparse(X) and X.shape[1] <= _FEATURES:
+    if not sp.issparse(X) and X.shape[1] <= _N_FEATURES:
         parts.insert(0, X / np.sqrt(X.shape[1]))
     return np.hstack(parts)
 
 
-class _Shared:
-    """What all starts have in common; ``prior`` is a number or "estimate"."""
+class _PropensityProblem:
+    """The data that all starts share; ``prior`` is a number or "estimate"."""
 
-    def __init__(self, X, Z, labelled, prior, rng):
-        self.F, self.Z = _features(X, rng), np.column_stack([Z, np.ones(len(Z))])
-        self.labelled, self.prior, self.curves = labelled, prior, None
+    def __init__(
+        self,
+        X: RowMatrix,
+        Z: FloatArray,
+        labelled: BoolArray,
+        prior: str | float,
+        rng: np.random.RandomState,
+    ) -> None:
+        self.F, self.Z = _make_features(X, rng), np.column_stack([Z, np.ones(len(Z))])
+        self.labelled, self.prior = labelled, prior
+        self.curves: Curves | None = None
         self.n_hidden = int(np.sum(~labelled))
         self.log_odds = float(np.log(self.n_hidden / labelled.sum()))
         if prior == "estimate":
-            self.curves = curves_of(X, labelled, random_state=rng, max_rows=None)
+            self.curves = fit_prior_curves(X, labelled, random_state=rng, max_rows=None)
 
-    def starts(self, n_starts):
-        """Priors to start from."""
+    def starts(self, n_starts: int) -> list[float]:
+        """Return priors to start from."""
         if self.curves is None:
-            return [self.prior]
+            return [float(self.prior)]
         return [self.curves.prior(), *np.linspace(0.6, 0.2, n_starts)[: n_starts - 1]]
 
-    def solve(self, start):
-        """Log likelihood per row, prior and coefficients of the propensity, from one start."""
+    def solve(self, start: float) -> tuple[float, float, FloatArray]:
+        """Return log likelihood per row, prior and propensity coefficients from one start."""
         labelled, prior = self.labelled, float(start)
         alpha, beta = np.zeros(self.F.shape[1]), np.zeros(self.Z.shape[1])
         positive, target = np.where(labelled, 1.0, prior), labelled.astype(float)
-        for number in range(_ROUNDS):
-            alpha = _logistic(self.F, positive, np.ones(len(target)), alpha, _RIDGE)
-            beta = _logistic(self.Z, target, positive, beta, _RIDGE_OF_PROPENSITY)
-            if self.curves is not None and number >= _FIXED_ROUNDS:
-                prior = self._prior_with(beta)
-            beta[-1] = self._level(beta, prior)
+        for number in range(_MAX_EM_ROUNDS):
+            alpha = _fit_logistic(
+                self.F, positive, np.ones(len(target)), alpha, _RIDGE_OF_CLASSIFIER
+            )
+            beta = _fit_logistic(self.Z, target, positive, beta, _RIDGE_OF_PROPENSITY)
+            if self.curves is not None and number >= _ROUNDS_WITH_FIXED_PRIOR:
+                prior = self._estimate_prior(beta)
+            beta[-1] = self._find_level(beta, prior)
             e = expit(self.Z @ beta)
             before, (positive, f) = positive, self._posterior(self.F @ alpha, e, prior)
-            if number > _FIXED_ROUNDS and np.abs(positive - before).max() < _MOVED:
+            if (
+                number > _ROUNDS_WITH_FIXED_PRIOR
+                and np.abs(positive - before).max() < _EM_TOLERANCE
+            ):
                 break
         both = np.clip(f * e, 1e-12, 1.0 - 1e-12)
         value = float(np.mean(np.where(labelled, np.log(both), np.log1p(-both))))
         return value, prior, beta
 
-    def _prior_with(self, beta):
-        e = np.clip(expit(self.Z[self.labelled] @ beta), _EDGE, 1.0 - _EDGE)
+    def _estimate_prior(self, beta: FloatArray) -> float:
+        e = np.clip(expit(self.Z[self.labelled] @ beta), _MIN_PROPENSITY, 1.0 - _MIN_PROPENSITY)
         weight = (1.0 - e) / e
-        return self.curves.weighed(np.minimum(weight, _MOST * np.median(weight))).prior()
+        assert self.curves is not None
+        return self.curves.with_weights(
+            np.minimum(weight, _MAX_WEIGHT_RATIO * np.median(weight))
+        ).prior()
 
-    def _level(self, beta, prior):
-        """The constant with which labelled rows represent as many others as the prior says."""
+    def _find_level(self, beta: FloatArray, prior: float) -> float:
+        """Return the constant at which labelled rows represent as many as the prior implies."""
         z = self.Z[self.labelled, :-1] @ beta[:-1]
         return float(np.log(np.sum(np.exp(-z)) / (prior * self.n_hidden)))
 
-    def _posterior(self, score, e, prior):
-        """P(positive) with and without knowing the label; the first has the prior as its mean."""
+    def _posterior(
+        self, score: FloatArray, e: FloatArray, prior: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return P(positive) with and without the label; the first has the prior as its mean."""
         low, high = -50.0, 50.0
         for _ in range(50):
             middle = 0.5 * (low + high)
@@ -236,8 +272,10 @@ class _Shared:
         return found, f
 
 
-def _logistic(features, target, weight, start, ridge):
-    """A few Newton steps of a logistic regression with soft targets; the constant is last."""
+def _fit_logistic(
+    features: FloatArray, target: FloatArray, weight: FloatArray, start: FloatArray, ridge: float
+) -> FloatArray:
+    """Take a few Newton steps of a logistic regression with soft targets; the constant is last."""
     penalty = np.full(features.shape[1], ridge * len(features))
     penalty[-1] = 1e-9 * len(features)
     t = start

@@ -6,17 +6,25 @@ on, in closed form, so that repetitions cost little. They end as soon as the ver
 (Besag & Clifford 1991), or when the time is over, which doesn't depend on the labels.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ..._typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    RowMatrix,
+    VectorLike,
+)
 from ..._util.deadline import ENDLESS, Deadline
 from ..._util.threads import one_blas_thread
 from ...calibration.area import area_of
@@ -26,21 +34,32 @@ from ...class_prior.methods.saturated import Curves
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 
-# Rows of either kind that take part, and features of the regression.
-_MOST_LABELLED, _MOST_UNLABELLED, _FEATURES = 500, 1500, 150
+# Labelled rows that take part at most.
+_MAX_LABELLED_ROWS = 500
+# Unlabelled rows that take part at most.
+_MAX_UNLABELLED_ROWS = 1500
+# Features of the regression.
+_N_FEATURES = 150
 # Features of the second regression, which is fitted in every draw: the principal components that
 # vary most. It keeps so few degrees of freedom that the others would be shrunk to nothing.
-_LEADING = 50
-# Degrees of freedom of the two regressions, and the first one's as a share of the labelled rows.
-_FREEDOM, _FREEDOM_OF_POSITIVES, _SHARE = 40.0, 15.0, 0.5
-# Fewer labelled rows than this say nothing about how they were chosen. Fewer draws than this can
-# only reject at 5 % if none of them is as extreme.
-_FEWEST, FEWEST_DRAWS = 10, 39
-# Rows of scores at which fewer rows are positive have no part in the second regression: negatives
-# among them differ from labelled rows, however these were chosen. Fewer rows than these tell
-# nothing.
-_LIKELY, _FEWEST_COMPARED = 0.3, (10.0, 5.0)
-_EDGE = 1e-6
+_N_LEADING_FEATURES = 50
+# Degrees of freedom of the first regression at most.
+_MAX_FREEDOM = 40.0
+# Its degrees of freedom as a share of the labelled rows.
+_FREEDOM_PER_LABEL = 0.5
+# Degrees of freedom of the second regression.
+_FREEDOM_OF_POSITIVES = 15.0
+# Fewer rows of either kind say nothing about how labels were chosen.
+_MIN_ROWS_PER_KIND = 10
+# Fewer draws than this can only reject at 5 % if none of them is as extreme.
+FEWEST_DRAWS = 39
+# Rows of scores at which a smaller share is positive have no part in the second regression:
+# negatives among them differ from labelled rows, however these were chosen.
+_MIN_POSITIVE_SHARE = 0.3
+# The second regression needs so much weight of labelled rows, and of others.
+_MIN_WEIGHTS = (10.0, 5.0)
+# Probabilities are at least this far from 0 and 1.
+_MIN_PROBABILITY = 1e-6
 
 
 class LabelledAtRandomTest(NamedTuple):
@@ -83,8 +102,15 @@ class LabelledAtRandomTest(NamedTuple):
 
 
 def labelled_at_random_test(
-    X, y, *, prior="estimate", level=0.05, n_draws=199, pos_label=None, random_state=0
-):
+    X: MatrixLike,
+    y: VectorLike,
+    *,
+    prior: str | float = "estimate",
+    level: float = 0.05,
+    n_draws: int = 199,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+) -> LabelledAtRandomTest:
     """Test whether the labelled positives are a random sample of all positives.
 
     Pass ``prior`` if you know it. Without it, only labels that no random choice explains at any
@@ -179,14 +205,14 @@ def labelled_at_random_test(
 
 def labelled_at_random_within(
     deadline: Deadline,
-    X: Any,
-    y: ArrayLike,
+    X: MatrixLike,
+    y: VectorLike,
     *,
-    prior: Any = "estimate",
+    prior: str | float = "estimate",
     level: float = 0.05,
     n_draws: int = 199,
-    pos_label: Any = None,
-    random_state: Any = 0,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
 ) -> LabelledAtRandomTest | None:
     """Test as :func:`labelled_at_random_test` does, with as many draws as there is time for.
 
@@ -215,23 +241,23 @@ def labelled_at_random_within(
     check_consistent_length(X, y)
     positive, _ = split_labels(y, pos_label)
     rng = check_random_state(random_state)
-    ours = _some(np.flatnonzero(positive), _MOST_LABELLED, rng)
-    others = _some(np.flatnonzero(~positive), _MOST_UNLABELLED, rng)
-    if min(len(ours), len(others)) < _FEWEST:
+    ours = _choose_sample(np.flatnonzero(positive), _MAX_LABELLED_ROWS, rng)
+    others = _choose_sample(np.flatnonzero(~positive), _MAX_UNLABELLED_ROWS, rng)
+    if min(len(ours), len(others)) < _MIN_ROWS_PER_KIND:
         raise ValueError(
             f"{positive.sum()} labelled and {np.sum(~positive)} unlabelled rows are too few to "
-            f"test whether labels are random; pass at least {_FEWEST} of both."
+            f"test whether labels are random; pass at least {_MIN_ROWS_PER_KIND} of both."
         )
     labelled = np.arange(len(ours) + len(others)) < len(ours)
     with one_blas_thread():  # its matrices are small, and other programs may hold the other cores
-        features = _features(X[np.concatenate([ours, others])], rng)
+        features = _make_features(X[np.concatenate([ours, others])], rng)
         if deadline.is_over():
             return None
-        compared = Comparison(
-            features, len(ours), float(prior) if isinstance(prior, Real) else None
+        compare = LabelStatistics(
+            features, len(ours), float(prior) if isinstance(prior, float | Real) else None
         )
-        found, chance, shift = compared(labelled)
-        drawn = (compared(mask)[0] for mask in _redrawn(chance, labelled, n_draws, rng))
+        found, chance, shift = compare(labelled)
+        drawn = (compare(mask)[0] for mask in _draw_labels(chance, labelled, n_draws, rng))
         p_values, n_drawn = sequential_p_values(found, drawn, n_draws, level, deadline)
     if p_values is None:
         return None
@@ -242,7 +268,7 @@ def labelled_at_random_within(
         *p_values,
         shift,
         float(np.mean(chance)),
-        isinstance(prior, Real),
+        isinstance(prior, float | Real),
         level,
         len(ours),
         len(others),
@@ -301,12 +327,14 @@ def sequential_p_values(
     return (float(p_scores), float(p_features)), n_drawn
 
 
-def _some(rows, most, rng):
+def _choose_sample(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def _redrawn(chance, labelled, n_draws, rng):
-    """Random sets of labelled rows among all positives, as masks."""
+def _draw_labels(
+    chance: FloatArray, labelled: BoolArray, n_draws: int, rng: np.random.RandomState
+) -> Iterator[BoolArray]:
+    """Yield random sets of labelled rows among all positives, as masks."""
     ours, others = np.flatnonzero(labelled), np.flatnonzero(~labelled)
     for _ in range(n_draws):
         positives = np.concatenate([ours, others[rng.uniform(size=len(others)) < chance]])
@@ -315,62 +343,68 @@ def _redrawn(chance, labelled, n_draws, rng):
         yield drawn
 
 
-def _features(X, rng):
-    """Nystroem features of standardised columns, with mean 0."""
+def _make_features(X: RowMatrix, rng: np.random.RandomState) -> FloatArray:
+    """Return Nystroem features of standardised columns, with mean 0."""
     from sklearn.kernel_approximation import Nystroem  # slow to import
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
     X = MaxAbsScaler().fit_transform(X) if sp.issparse(X) else StandardScaler().fit_transform(X)
     spread = X.max(axis=0) - X.min(axis=0)
     varying = max(1, int(np.sum((spread.toarray() if sp.issparse(spread) else spread) > 0)))
-    n_features = min(_FEATURES, X.shape[0] // 2)
+    n_features = min(_N_FEATURES, X.shape[0] // 2)
     basis = Nystroem(gamma=1.0 / varying, n_components=n_features, random_state=rng)
     values = basis.fit_transform(X)
     return values - values.mean(axis=0)
 
 
-class Comparison:
+class LabelStatistics:
     """Both statistics of a mask of labelled rows; ``prior`` is None if it isn't known."""
 
-    def __init__(self, features, n_labelled, prior):
+    def __init__(self, features: FloatArray, n_labelled: int, prior: float | None) -> None:
         self.prior = prior
         self.left, size, _ = np.linalg.svd(features, full_matrices=False)
-        self.leading = (self.left * size)[:, :_LEADING]
-        freedom = min(_FREEDOM, _SHARE * n_labelled)
-        self.shrunk = size**2 / (size**2 + ridge_of(size**2, freedom))
+        self.leading = (self.left * size)[:, :_N_LEADING_FEATURES]
+        freedom = min(_MAX_FREEDOM, _FREEDOM_PER_LABEL * n_labelled)
+        self.shrunk = size**2 / (size**2 + find_ridge(size**2, freedom))
         self.leverage = np.einsum("ij,j,ij->i", self.left, self.shrunk, self.left)
         self.leverage += 1.0 / len(features)
 
-    def __call__(self, labelled):
-        """Statistics, P(positive) of the unlabelled rows, and the shift of the scores."""
-        scores = logit_ranks(self.left_out(labelled.astype(float)), labelled)
-        chance = self._chance(scores, labelled)
+    def __call__(self, labelled: BoolArray) -> tuple[tuple[float, float], FloatArray, float]:
+        """Return statistics, P(positive) of the unlabelled rows, and the shift of scores."""
+        scores = logit_ranks(self.predict_left_out(labelled.astype(float)), labelled)
+        chance = self._estimate_chance(scores, labelled)
         weight = np.ones(len(labelled))
         weight[~labelled] = chance
-        largest, shift = distance_of(scores, labelled, weight)
-        likely = scores >= np.min(scores[~labelled], where=chance >= _LIKELY, initial=np.inf)
-        area = self._area(labelled, np.where(likely, weight, 0.0))
+        largest, shift = compare_scores(scores, labelled, weight)
+        likely = scores >= np.min(
+            scores[~labelled], where=chance >= _MIN_POSITIVE_SHARE, initial=np.inf
+        )
+        area = self._separate_labelled(labelled, np.where(likely, weight, 0.0))
         return (largest, area), chance, shift
 
-    def left_out(self, y):
-        """Predictions of labels y, each without its row."""
+    def predict_left_out(self, y: FloatArray) -> FloatArray:
+        """Return predictions of labels y, each without its row."""
         fitted = self.left @ (self.shrunk * (self.left.T @ (y - y.mean()))) + y.mean()
         return (fitted - self.leverage * y) / (1.0 - self.leverage)
 
-    def _chance(self, scores, labelled):
+    def _estimate_chance(self, scores: FloatArray, labelled: BoolArray) -> FloatArray:
         chance = Curves(scores, labelled).posterior()
         if self.prior is None:
             return chance
-        size, low, high = logit(np.clip(chance, _EDGE, 1.0 - _EDGE)), -50.0, 50.0
+        size, low, high = (
+            logit(np.clip(chance, _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY)),
+            -50.0,
+            50.0,
+        )
         for _ in range(50):  # the constant that makes the mean the prior
             middle = 0.5 * (low + high)
             is_low = expit(size + middle).mean() < self.prior
             low, high = (middle, high) if is_low else (low, middle)
         return expit(size + high)
 
-    def _area(self, labelled, weight):
-        """ROC AUC of labelled against other positives, leave-one-out."""
-        used, fewest = weight > 0.0, _FEWEST_COMPARED
+    def _separate_labelled(self, labelled: BoolArray, weight: FloatArray) -> float:
+        """Return the ROC AUC of labelled against other positives, leave-one-out."""
+        used, fewest = weight > 0.0, _MIN_WEIGHTS
         if weight[labelled].sum() < fewest[0] or weight[~labelled].sum() < fewest[1]:
             return 0.5
         F, y, w = self.leading[used], np.where(labelled[used], 0.5, -0.5), weight[used].copy()
@@ -379,14 +413,14 @@ class Comparison:
         F = F - (w @ F) / w.sum()
         A = (F * w[:, None]).T @ F
         spread = np.maximum(np.linalg.eigvalsh(A), 0.0)
-        A[np.diag_indices(len(A))] += ridge_of(spread, _FREEDOM_OF_POSITIVES)
+        A[np.diag_indices(len(A))] += find_ridge(spread, _FREEDOM_OF_POSITIVES)
         B = np.linalg.solve(A, F.T)
         own = np.minimum(w * np.einsum("ij,ji->i", F, B), 0.95)
         return area_of((F @ (B @ (w * y)) - own * y) / (1.0 - own), y > 0, w)
 
 
-def ridge_of(spread, freedom):
-    """The ridge that leaves so many degrees of freedom, at most half of all."""
+def find_ridge(spread: FloatArray, freedom: float) -> float:
+    """Return the ridge that leaves so many degrees of freedom, at most half of all."""
     freedom = min(freedom, 0.5 * np.sum(spread > 1e-12 * spread.max(initial=0.0)))
     low, high = 1e-12, max(1e-6, float(spread.sum()) / max(freedom, 1e-9))
     for _ in range(60):
@@ -396,8 +430,10 @@ def ridge_of(spread, freedom):
     return high
 
 
-def distance_of(scores, labelled, weight):
-    """Distance of Kolmogorov and Smirnov, and how often a labelled row has the greater score."""
+def compare_scores(
+    scores: FloatArray, labelled: BoolArray, weight: FloatArray
+) -> tuple[float, float]:
+    """Return the Kolmogorov-Smirnov distance, and how often labelled rows have greater scores."""
     values, place = np.unique(scores, return_inverse=True)
     ours = np.bincount(place, labelled, len(values)) / labelled.sum()
     others = np.bincount(place, weight * ~labelled, len(values)) / weight[~labelled].sum()

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.model_selection import check_cv
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -17,6 +18,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
 from ...calibration.cross_fitting import Sample
 from ...calibration.curve import class_of
@@ -46,10 +48,10 @@ _SCORINGS = {
 COSTS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _AROUND_SCALE = (0.25, 1.0, 4.0)
 # The matrix, and twice the part of it that a fold trains on.
-_BYTES_HELD = 24
+_BYTES_PER_KERNEL_VALUE = 24
 # Multiply-adds per kernel value from which reading them all is faster than evaluating those
 # that are needed in every fit again.
-_WORTH_HOLDING = 160
+_MIN_COST_TO_MATERIALISE = 160
 # Parameters that go to the machines as they are.
 SHARED = (
     "loss",
@@ -151,7 +153,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lams": ["array-like", None],
         "gammas": ["array-like", None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "array-like"],
@@ -160,14 +162,14 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         **{name: CONSTRAINTS[name] for name in SHARED},
     }
 
-    lams: Sequence | None = None
-    gammas: Sequence | None = None
+    lams: Sequence[float] | None = None
+    gammas: Sequence[str | float] | None = None
     cv: Any = 5
-    scoring: str | Callable = "auc-risk"
+    scoring: str | Callable[..., float] = "auc-risk"
     prior: str | float = "estimate"
     loss: str = "double-hinge"
     threshold: str = "leave-one-out"
-    kernel: str | Callable = "rbf"
+    kernel: str | Callable[..., Any] = "rbf"
     degree: int = 3
     coef0: float = 1.0
     solver: str = "auto"
@@ -180,7 +182,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     random_state: Any = None
     verbose: bool = False
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
@@ -188,7 +190,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Search, then fit the best setting to all rows.
 
         Parameters
@@ -210,13 +212,13 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         if kept is not None:
             weight = np.bincount(kept, weight, rows.shape[0])
         kept = np.arange(rows.shape[0]) if kept is None else kept
-        prior, self.classes_ = prior_of(self._machine(prior=self.prior), X, y, sample_weight)
+        prior, self.classes_ = prior_of(self._make_model(prior=self.prior), X, y, sample_weight)
         self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
 
         positive, _ = split_labels(y, self.pos_label)
         labels = self.classes_[positive.astype(np.intp)]
         self._search(rows, labels, weight, kept, self._lam_values(positive, weight))
-        best = self._machine(prior=self.prior, lam=self.lam_)
+        best = self._make_model(prior=self.prior, lam=self.lam_)
         if has_gamma(self.kernel):
             best.set_params(gamma=self.gamma_)
         fit_settings([best], X, y, sample_weight, prior=prior)
@@ -224,11 +226,11 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         self.n_iter_ = best.n_iter_
         return self
 
-    def _machine(self, **settings):
+    def _make_model(self, **settings: Any) -> PUSVM:
         return PUSVM(**{name: getattr(self, name) for name in SHARED}, **settings)
 
-    def _lam_values(self, positive, weight):
-        """Lambdas from large to small."""
+    def _lam_values(self, positive: BoolArray, weight: FloatArray | None) -> FloatArray:
+        """Return lambdas from large to small."""
         if self.lams is None:
             size = positive.sum() if weight is None else weight[positive].sum()
             return np.array(COSTS) / size
@@ -237,14 +239,23 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             raise ValueError(f"lams={self.lams!r} is not allowed; pass one or more numbers > 0.")
         return np.sort(lams)[::-1]
 
-    def _search(self, X, y, weight, kept, lams):
-        """Scores of all candidates, and the best of them."""
+    def _search(
+        self,
+        X: RowMatrix,
+        y: AnyArray,
+        weight: FloatArray | None,
+        kept: IntArray,
+        lams: FloatArray,
+    ) -> None:
+        """Score all candidates, and choose the best of them."""
         seed = 0 if self.random_state is None else self.random_state
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31 - 1)
         gammas = self._gamma_values(X, weight)
-        if isinstance(self.cv, Integral):
-            folds = PUKFold(self.cv, shuffle=True, random_state=seed, pos_label=self.pos_label)
+        if isinstance(self.cv, int | Integral):
+            folds = PUKFold(
+                int(self.cv), shuffle=True, random_state=seed, pos_label=self.pos_label
+            )
             groups = (
                 None if self.kernel == "precomputed" else groups_of(X, (y == self.classes_[1]) - 1)
             )
@@ -255,14 +266,14 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             splits = list(check_cv(self.cv).split(X, y))
         self.n_splits_ = len(splits)
         self.kernel_values_ = 0
-        scores = []
+        by_gamma = []
         for gamma in gammas:
-            machine = self._machine(prior=self.prior_)
-            machine.set_params(random_state=seed, gamma=gamma)
-            search = FoldSearch(machine, X, y, weight, lams, self.scoring)
-            scores.append(np.transpose([search.scores(*split) for split in splits]))
+            model = self._make_model(prior=self.prior_)
+            model.set_params(random_state=seed, gamma=gamma)
+            search = FoldSearch(model, X, y, weight, lams, self.scoring)
+            by_gamma.append(np.transpose([search.scores(*split) for split in splits]))
             self.kernel_values_ += search.kernel_values
-        scores = np.concatenate(scores)
+        scores = np.concatenate(by_gamma)
         mean = scores.mean(axis=1)
         self.cv_results_ = {
             "param_lam": np.tile(lams, len(gammas)),
@@ -277,7 +288,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         self.lam_ = float(self.cv_results_["param_lam"][self.best_index_])
         self.gamma_ = float(self.cv_results_["param_gamma"][self.best_index_])
 
-    def _gamma_values(self, X, weight):
+    def _gamma_values(self, X: RowMatrix, weight: FloatArray | None) -> list[float]:
         if not has_gamma(self.kernel):
             return [0.0]
         if self.gammas is None:
@@ -290,14 +301,14 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 
     # -- evaluating ----------------------------------------------------------------
 
-    def decision_function(self, X):
-        """f(x) of the best model, of shape (n_samples,); positive for the positive class."""
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return f(x) of the best model, shape (n_samples,); positive for the positive class."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
-    def predict(self, X):
-        """The class of each row by the best model.
+    def predict(self, X: MatrixLike) -> AnyArray:
+        """Return the class of each row by the best model.
 
         Parameters
         ----------
@@ -318,40 +329,48 @@ class FoldSearch:
     All kernel values are held where the memory allows and they are dear.
     """
 
-    def __init__(self, machine, X, y, weight, lams, scoring):
-        self.machine, self.lams, self.scoring = machine, lams, scoring
+    def __init__(
+        self,
+        model: PUSVM,
+        X: RowMatrix,
+        y: AnyArray,
+        weight: FloatArray | None,
+        lams: FloatArray,
+        scoring: str | Callable[..., float],
+    ) -> None:
+        self.model, self.lams, self.scoring = model, lams, scoring
         self.kernel_values = 0
-        is_large = _BYTES_HELD * X.shape[0] ** 2 > 1e6 * machine.cache_size
-        if machine.kernel != "precomputed" and not is_large:
-            kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0, X)
-            gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(machine.n_jobs))
-            if gram.value_cost >= _WORTH_HOLDING:
+        is_large = _BYTES_PER_KERNEL_VALUE * X.shape[0] ** 2 > 1e6 * model.cache_size
+        if model.kernel != "precomputed" and not is_large:
+            kernel = make_kernel(model.kernel, model.gamma, model.degree, model.coef0, X)
+            gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(model.n_jobs))
+            if gram.value_cost >= _MIN_COST_TO_MATERIALISE:
                 X = gram.block(np.arange(gram.n))
                 self.kernel_values += gram.n_values
-                machine.set_params(kernel="precomputed")
-        self.sample = Sample(X, y, weight, machine.kernel == "precomputed")
+                model.set_params(kernel="precomputed")
+        self.sample = Sample(X, y, weight, model.kernel == "precomputed")
 
-    def scores(self, train, test):
-        """Scores of one fold, one per lambda."""
-        sample, machine = self.sample, self.machine
+    def scores(self, train: IntArray, test: IntArray) -> list[float]:
+        """Return scores of one fold, one per lambda."""
+        sample, model = self.sample, self.model
         weight = None if sample.weight is None else sample.weight[train]
-        machines = fit_settings(
-            [clone(machine).set_params(lam=float(lam)) for lam in self.lams],
+        models = fit_settings(
+            [clone(model).set_params(lam=float(lam)) for lam in self.lams],
             sample.rows(train, train),
             sample.y[train],
             weight,
-            prior=Prior(machine.prior),
+            prior=Prior(float(model.prior)),
             gathered=True,
         )
-        self.kernel_values += sum(kernel_values(m) for m in machines)
+        self.kernel_values += sum(kernel_values(m) for m in models)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):
-            return [float(self.scoring(m, held_out, y)) for m in machines]
-        score = make_pu_scorer(self.scoring, prior=machine.prior)
+            return [float(self.scoring(m, held_out, y)) for m in models]
+        score = make_pu_scorer(self.scoring, prior=float(model.prior))
         weight = None if sample.weight is None else sample.weight[test]
-        return [score(m, held_out, y, sample_weight=weight) for m in machines]
+        return [score(m, held_out, y, sample_weight=weight) for m in models]
 
 
-def has_gamma(kernel):
-    """Whether a kernel has a coefficient to choose."""
+def has_gamma(kernel: str | Callable[..., Any]) -> bool:
+    """Return whether a kernel has a coefficient to choose."""
     return "gamma" in kind_of(kernel).takes

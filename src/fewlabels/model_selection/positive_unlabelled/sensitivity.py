@@ -4,16 +4,23 @@ from numbers import Real
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
+from ..._typing import MatrixLike, VectorLike
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import canonical
 from ...metrics import pu_risk
 from ...metrics._sample import is_label
 
 
-def prior_sensitivity(estimator, X, y, priors, X_eval=None):
+def prior_sensitivity(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: VectorLike,
+    priors: VectorLike,
+    X_eval: MatrixLike | None = None,
+) -> pd.DataFrame:
     """Refit along a sequence of priors and compare the predictions.
 
     An estimator with a method ``path`` (``PUSVM``) starts each fit from the one before.
@@ -64,10 +71,10 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
             "the unlabelled rows, numbers strictly between 0 and 1."
         )
     is_pipeline = isinstance(estimator, Pipeline)
-    machine = clone(estimator[-1] if is_pipeline else estimator)
-    if "prior" not in machine.get_params():
+    model = clone(estimator[-1] if is_pipeline else estimator)
+    if "prior" not in model.get_params():
         raise ValueError(
-            f"{type(machine).__name__} has no parameter prior; pass an estimator with a prior, "
+            f"{type(model).__name__} has no parameter prior; pass an estimator with a prior, "
             "or a Pipeline that ends in one."
         )
     rows, X_eval = canonical(X), canonical(X_eval)
@@ -76,14 +83,14 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
         rows = steps.fit_transform(rows, y)
         X_eval = None if X_eval is None else steps.transform(X_eval)
 
-    positive, classes = split_labels(y, getattr(machine, "pos_label", None))
-    base = clone(machine).fit(rows, y)
-    base_prior = machine.prior if isinstance(machine.prior, Real) else base.prior_
+    positive, classes = split_labels(y, getattr(model, "pos_label", None))
+    base = clone(model).fit(rows, y)
+    base_prior = model.prior if isinstance(model.prior, float | Real) else base.prior_
     priors = [prior for prior in priors.tolist() if prior != base_prior]
-    if priors and hasattr(machine, "path"):
-        others = machine.path(rows, y, prior=priors)
+    if priors and hasattr(model, "path"):
+        others = model.path(rows, y, prior=priors)
     else:
-        others = [clone(machine).set_params(prior=prior).fit(rows, y) for prior in priors]
+        others = [clone(model).set_params(prior=prior).fit(rows, y) for prior in priors]
     fitted, priors = [base, *others], [float(base_prior), *priors]
 
     answers = [is_label(m.predict(rows), classes[1]) for m in fitted]

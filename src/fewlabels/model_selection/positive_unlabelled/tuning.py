@@ -1,47 +1,59 @@
 """Settings of PUSVM and PUEnsemble by cross-validated scores that need no negatives."""
 
+from __future__ import annotations
+
 import time
 from functools import partial
 from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from ..._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from ...calibration.cross_fitting import Sample
+from ...class_prior.finding import Prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
-from ...positive_unlabelled.base import fit_settings, prior_of
+from ...positive_unlabelled.base import PUMachine, fit_settings, prior_of
 from ...positive_unlabelled.problem import weight_of_norm
 from ...positive_unlabelled.pu_ensemble import PUEnsemble, kernels_for
 from ...positive_unlabelled.pusvm import PUSVM
-from ...rows.grouped_folds import kinds_of_groups, splits_counted_once, take_groups
+from ...rows.grouped_folds import Split, kinds_of_groups, splits_counted_once, take_groups
 from ..splitters import PUKFold
 from ..tuning.result import SearchCurve
-from ..tuning.search import KEPT, Plan, quiet
+from ..tuning.search import SETTINGS_KEPT, Plan, Search, quiet
 from .search import COSTS, SHARED, FoldSearch, has_gamma
 
-_SCORING, _IN_WORDS = "auc-risk", "ROC AUC minus the non-negative risk"
+_SCORING = "auc-risk"
+_SCORING_IN_WORDS = "ROC AUC minus the non-negative risk"
 _FOLDS = 5
 # Scores nearer than this are equal.
 _TIE = 1e-12
 # What all lambdas of a fold cost, in fits of all rows.
-_PATH = 2.0
+_COST_OF_PATH = 2.0
 # Folds that kernels are compared on, at least.
-_FOLDS_OF_KERNELS = 3
+_MIN_FOLDS_OF_KERNELS = 3
 # What is said of the choice among all settings, and among kernels: another one, the one given.
-_RANKS = (
+_RANK_IN_WORDS = (
     ("the best", "with the given settings, the best"),
     ("the best", "with the kernel for such rows, the best"),
 )
-_NONE = ("; none is better.", "; none is better by more than a standard error.")
+_NONE_BETTER = ("; none is better.", "; none is better by more than a standard error.")
 # Around the width given, which comes first.
-_AROUND = (1.0, 0.25, 4.0)
+_WIDTH_FACTORS = (1.0, 0.25, 4.0)
 
 
-def tune_positive_unlabelled(estimator, X, y, weight, search):
-    """The best of a grid by the score of held-out positive and unlabelled rows."""
+# Parameters to set, without those that are as given.
+Settings: TypeAlias = dict[str, Any]
+
+
+def tune_positive_unlabelled(
+    estimator: PUMachine, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
+    """Return the best of a grid by the score of held-out positive and unlabelled rows."""
     positive, classes = split_labels(y, estimator.pos_label)
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     prior = prior_of(clone(estimator), X, y, weight)[0]
@@ -53,7 +65,7 @@ def tune_positive_unlabelled(estimator, X, y, weight, search):
     folds = max(0, min(_FOLDS, of_groups.sum(), (~of_groups).sum()))
     if folds < 2:
         table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan], "chosen": [True]})
-        why = f"{KEPT} cross-validation needs two positive and two unlabelled rows."
+        why = f"{SETTINGS_KEPT} cross-validation needs two positive and two unlabelled rows."
         return Plan({}, why, table, SearchCurve("gamma", "score", [], "Held-out score"))
     splitter = PUKFold(
         int(folds), shuffle=True, random_state=search.seed, pos_label=estimator.pos_label
@@ -64,77 +76,92 @@ def tune_positive_unlabelled(estimator, X, y, weight, search):
     sample = Sample(X, labels, weight, is_matrix)
     data = sample, splits, prior.prior, search
     if isinstance(estimator, PUEnsemble) and estimator.kernel == "auto":
-        search.took(search.expected)
-        table, settings = _kernels(estimator, X, weight)
-        scores = _scores_of_ensemble(estimator, settings, *data)
-        best = _better_kernel(scores, settings)
-        return _decided(_scored(table, scores), settings, estimator, prior, search, best)
-    gammas = _gammas(estimator, X, weight)
+        search.note_duration(search.expected)
+        table, settings = _list_kernels(estimator, X, weight)
+        scores = _score_ensemble_settings(estimator, settings, *data)
+        best = _find_better_kernel(scores, settings)
+        return _make_plan(_add_scores(table, scores), settings, estimator, prior, search, best)
+    gammas = _list_gammas(estimator, X, weight)
     if isinstance(estimator, PUSVM):
-        search.took(_PATH * search.expected)
+        search.note_duration(_COST_OF_PATH * search.expected)
         size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
         default = weight_of_norm(estimator.lam, size)
         lams = np.unique(np.r_[np.array(COSTS) / size, default])[::-1]
-        scores = _scores_of_svm(estimator, gammas, lams, *data)
+        scores = _score_svm(estimator, gammas, lams, *data)
         grid = {"lam": np.tile(lams, len(gammas)), "gamma": np.repeat(gammas, len(lams))}
     else:
-        default, grid = None, {"gamma": gammas}
-        search.took(search.expected)
-        scores = _scores_of_ensemble(estimator, [{"gamma": gamma} for gamma in gammas], *data)
+        default, grid = None, {"gamma": np.array(gammas)}
+        search.note_duration(search.expected)
+        scores = _score_ensemble_settings(estimator, [{"gamma": gamma} for gamma in gammas], *data)
     table, given = pd.DataFrame(grid), {"lam": default, "gamma": gammas[0]}
     settings = [
         {name: value for name, value in candidate.items() if value != given[name]}
         for candidate in table.to_dict("records")
     ]
-    return _decided(_scored(table, scores), settings, estimator, prior, search)
+    return _make_plan(_add_scores(table, scores), settings, estimator, prior, search)
 
 
-def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
-    """Scores on folds: lambdas in one go, each started from the last; widths one at a time."""
+def _score_svm(
+    estimator: PUMachine,
+    gammas: list[float],
+    lams: FloatArray,
+    sample: Sample,
+    splits: list[Split],
+    prior: float,
+    search: Search,
+) -> FloatArray:
+    """Return scores on folds: lambdas in one go, each started from the last, width by width."""
     scores = np.full((len(gammas), len(lams), len(splits)), np.nan)
-    machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
-    machine.set_params(prior=prior, random_state=search.seed, verbose=False)
-    widths = [_Width(clone(machine).set_params(gamma=gamma), sample, lams) for gamma in gammas]
+    model = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
+    model.set_params(prior=prior, random_state=search.seed, verbose=False)
+    widths = [
+        _FoldsOfWidth(clone(model).set_params(gamma=gamma), sample, lams) for gamma in gammas
+    ]
     with search.running("PUSVM", len(gammas) * len(splits)):
         places = list(product(range(len(gammas)), range(len(splits))))
         calls = [partial(widths[place].scores, *splits[fold]) for place, fold in places]
-        for (place, fold), scored in zip(places, search.each(calls), strict=False):
+        for (place, fold), scored in zip(places, search.run_calls(calls), strict=False):
             scores[place, :, fold] = scored
             search.advance(f"best {np.nanmax(scores):.3f}")
     return scores.reshape(-1, len(splits))
 
 
-class _Width:
+class _FoldsOfWidth:
     """Lambdas of a width on folds, which share kernel values where these are on one computer."""
 
-    def __init__(self, machine, sample, lams):
-        self.given, self.folds = (machine, sample, lams), None
+    def __init__(self, model: PUSVM, sample: Sample, lams: FloatArray) -> None:
+        self.arguments = model, sample, lams
+        self.folds: FoldSearch | None = None
 
-    def __reduce__(self):
-        return _Width, self.given
+    def __reduce__(self) -> tuple[type[_FoldsOfWidth], tuple[PUSVM, Sample, FloatArray]]:
+        return _FoldsOfWidth, self.arguments
 
-    def scores(self, train, test, search):
-        """Scores of one fold, one per lambda."""
+    def scores(self, train: IntArray, test: IntArray, search: Search) -> list[float]:
+        """Return scores of one fold, one per lambda."""
         if self.folds is None:
-            machine, sample, lams = self.given
-            self.folds = FoldSearch(clone(machine), *sample[:3], lams, _SCORING)
+            model, sample, lams = self.arguments
+            X, y, weight = sample[:3]
+            self.folds = FoldSearch(clone(model), X, y, weight, lams, _SCORING)
         before, since = self.folds.kernel_values, time.perf_counter()
         with quiet():
             scores = self.folds.scores(train, test)
-        search.took(time.perf_counter() - since)
+        search.note_duration(time.perf_counter() - since)
         search.fits += len(scores)
         search.kernel_values += self.folds.kernel_values - before
         return scores
 
 
-def _kernels(estimator, X, weight):
-    """Table and settings of kernels, the one that is taken without a search first.
+def _list_kernels(
+    estimator: PUMachine, X: RowMatrix, weight: FloatArray | None
+) -> tuple[pd.DataFrame, list[Settings]]:
+    """Return table and settings of kernels, starting with the one used without a search.
 
     Gaussian kernels come with several widths.
     """
     counted = slice(None) if weight is None else weight > 0
-    gammas = _gammas(estimator, X, weight)
-    lines, settings = [], []
+    gammas = _list_gammas(estimator, X, weight)
+    lines: list[Settings] = []
+    settings: list[Settings] = []
     for kernel in kernels_for(X[counted]):
         for gamma in gammas if kernel == "rbf" else gammas[:1]:
             lines.append({"kernel": kernel, "gamma": gamma})
@@ -143,12 +170,12 @@ def _kernels(estimator, X, weight):
     return pd.DataFrame(lines), settings
 
 
-def _better_kernel(scores, settings):
-    """The place of a kernel that is better than the first by more than a standard error; or 0."""
+def _find_better_kernel(scores: FloatArray, settings: list[Settings]) -> int:
+    """Return the place of a kernel that beats the first by more than a standard error, or 0."""
     done = np.isfinite(scores)
     folds = np.flatnonzero(done[0])
     compared = [k for k in range(1, len(settings)) if done[k, folds].all()]
-    if len(folds) < _FOLDS_OF_KERNELS or not compared:
+    if len(folds) < _MIN_FOLDS_OF_KERNELS or not compared:
         return 0
     apart = scores[:, folds] - scores[0, folds]
     best = max(compared, key=lambda k: apart[k].mean())
@@ -156,42 +183,57 @@ def _better_kernel(scores, settings):
     return best if apart[best].mean() > error else 0
 
 
-def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
-    """Scores of settings, fold by fold; none where there is one."""
+def _score_ensemble_settings(
+    estimator: PUMachine,
+    settings: list[Settings],
+    sample: Sample,
+    splits: list[Split],
+    prior: float,
+    search: Search,
+) -> FloatArray:
+    """Return scores of settings, fold by fold; none if there is just one."""
     scores = np.full((len(settings), len(splits)), np.nan)
     if len(settings) > 1:
         places = list(product(range(len(splits)), range(len(settings))))
         calls = [
-            partial(_score_of_ensemble, estimator, settings[place], sample, *splits[fold], prior)
+            partial(_score_ensemble, estimator, settings[place], sample, *splits[fold], prior)
             for fold, place in places
         ]
         with search.running("PUEnsemble", scores.size):
-            for (fold, place), scored in zip(places, search.each(calls), strict=False):
+            for (fold, place), scored in zip(places, search.run_calls(calls), strict=False):
                 scores[place, fold] = scored
                 search.advance()
     return scores
 
 
-def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
+def _score_ensemble(
+    estimator: PUMachine,
+    settings: Settings,
+    sample: Sample,
+    train: IntArray,
+    test: IntArray,
+    prior: float,
+    search: Search,
+) -> float:
     X, y, weight = sample.X, sample.y, sample.weight
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
-    machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
+    model = search.fit_clone(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
     score = make_pu_scorer(_SCORING, prior=prior)
-    return score(machine, X[test], y[test], sample_weight=weigh(test))
+    return score(model, X[test], y[test], sample_weight=weigh(test))
 
 
-def _gammas(estimator, X, weight):
-    """Widths, the one given first; one meaningless 0 for kernels without."""
+def _list_gammas(estimator: PUMachine, X: RowMatrix, weight: FloatArray | None) -> list[float]:
+    """Return the widths, the given one first; just 0 for kernels without a width."""
     if not has_gamma("rbf" if estimator.kernel == "auto" else estimator.kernel):
         return [0.0]
     counted = slice(None) if weight is None else weight > 0
     weight = None if weight is None else weight[counted]
     gamma = resolve_gamma(estimator.gamma, X[counted], weight)
-    return [factor * gamma for factor in _AROUND] if gamma > 0 else [gamma]
+    return [factor * gamma for factor in _WIDTH_FACTORS] if gamma > 0 else [gamma]
 
 
-def _scored(table, scores):
-    """Means over the folds that all compared candidates have in common."""
+def _add_scores(table: pd.DataFrame, scores: FloatArray) -> pd.DataFrame:
+    """Add means over the folds that all compared candidates have in common."""
     complete = np.isfinite(scores).all(axis=0)
     if complete.any():
         scores = scores[:, complete]
@@ -207,8 +249,8 @@ def _scored(table, scores):
     return table
 
 
-def _nearest_of_the_best(table, given):
-    """Of the candidates with the best score the one nearest to what was given."""
+def _choose_nearest_of_best(table: pd.DataFrame, given: int) -> int:
+    """Return the candidate with the best score that is nearest to the given one."""
     best = table[table["score"] >= table["score"].max() - _TIE]
     names = [name for name in ("gamma", "lam") if name in table]
     ratios = best[names] / table.loc[given, names]
@@ -216,24 +258,31 @@ def _nearest_of_the_best(table, given):
     return int(away.idxmin())
 
 
-def _decided(table, settings, estimator, prior, search, best_kernel=None):
-    """The best candidate; the one given among equals, or the ``best_kernel`` where it is known."""
+def _make_plan(
+    table: pd.DataFrame,
+    settings: list[Settings],
+    estimator: PUMachine,
+    prior: Prior,
+    search: Search,
+    best_kernel: int | None = None,
+) -> Plan:
+    """Return the best candidate; the given one among equals, or ``best_kernel`` if it is known."""
     scores, given = table["score"], settings.index({})
     best, compared = given, scores.notna().sum()
     if len(table) == 1:
-        reason = f"{KEPT} kernel={estimator.kernel!r} leaves no settings to choose."
+        reason = f"{SETTINGS_KEPT} kernel={estimator.kernel!r} leaves no settings to choose."
     elif compared < 2:
-        reason = f"{KEPT} no other candidate was compared."
+        reason = f"{SETTINGS_KEPT} no other candidate was compared."
     else:
-        best = _nearest_of_the_best(table, given) if best_kernel is None else best_kernel
+        best = _choose_nearest_of_best(table, given) if best_kernel is None else best_kernel
         folds = int(table.loc[best, "folds"])
         of_given = f"; the given settings have {scores[given]:.3f}." * pd.notna(scores[given])
         reason = (
-            f"Held-out {_IN_WORDS} is {scores[best]:.3f}, "
-            f"{_RANKS[best_kernel is not None][best == given]} of {compared} "
+            f"Held-out {_SCORING_IN_WORDS} is {scores[best]:.3f}, "
+            f"{_RANK_IN_WORDS[best_kernel is not None][best == given]} of {compared} "
             f"candidates, over {folds} fold{'s' * (folds > 1)} of positive and unlabelled rows "
             f"with prior {prior.prior:.3g}"
-            f"{_NONE[best_kernel is not None] if best == given else of_given or '.'}"
+            f"{_NONE_BETTER[best_kernel is not None] if best == given else of_given or '.'}"
         )
     table["chosen"] = np.arange(len(table)) == best
     lines = ["gamma"] if "lam" in table and table["gamma"].nunique() > 1 else []
@@ -241,9 +290,11 @@ def _decided(table, settings, estimator, prior, search, best_kernel=None):
     x = "lam" if "lam" in table else "gamma"
     curve = SearchCurve(x, "score", lines, "Held-out score of positive and unlabelled rows")
 
-    def fit(machine, X, y, weight):
+    def fit_with_prior(
+        model: PUSVM, X: MatrixLike, y: VectorLike, weight: VectorLike | None
+    ) -> None:
         # The prior was estimated once; it need not be again.
-        fit_settings([machine], X, y, weight, prior=prior)
+        fit_settings([model], X, y, weight, prior=prior)
 
-    fit = fit if isinstance(estimator, PUSVM) else None
-    return Plan(settings[best], reason + search.ended_early, table, curve, None, fit)
+    fit = fit_with_prior if isinstance(estimator, PUSVM) else None
+    return Plan(settings[best], reason + search.early_end_note, table, curve, None, fit)

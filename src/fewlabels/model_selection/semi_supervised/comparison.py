@@ -1,56 +1,80 @@
 """Few labels of two or more classes: accuracy on held-out labelled rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ...baselines.methods import MAJORITY, beside, semi_supervised_methods
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
+from ...baselines.methods import MAJORITY, ComparedMethod, beside, semi_supervised_methods
 from ...data.labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
-from ..comparison.measured import Measured
-from ..comparison.run import ENOUGH, folds_in_words, run, sample
+from ...semi_supervised.s3vm import S3VM
+from ..comparison.measured import MethodComparison
+from ..comparison.run import (
+    NO_CHANGE_EXPECTED,
+    ComparedRows,
+    Scores,
+    folds_in_words,
+    run,
+    sample,
+)
 from ..splitters import LabeledKFold
+from ..tuning.search import Search
 
-# Folds are repeated until about so many labels were predicted, and so often at least: intervals
-# of few folds are wide.
-_FOLDS, _PREDICTIONS, _LEAST_REPEATS, _MOST_REPEATS = 5, 200, 3, 10
+_FOLDS = 5
+# Folds are repeated until about so many labels were predicted.
+_PREDICTIONS = 200
+# Folds are repeated so often at least: intervals of few folds are wide.
+_MIN_REPEATS = 3
+# Folds are repeated so often at most.
+_MAX_REPEATS = 10
 # Passes over the labels after which the comparison may end: the interval of one is wide.
-_PASSES = 2
+_MIN_PASSES = 2
 # Most labelled rows that take part.
-_MOST_LABELLED = 2000
-# Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
-_CALLED, _APART = 500, 0.1
+_MAX_LABELLED_ROWS = 2000
+# Unlabelled rows that are predicted at most.
+_MAX_PREDICTED_ROWS = 500
+# Predicted shares that differ by more than this are worth a caution.
+_MAX_SHARE_DIFFERENCE = 0.1
 # Most classes that a note on these shares names.
-_NAMED = 5
+_MAX_NAMED_CLASSES = 5
 
 
-def compare(model, rows, search, rng, *, known_other=None, class_names=None):
-    """``Measured`` scores of ours and of the baselines."""
-    measured = Measured(model.task, f"{model.task.score} on held-out labelled rows")
+def compare(
+    model: S3VM,
+    rows: ComparedRows,
+    search: Search,
+    rng: np.random.RandomState,
+    *,
+    known_other: RowMatrix | None = None,
+    class_names: Sequence[str] | None = None,
+) -> MethodComparison:
+    """Score ours and the baselines."""
+    comparison = MethodComparison(model.task, f"{model.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     rows.find_groups(coded.astype(int))
     coded[coded < 0] = np.nan
-    kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
+    kept, sample_note = sample(label != 0, _MAX_LABELLED_ROWS, "labelled", rng)
     labelled = kept[label[kept] != 0]
     of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
     sizes = np.bincount(of_groups, minlength=len(classes))
     # Of several classes those with one label are trained on only.
-    alone = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
+    has_single_label = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
     tested = sizes[sizes > 1] if len(classes) > 2 else sizes
     fewest = int(min(tested, default=1))
     if fewest < 2:
         why = (
             f"a class has only {fewest} labelled row, so none can be held out; label a second one"
         )
-        return replace(measured, why_not=why)
+        return replace(comparison, why_not=why)
     folds = min(_FOLDS, fewest)
     n_labels = len(count_once(labelled, np.zeros(len(label)), rows.groups))
-    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
-    repeats = min(repeats, _MOST_REPEATS)
+    repeats = max(_MIN_REPEATS, int(np.ceil(_PREDICTIONS / n_labels)))
+    repeats = min(repeats, _MAX_REPEATS)
     splitter = LabeledKFold(
         folds,
         shuffle=True,
@@ -58,7 +82,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         random_state=rng.randint(2**31 - 1),
         unlabeled=None,
     )
-    held = np.where(alone, np.nan, coded)
+    held = np.where(has_single_label, np.nan, coded)
     splits = rows.splits(splitter, kept, held, np.isnan(held))
     if isinstance(getattr(model, "balance", None), Mapping):
         balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
@@ -68,9 +92,11 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
         model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
     methods = beside(model, semi_supervised_methods(rng.randint(2**31 - 1)))
 
-    def evaluate(method, fold, train, test):
+    def evaluate(
+        method: ComparedMethod, fold: int, train: IntArray, test: IntArray
+    ) -> tuple[BoolArray, FloatArray]:
         known = ~np.isnan(coded[train])
-        encoded, held = rows.encoded(fold, train, test)
+        encoded, held = rows.encode(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
             estimator.set_params(unlabeled=None)
@@ -79,7 +105,7 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
             estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
-        free = _safe_indexing(encoded, np.flatnonzero(~known)[:_CALLED])
+        free = _safe_indexing(encoded, np.flatnonzero(~known)[:_MAX_PREDICTED_ROWS])
         called = np.full(len(classes), np.nan)
         if free.shape[0]:
             called = np.mean(estimator.predict(free)[:, None] == np.arange(len(classes)), axis=0)
@@ -87,54 +113,56 @@ def compare(model, rows, search, rng, *, known_other=None, class_names=None):
 
     ratio = 1.0 / (folds - 1)
 
-    def fill(found):
-        hits = np.full((len(found.running), len(found.folds), len(coded)), np.nan)
-        for i, k in enumerate(found.running):
-            for j, fold in enumerate(found.folds):
-                hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
-        found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
+    def fill(scores: Scores) -> None:
+        hits = np.full((len(scores.running), len(scores.folds), len(coded)), np.nan)
+        for i, k in enumerate(scores.running):
+            for j, fold in enumerate(scores.folds):
+                hits[i, j, splits[fold][1]] = scores.outputs[k][fold][0]
+        scores.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
 
-    def enough(found):
-        if len(found.folds) < _PASSES * folds:
+    def find_stop_reason(scores: Scores) -> str:
+        if len(scores.folds) < _MIN_PASSES * folds:
             return ""
-        fill(found)
-        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+        fill(scores)
+        return NO_CHANGE_EXPECTED if scores.is_decided(folds, len(splits)) else ""
 
-    def finish(found):
-        if found.running:
-            fill(found)
-        found.protocol = (
-            f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts "
+    def finish(scores: Scores) -> None:
+        if scores.running:
+            fill(scores)
+        scores.protocol = (
+            f"Accuracy on held-out labelled rows: {folds_in_words(scores.folds)} ({folds} parts "
             f"of {n_labels} labelled rows, reshuffled each time). The unlabelled rows are "
-            f"used for training.{told}"
+            f"used for training.{sample_note}"
         )
-        _tell_shares(found, sizes / sizes.sum(), class_names or classes)
+        _note_predicted_shares(scores, sizes / sizes.sum(), class_names or classes)
 
-    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    return replace(measured, found=found, finish=finish)
+    scores = run(methods, splits, evaluate, search, find_stop_reason=find_stop_reason, every=folds)
+    return replace(comparison, scores=scores, finish=finish)
 
 
-def _tell_shares(found, labelled_shares, names):
+def _note_predicted_shares(
+    scores: Scores, labelled_shares: FloatArray, names: Sequence[str] | AnyArray
+) -> None:
     """Note how many unlabelled rows each method calls which class, which no score shows."""
     shares = {
-        k: np.mean([found.outputs[k][f][1] for f in found.folds], axis=0) for k in found.running
+        k: np.mean([scores.outputs[k][f][1] for f in scores.folds], axis=0) for k in scores.running
     }
     if not shares or not np.isfinite(shares[0]).all():
         return
     two = len(names) == 2
     for k, share in shares.items():
-        first, *more = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
+        first, *more = [1] if two else np.argsort(-share, kind="stable")[:_MAX_NAMED_CLASSES]
         rest = "".join(f", {100 * share[c]:.0f} % {names[c]}" for c in more)
-        found.notes[k] = (
+        scores.notes[k] = (
             f"calls {100 * share[first]:.0f} % of the unlabelled rows {names[first]}{rest}"
         )
-    others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
+    others = [share for k, share in shares.items() if k and scores.methods[k].name != MAJORITY]
     if not others:
         return
     usual = np.median(others, axis=0)
     worst = 1 if two else int(np.argmax(np.abs(shares[0] - usual)))
-    if abs(shares[0][worst] - usual[worst]) > _APART:
-        found.caution = (
+    if abs(shares[0][worst] - usual[worst]) > _MAX_SHARE_DIFFERENCE:
+        scores.caution = (
             f"Caution: it predicts {100 * shares[0][worst]:.0f} % of the unlabelled rows as "
             f"{names[worst]}, the baselines {100 * usual[worst]:.0f} % (median), and of the "
             f"labelled rows {100 * labelled_shares[worst]:.0f} % are. If rows were not labelled "

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ...calibration.fit_curves import curve_of_labels, curves_of_classes
 from ...class_prior import ClassRatio, label_shift
 from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
@@ -26,20 +27,33 @@ from ...semi_supervised.reading import follows_labels
 from ...semi_supervised.s3vm import S3VM
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import Plan
+from ..tuning.search import Plan, Search
 
 # Settings that a user may leave to the choice.
 CHOSEN = ("kernel", "gamma", "C", "C_star")
-# Folds, repeated until about so many labels were predicted; labels of a class that they take.
-_FOLDS, _PREDICTIONS, _MOST_REPEATS, _FEW = 5, 100, 3, 8
-# Unlabelled rows that take part in a trial, and those whose decisions place a threshold.
-_UNLABELLED, _SCORED = 1500, 500
-# How many standard errors a setting must be ahead of the trees; and the quantile of intervals.
-_CLEAR, _WIDE = 1.5, norm.ppf(0.975)
+_FOLDS = 5
+# Folds are repeated until about so many labels were predicted.
+_PREDICTIONS = 100
+# Folds are repeated so often at most.
+_MAX_REPEATS = 3
+# Labels of a class that a comparison needs.
+_MIN_LABELS_PER_CLASS = 8
+# Unlabelled rows that take part in a trial at most.
+_MAX_UNLABELLED_ROWS = 1500
+# Unlabelled rows whose decisions place a threshold.
+_MAX_SCORED_ROWS = 500
+# How many standard errors a setting must be ahead of the trees.
+_MIN_LEAD_IN_ERRORS = 1.5
+# Half the width of a 95 % interval, in standard errors.
+_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 # Numbers of labels per class that differ by no more than this share are equal: somebody labelled
 # so many of each class, whatever their shares among all rows are.
-_EQUAL, _FEWEST_EQUAL = 0.05, 4
-_ALONE, _WITH = "labels alone", "with unlabelled rows"
+_MAX_SHARE_OF_EQUAL = 0.05
+# Fewer labels of a class may be equally many by chance.
+_MIN_EQUAL_LABELS = 4
+# How a candidate is trained.
+_LABELS_ONLY = "labels alone"
+_WITH_UNLABELLED = "with unlabelled rows"
 CURVE = SearchCurve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
 
 
@@ -51,8 +65,8 @@ class _Candidate(NamedTuple):
     parameters: dict[str, Any]
 
 
-def is_for_tables(estimator, X):
-    """Whether rows are a table of features, and the settings chosen here are left at defaults."""
+def is_for_tables(estimator: S3VM, X: RowMatrix) -> bool:
+    """Return whether rows are a table of features, and these settings are left at defaults."""
     default = S3VM()
     is_left = estimator.solver == "auto" and all(
         isinstance(getattr(estimator, name), str | float | int)
@@ -62,8 +76,10 @@ def is_for_tables(estimator, X):
     return is_left and is_feature_table(X)
 
 
-def tune_table(estimator, X, y, weight, search):
-    """The ``Plan`` for an S3VM whose rows are a table of features.
+def tune_table(
+    estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
+    """Return the ``Plan`` for an S3VM whose rows are a table of features.
 
     Extremely randomized trees of the labelled rows are half of the kernel, and unlabelled rows
     cost nothing: over tables of features that ranks best for any number of labels. Something else
@@ -76,11 +92,11 @@ def tune_table(estimator, X, y, weight, search):
     of_groups = kinds_of_groups(place[known], take_groups(groups, known))
     sizes = np.bincount(of_groups, minlength=len(classes))
     free = counted & (place < 0)
-    ratio, about_ratio = _ratio(estimator, X, y, weight, sizes, free, search)
-    candidates = _candidates(estimator, ratio is not None)
+    ratio, about_ratio = _find_ratio(estimator, X, y, weight, sizes, free, search)
+    candidates = _make_candidates(estimator, ratio is not None)
     first = candidates[0].parameters
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
-    if fewest < _FEW or not free.any():
+    if fewest < _MIN_LABELS_PER_CLASS or not free.any():
         why = f"a class has only {int(sizes.min())} labelled rows, too few to compare settings"
         if not free.any():
             why = "all rows are labelled"
@@ -88,21 +104,32 @@ def tune_table(estimator, X, y, weight, search):
             f"{why_feature_table(X)}, and {why}, so the default for such tables is "
             f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
-        return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
+        return Plan(first, reason, _make_table(candidates[:1]).assign(accuracy=np.nan), CURVE)
     trial = _Trial(estimator, X, place, sizes, weight, ratio, search, take_groups(groups, known))
     trial.run(candidates)
-    plan, best = _decided(candidates, trial)
-    unlabeled = _helped(candidates, trial, best)
+    plan, best = _make_plan(candidates, trial)
+    unlabeled = _measure_gain(candidates, trial, best)
     reason = plan.reason + about_ratio + ("" if unlabeled is None else f" {unlabeled}")
-    return plan._replace(reason=reason + search.ended_early, unlabeled=unlabeled)
+    return plan._replace(reason=reason + search.early_end_note, unlabeled=unlabeled)
 
 
-def _ratio(estimator, X, y, weight, sizes, free, search):
-    """The ``ClassRatio`` of unlabelled rows if the labels' own says nothing, and words on it."""
+def _find_ratio(
+    estimator: S3VM,
+    X: RowMatrix,
+    y: VectorLike,
+    weight: FloatArray | None,
+    sizes: IntArray,
+    free: BoolArray,
+    search: Search,
+) -> tuple[ClassRatio | None, str]:
+    """Return the ``ClassRatio`` of unlabelled rows if labels don't show it, and a message."""
     if not free.any():
         return None, ""
-    is_given = estimator.class_ratio is not None
-    is_even = sizes.min() >= _FEWEST_EQUAL and np.ptp(sizes) <= _EQUAL * sizes.max()
+    given = estimator.class_ratio
+    is_given = given is not None
+    is_even = (
+        sizes.min() >= _MIN_EQUAL_LABELS and np.ptp(sizes) <= _MAX_SHARE_OF_EQUAL * sizes.max()
+    )
     if not is_given and not follows_labels(estimator.balance):
         return None, ""
     if not is_given and is_skewed(sizes):
@@ -112,7 +139,7 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     found = label_shift(
         X,
         y,
-        "estimate" if not is_given else estimator.class_ratio,
+        "estimate" if given is None else given,
         unlabeled=estimator.unlabeled,
         sample_weight=weight,
         random_state=search.seed,
@@ -130,7 +157,9 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     )
 
 
-def _ratio_of_skewed(X, y, unlabeled, search) -> tuple[ClassRatio | None, str]:
+def _ratio_of_skewed(
+    X: RowMatrix, y: VectorLike, unlabeled: object, search: Search
+) -> tuple[ClassRatio | None, str]:
     """Return the ratio and words on it if nearly all labels are of one class and look unlike."""
     label, classes, _ = read_semi_labels(y, unlabeled)
     found = shares_by_frequent_class(X, places_of(label, len(classes)), search.seed)
@@ -144,8 +173,8 @@ def _ratio_of_skewed(X, y, unlabeled, search) -> tuple[ClassRatio | None, str]:
     )
 
 
-def _candidates(estimator, has_ratio):
-    """The default for tables first."""
+def _make_candidates(estimator: S3VM, has_ratio: bool) -> list[_Candidate]:
+    """Return the candidates, the default for tables first."""
     ratio, own = {}, {}
     if follows_labels(estimator.balance):
         own = {"balance": False}
@@ -156,39 +185,49 @@ def _candidates(estimator, has_ratio):
     trees, gentle = {"kernel": "trees", "C": 1.0}, {"C_star": 0.1}
     alone = {"C_star": 0.0, **own, **ratio}
     return [
-        _Candidate(_ALONE, "trees", {**trees, **alone}),
-        _Candidate(_WITH, "trees", {**trees, **gentle, **held, **ratio}),
-        _Candidate(_WITH, "rbf", {**ratio}),
-        _Candidate(_ALONE, "rbf", {"C": 1.0, **alone}),
-        _Candidate(_ALONE, "linear", {"kernel": "linear", "C": 1.0, **alone}),
-        _Candidate(_WITH, "manifold", {"kernel": graph, **ratio}),
+        _Candidate(_LABELS_ONLY, "trees", {**trees, **alone}),
+        _Candidate(_WITH_UNLABELLED, "trees", {**trees, **gentle, **held, **ratio}),
+        _Candidate(_WITH_UNLABELLED, "rbf", {**ratio}),
+        _Candidate(_LABELS_ONLY, "rbf", {"C": 1.0, **alone}),
+        _Candidate(_LABELS_ONLY, "linear", {"kernel": "linear", "C": 1.0, **alone}),
+        _Candidate(_WITH_UNLABELLED, "manifold", {"kernel": graph, **ratio}),
     ]
 
 
-def _twin(candidate):
-    """The same kernel and cost, without a cost of unlabelled rows."""
+def _without_unlabelled(candidate: _Candidate) -> _Candidate:
+    """Return the candidate without a cost of unlabelled rows."""
     parameters = {**candidate.parameters, "C_star": 0.0, "balance": False}
-    return _Candidate(_ALONE, candidate.kernel, parameters)
+    return _Candidate(_LABELS_ONLY, candidate.kernel, parameters)
 
 
 class _Trial:
     """Decisions about held-out labels; ``right`` is (candidates, labels), NaN where unknown."""
 
-    def __init__(self, estimator, X, place, sizes, weight, ratio, search, groups):
+    def __init__(
+        self,
+        estimator: S3VM,
+        X: RowMatrix,
+        place: IntArray,
+        sizes: IntArray,
+        weight: FloatArray | None,
+        ratio: ClassRatio | None,
+        search: Search,
+        groups: IntArray | None,
+    ) -> None:
         self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
         self.columns = why_feature_table(X)
         self.search, self.ratio, self.sizes = search, ratio, sizes
         counted = np.ones(len(place), bool) if weight is None else weight > 0
         self.known = np.flatnonzero(counted & (place >= 0))
         rng, free = np.random.default_rng(search.seed), np.flatnonzero(counted & (place < 0))
-        self.free = np.sort(rng.permutation(free)[:_UNLABELLED])
+        self.free = np.sort(rng.permutation(free)[:_MAX_UNLABELLED_ROWS])
         self.gamma = resolve_gamma("distance", X[np.concatenate([self.known, self.free])], None)
         folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
         labels = place[self.known].astype(float)
         alike = np.zeros(len(labels))
         once = count_once(np.arange(len(labels)), alike, groups)
         self.n_labels = len(once)
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MOST_REPEATS))
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MAX_REPEATS))
         splitter = LabeledKFold(
             max(2, folds),
             shuffle=True,
@@ -206,31 +245,36 @@ class _Trial:
             self.share = self.share * (ratio.shares / (sizes / sizes.sum()))[own]
         self.share = self.share / self.share.sum()
 
-    def run(self, candidates):
+    def run(self, candidates: list[_Candidate]) -> None:
         """Append the hits of candidates."""
-        shape = (len(candidates), len(self.splits), len(self.known))
+        shape: tuple[int, ...] = (len(candidates), len(self.splits), len(self.known))
         if len(self.sizes) > 2:
             shape += (len(self.sizes),)
         held = np.full(shape, np.nan)
-        of_free = [[] for _ in candidates]
+        of_free: list[list[FloatArray]] = [[] for _ in candidates]
         order = list(product(range(len(self.splits)), range(len(candidates))))
-        calls = [partial(self._of, candidates[one], *self.splits[fold]) for fold, one in order]
+        calls = [
+            partial(self._decide_held_out, candidates[one], *self.splits[fold])
+            for fold, one in order
+        ]
         with self.search.running("S3VM", len(order)):
-            for (fold, one), found in zip(order, self.search.each(calls), strict=False):
+            for (fold, one), found in zip(order, self.search.run_calls(calls), strict=False):
                 if found is not None:
                     held[one, fold, self.splits[fold][1]] = found[0]
                     of_free[one].append(found[1])
                     self.search.advance()
-        right = [self._hits(*one) for one in zip(candidates, held, of_free, strict=True)]
+        right = [self._mark_hits(*one) for one in zip(candidates, held, of_free, strict=True)]
         self.right = np.concatenate([self.right, right])
 
-    def _of(self, candidate, train, test, search):
-        """Decisions of a fold's model about held-out labels and some unlabelled rows."""
+    def _decide_held_out(
+        self, candidate: _Candidate, train: IntArray, test: IntArray, search: Search
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return decisions of a fold's model about held-out labels and some unlabelled rows."""
         used, parameters = self.known[train], dict(candidate.parameters)
         parameters.setdefault("gamma", self.gamma)
         if isinstance(self.estimator.balance, str):  # judged once, by all labels
             parameters.setdefault("balance", True)
-        if candidate.machine == _ALONE:
+        if candidate.machine == _LABELS_ONLY:
             parameters["class_ratio"] = None  # the threshold follows from all folds
         else:
             used = np.concatenate([used, self.free])
@@ -239,20 +283,22 @@ class _Trial:
         labels = self.place[used].astype(float)
         labels[labels < 0] = np.nan
         weight = None if self.weight is None else self.weight[used]
-        machine = search.fitted(
+        model = search.fit_clone(
             self.estimator, self.X[used], labels, weight, unlabeled=None, **parameters
         )
-        if machine is None:
+        if model is None:
             return None
-        tested = self.X[self.known[test]], self.X[self.free[:_SCORED]]
-        return tuple(machine.decision_function(rows) for rows in tested)
+        held, free = self.X[self.known[test]], self.X[self.free[:_MAX_SCORED_ROWS]]
+        return model.decision_function(held), model.decision_function(free)
 
-    def _hits(self, candidate, held, of_free):
-        """Which predictions are right, with the threshold that follows from a class ratio."""
+    def _mark_hits(
+        self, candidate: _Candidate, held: FloatArray, of_free: list[FloatArray]
+    ) -> FloatArray:
+        """Return which predictions are right, with the threshold from a class ratio."""
         own, several = self.place[self.known], held.ndim == 3
         mask = np.isfinite(held if not several else held[:, :, 0])
         offset = 0.0
-        if self.ratio is not None and candidate.machine == _ALONE and mask.any():
+        if self.ratio is not None and candidate.machine == _LABELS_ONLY and mask.any():
             fold, row = np.nonzero(mask)
             scores, free = held[fold, row], np.concatenate(of_free)
             unlabeled, ones = (free, np.ones(len(free))), np.ones(len(row)) * len(own) / len(row)
@@ -269,7 +315,7 @@ class _Trial:
         return np.where(mask, predicted == own, np.nan)
 
 
-def _shown(candidates):
+def _make_table(candidates: list[_Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "machine": one.machine,
@@ -282,9 +328,9 @@ def _shown(candidates):
     return table.assign(chosen=table.index == 0, clear=False)
 
 
-def _differences(trial, one, other):
-    """Of two candidates: gain in accuracy per label and its error, over their common folds."""
-    both = np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0)
+def _compare_accuracy(trial: _Trial, one: int, other: int) -> tuple[float, float]:
+    """Return the gain in accuracy per label of two candidates and its error, on common folds."""
+    both = np.asarray(np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0))
     if not both.any():
         return np.nan, np.nan
     with warnings.catch_warnings():
@@ -299,10 +345,10 @@ def _differences(trial, one, other):
     return gain, float(error)
 
 
-def _decided(candidates, trial):
-    """The plan, and which candidate it is: another than the first one must be clearly better."""
-    table = _shown(candidates)
-    done = np.isfinite(trial.right).any(axis=2)
+def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
+    """Return the plan and its candidate: another than the first one must be clearly better."""
+    table = _make_table(candidates)
+    done = np.asarray(np.isfinite(trial.right).any(axis=2))
     accuracy, gains = [], []
     for number in range(len(candidates)):
         seen = trial.right[number][done[number] & done[0]]
@@ -312,12 +358,12 @@ def _decided(candidates, trial):
         known = np.isfinite(hits)
         share = trial.share[known]
         accuracy.append(float(hits[known] @ share / share.sum()) if known.any() else np.nan)
-        gains.append(_differences(trial, number, 0))
+        gains.append(_compare_accuracy(trial, number, 0))
     table["accuracy"] = accuracy
     table[["gain", "gain_error"]] = gains
     table["folds"] = done.sum(axis=1)
     others = table.index > 0
-    ahead = others & (table["gain"] > _CLEAR * table["gain_error"])
+    ahead = others & (table["gain"] > _MIN_LEAD_IN_ERRORS * table["gain_error"])
     best = int(table["gain"].where(ahead).idxmax()) if ahead.any() else 0
     table["chosen"] = table.index == best
     level = norm.ppf(1.0 - 0.05 / max(1, others.sum()))
@@ -337,21 +383,22 @@ def _decided(candidates, trial):
             "on the labelled rows only. "
         )
         reason += (
-            f"None of {compared} others was better by {_CLEAR:g} standard errors over {over}."
+            f"None of {compared} others was better by {_MIN_LEAD_IN_ERRORS:g} standard errors "
+            f"over {over}."
             if compared
             else "No other settings were compared."
         )
     return Plan(chosen.parameters, reason, table, CURVE), best
 
 
-def _helped(candidates, trial, best):
-    """What the unlabelled rows do for the candidate that was chosen, or would do."""
-    if candidates[best].machine == _WITH:
-        twin = _twin(candidates[best])
+def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> UnlabeledRows | None:
+    """Return the gain from unlabelled rows for the chosen candidate, used or not."""
+    if candidates[best].machine == _WITH_UNLABELLED:
+        twin = _without_unlabelled(candidates[best])
         same = [
             k
             for k, one in enumerate(candidates)
-            if one.machine == _ALONE
+            if one.machine == _LABELS_ONLY
             and one.kernel == twin.kernel
             and one.parameters.get("C") == twin.parameters.get("C")
         ]
@@ -363,11 +410,13 @@ def _helped(candidates, trial, best):
         same = [
             k
             for k, one in enumerate(candidates)
-            if one.machine == _WITH and one.kernel == candidates[best].kernel
+            if one.machine == _WITH_UNLABELLED and one.kernel == candidates[best].kernel
         ]
         pair = same[0] if same else 1, best
-    gain, error = _differences(trial, *pair)
+    gain, error = _compare_accuracy(trial, *pair)
     if not gain == gain:  # NaN
         return None
-    used = candidates[best].machine == _WITH
-    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, used)
+    used = candidates[best].machine == _WITH_UNLABELLED
+    return UnlabeledRows(
+        gain, gain - _HALF_WIDTH_IN_ERRORS * error, gain + _HALF_WIDTH_IN_ERRORS * error, used
+    )

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.base import clone
 
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
 from ...class_prior import label_shift
 from ...class_prior.contradiction import judge_labels
@@ -25,33 +26,42 @@ from ...rows.grouped_folds import (
     splits_counted_once,
     take_groups,
 )
+from ...semi_supervised.s3vm import S3VM
 from ...solvers.whole import gram_over
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import KEPT, Plan
+from ..tuning.search import SETTINGS_KEPT, Plan, Search
 
 _FOLDS = 5
 # Fewer labels of a class than this cannot tell settings apart.
-_FEWEST = 8
+_MIN_LABELS_PER_CLASS = 8
 # Folds are repeated until about so many labels were predicted.
-_PREDICTIONS, _MOST_REPEATS = 100, 3
+_PREDICTIONS = 100
+# Folds are repeated so often at most.
+_MAX_REPEATS = 3
 # How many standard errors a setting must be ahead of the one given: among several, one of no
 # merit often is ahead by one.
-_CLEAR = 1.5
+_MIN_LEAD_IN_ERRORS = 1.5
 # Of tables where settings make no difference, in so many one may be called clearly better.
-_LEVEL = 0.05
+_LEVEL_OF_CLEAR = 0.05
 # Quantile of 95 % intervals.
-_WIDE = norm.ppf(0.975)
+_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 # Around the width given, which comes first; and C* as a share of the one given.
-_AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
-_SOFTER = 0.02
-_ALONE = "SVM, labels only"
+_WIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)
+_SOFTER_FACTOR = 0.02
+_LABELS_ONLY = "SVM, labels only"
 CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
-def tune_semi_supervised(estimator, X, y, weight, search):
-    """The best of a grid where it is better than what was given by more than chance."""
+# A row of the table of candidates.
+Candidate: TypeAlias = dict[str, Any]
+
+
+def tune_semi_supervised(
+    estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+) -> Plan:
+    """Return the best of a grid if it is better than the given settings beyond chance."""
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
@@ -63,19 +73,20 @@ def tune_semi_supervised(estimator, X, y, weight, search):
     sizes = np.bincount(of_groups, minlength=len(classes))
     # Of several classes each may have fewer, as together they are as many.
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
-    candidates = _candidates(estimator, X, weight)
-    if fewest < _FEWEST:
+    candidates = _make_candidates(estimator, X, weight)
+    if fewest < _MIN_LABELS_PER_CLASS:
         fewest = int(sizes.min())
         warnings.warn(
             f"a class has only {fewest} labelled row(s), too few to compare settings (tune "
-            f"needs {_FEWEST} per class), so S3VM keeps its defaults.",
+            f"needs {_MIN_LABELS_PER_CLASS} per class), so S3VM keeps its defaults.",
             UserWarning,
             stacklevel=4,
         )
         table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
         return Plan(
             {},
-            f"{KEPT} with {fewest} labelled row(s) of a class, no comparison is possible.",
+            f"{SETTINGS_KEPT} with {fewest} labelled row(s) of a class, no comparison is "
+            "possible.",
             table,
             CURVE,
         )
@@ -103,49 +114,49 @@ def tune_semi_supervised(estimator, X, y, weight, search):
             settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
         estimator = clone(estimator).set_params(**settings)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
-    search.took(search.expected)
+    search.note_duration(search.expected)
     trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds, groups)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
     done = trial.done
-    folds = done.all(axis=0)
-    if not folds.any() and done[:, 0].sum() > 1:
-        folds[0] = True
-    if folds.any() and not search.is_over():
+    common = np.asarray(done.all(axis=0))
+    if not common.any() and done[:, 0].sum() > 1:
+        common[0] = True
+    if common.any() and not search.is_over():
         # Once more with the unlabelled rows speaking softly, at the best width.
-        hits = np.nansum(trial.right[:, folds], axis=(1, 2))
-        hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
+        hits = np.nansum(trial.right[:, common], axis=(1, 2))
+        hits[[candidate["machine"] == _LABELS_ONLY for candidate in candidates]] = -1
         softer = dict(candidates[int(np.argmax(hits))])
-        softer["C_star"] *= _SOFTER
+        softer["C_star"] *= _SOFTER_FACTOR
         trial.run([softer])
-        if trial.done[-1, folds].all():
+        if trial.done[-1, common].all():
             candidates.append(softer)
-    return _decided(candidates, trial, folds, weight, search)
+    return _make_plan(candidates, trial, common, weight, search)
 
 
-def _candidates(estimator, X, weight):
-    """Settings as rows of a table, those given first, the likeliest to be better next."""
+def _make_candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -> list[Candidate]:
+    """Return settings as rows of a table, the given ones first, the likeliest to win next."""
     kernel, C, C_star = estimator.kernel, estimator.C, estimator.C_star
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
     if has_gamma(kernel):
         gamma = rule_for(kind_of(kernel), estimator.gamma)
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
-        widths = [factor * width for factor in _AROUND]
+        widths = [factor * width for factor in _WIDTH_FACTORS]
     shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
     kinds = [(shown, width) for width in widths] + [("linear", np.nan)] * (kernel == "rbf")
     return [
-        {"machine": machine, "kernel": kind, "gamma": width, "C": C, "C_star": price}
-        for machine, price in (("S3VM", C_star), (_ALONE, np.nan))
+        {"machine": model, "kernel": kind, "gamma": width, "C": C, "C_star": price}
+        for model, price in (("S3VM", C_star), (_LABELS_ONLY, np.nan))
         for kind, width in kinds
     ]
 
 
-def _settings(candidate, first):
-    """Parameters to set, without those that are as given."""
+def _changed_settings(candidate: Candidate, first: Candidate) -> dict[str, Any]:
+    """Return the parameters to set, without those that are as given."""
     names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
-    names += ("C_star",) * (candidate["machine"] != _ALONE)
-    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _ALONE else {}
+    names += ("C_star",) * (candidate["machine"] != _LABELS_ONLY)
+    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _LABELS_ONLY else {}
     return alone | {
         name: candidate[name]
         for name in names
@@ -153,47 +164,58 @@ def _settings(candidate, first):
     }
 
 
-def _key(candidate):
-    """What kernel values depend on; widths may be NaN, which is equal to nothing."""
+def _kernel_key(candidate: Candidate) -> tuple[str, str]:
+    """Return the key of kernel values; widths may be NaN, which is equal to nothing."""
     return candidate["kernel"], repr(candidate["gamma"])
 
 
 class _Trial:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
-    def __init__(self, estimator, X, coded, counted, weight, first, search, folds, groups):
+    def __init__(
+        self,
+        estimator: S3VM,
+        X: RowMatrix,
+        coded: FloatArray,
+        counted: BoolArray,
+        weight: FloatArray | None,
+        first: Candidate,
+        search: Search,
+        folds: int,
+        groups: IntArray | None,
+    ) -> None:
         self.search, self.coded = search, coded
         self.rows = rows = np.flatnonzero(counted)
         own, groups = coded[rows], take_groups(groups, rows)
         n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), np.isnan(own), groups))
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MAX_REPEATS))
         splitter = LabeledKFold(
             folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
         self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
         self.right = np.empty((0, len(self.splits), len(coded)))
-        self.converged = []
-        self.machines = _Machines(estimator, X, coded, weight, rows, first)
+        self.converged: list[bool] = []
+        self.models = _CandidateModels(estimator, X, coded, weight, rows, first)
 
     @property
-    def done(self):
-        """Which folds of which candidates have predictions."""
-        return np.isfinite(self.right).any(axis=2)
+    def done(self) -> BoolArray:
+        """Return which folds of which candidates have predictions."""
+        return np.asarray(np.isfinite(self.right).any(axis=2))
 
-    def run(self, candidates):
+    def run(self, candidates: list[Candidate]) -> None:
         """Append the hits of candidates, and whether all their fits converged."""
         right = np.full((len(candidates), *self.right.shape[1:]), np.nan)
         converged = [True] * len(candidates)
         # All candidates on a fold before the next one, so that an early end leaves whole folds.
         order = list(product(range(len(self.splits)), range(len(candidates))))
         for candidate in candidates:
-            self.machines.find_room(candidate)
+            self.models.decide_storage(candidate)
         calls = [
-            partial(self.machines.predicted, candidates[place], *self.splits[fold])
+            partial(self.models.predict_held_out, candidates[place], *self.splits[fold])
             for fold, place in order
         ]
         with self.search.running("S3VM", len(order)):
-            for (fold, place), fitted in zip(order, self.search.each(calls), strict=False):
+            for (fold, place), fitted in zip(order, self.search.run_calls(calls), strict=False):
                 if fitted is not None:
                     predicted, has_converged = fitted
                     tested = self.rows[self.splits[fold][1]]
@@ -204,72 +226,84 @@ class _Trial:
         self.converged += converged
 
 
-class _Machines:
+class _CandidateModels:
     """Models of candidates on folds, which share kernel values where they are on one computer."""
 
-    def __init__(self, *given):
+    def __init__(self, *given: Any) -> None:
         self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
-        self.values = {}  # by kernel and width; None where memory is short
-        self.room = 1e6 * self.estimator.cache_size
-        self.held = {}
+        self.values: dict[
+            tuple[str, str], FloatArray | None
+        ] = {}  # by kernel and width; None where memory is short
+        self.bytes_left = 1e6 * self.estimator.cache_size
+        self.has_stored_values: dict[tuple[str, str], bool] = {}
 
-    def __getstate__(self):
-        """Without values, which a worker evaluates again."""
-        return {**super().__getstate__(), "values": {}}
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without values, which a worker evaluates again."""
+        return {**vars(self), "values": {}}
 
-    def find_room(self, candidate):
+    def decide_storage(self, candidate: Candidate) -> None:
         """Decide whether all kernel values of a candidate are held."""
-        key = _key(candidate)
-        if key in self.held:
+        key = _kernel_key(candidate)
+        if key in self.has_stored_values:
             return
-        n, machine = len(self.rows), self.estimator
+        n, model = len(self.rows), self.estimator
         # A path needs the rows, and so do trees, which grow on the labels of each fold.
-        needs_rows = machine.solver == "path" or kind_of(machine.kernel).learns == "labels"
-        fits = 8 * n**2 <= self.room and not needs_rows
-        self.held[key] = fits or machine.kernel == "precomputed"
-        if fits and machine.kernel != "precomputed":
-            self.room -= 8 * n**2
+        needs_rows = model.solver == "path" or kind_of(model.kernel).learns == "labels"
+        fits = 8 * n**2 <= self.bytes_left and not needs_rows
+        self.has_stored_values[key] = fits or model.kernel == "precomputed"
+        if fits and model.kernel != "precomputed":
+            self.bytes_left -= 8 * n**2
 
-    def predicted(self, candidate, train, test, search):
-        """Predictions of held-out rows and whether the fit converged; None out of time."""
-        if candidate["machine"] == _ALONE:
+    def predict_held_out(
+        self, candidate: Candidate, train: IntArray, test: IntArray, search: Search
+    ) -> tuple[FloatArray, bool] | None:
+        """Return held-out predictions and whether the fit converged; None if the time is over."""
+        if candidate["machine"] == _LABELS_ONLY:
             train = train[~np.isnan(self.coded[self.rows[train]])]
-        key = _key(candidate)
+        key = _kernel_key(candidate)
         if key not in self.values:
-            held = self.held[key]
-            self.values[key] = self._kernel_values(candidate, search) if held else None
+            has_stored_values = self.has_stored_values[key]
+            self.values[key] = (
+                self._kernel_values(candidate, search) if has_stored_values else None
+            )
         values = self.values[key]
         used, tested = self.rows[train], self.rows[test]
-        settings = _settings(candidate, self.first)
+        settings = _changed_settings(candidate, self.first)
         if values is None:
             X, held_out = self.X[used], self.X[tested]
         else:
             X, held_out = values[np.ix_(train, train)], values[np.ix_(test, train)]
             settings["kernel"] = "precomputed"
         weight = None if self.weight is None else self.weight[used]
-        machine = search.fitted(
+        model = search.fit_clone(
             self.estimator, X, self.coded[used], weight, unlabeled=None, **settings
         )
-        if machine is None:
+        if model is None:
             return None
-        return machine.predict(held_out), machine.fit_status_ == 0
+        return model.predict(held_out), model.fit_status_ == 0
 
-    def _kernel_values(self, candidate, search):
-        """All kernel values of a candidate, for all its folds."""
-        n, machine = len(self.rows), self.estimator
-        if machine.kernel == "precomputed":
+    def _kernel_values(self, candidate: Candidate, search: Search) -> FloatArray:
+        """Return all kernel values of a candidate, for all its folds."""
+        n, model = len(self.rows), self.estimator
+        if model.kernel == "precomputed":
             return self.X if n == len(self.coded) else self.X[np.ix_(self.rows, self.rows)]
         X = self.X[self.rows]
-        kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
-        kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0, X)
+        kind = model.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
+        kernel = make_kernel(kind, candidate["gamma"], model.degree, model.coef0, X)
         shift = shift_of(kernel, X)
-        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(machine.n_jobs))
+        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(model.n_jobs))
         values = gram.block(np.arange(n))
         search.kernel_values += gram.n_values
         return values
 
 
-def _decided(candidates, trial, folds, weight, search):
+def _make_plan(
+    candidates: list[Candidate],
+    trial: _Trial,
+    folds: BoolArray,
+    weight: FloatArray | None,
+    search: Search,
+) -> Plan:
     """Compare over the common folds; prefer what was given."""
     n = len(candidates)
     right, done = trial.right[:n], trial.done[:n]
@@ -280,8 +314,8 @@ def _decided(candidates, trial, folds, weight, search):
     table["converged"] = trial.converged[:n]
     table["chosen"], table["clear"] = table.index == 0, False
     if compared.sum() < 2:
-        reason = f"{KEPT} no other candidate was compared."
-        return Plan({}, reason + search.ended_early, table, CURVE)
+        reason = f"{SETTINGS_KEPT} no other candidate was compared."
+        return Plan({}, reason + search.early_end_note, table, CURVE)
     seen = np.isfinite(right[0][folds]).any(axis=0)
     per_row = np.nanmean(right[compared][:, folds][:, :, seen], axis=1)
     share = np.ones(seen.sum()) if weight is None else weight[seen]
@@ -293,13 +327,15 @@ def _decided(candidates, trial, folds, weight, search):
     table.loc[compared, "gain"] = (gain @ share).round(12)
     # As McNemar's test has it: under no difference, the mean is known to be zero.
     table.loc[compared, "gain_error"] = np.sqrt(gain**2 @ share**2)
-    clear = compared & (table["gain"] > _CLEAR * table["gain_error"])
+    clear = compared & (table["gain"] > _MIN_LEAD_IN_ERRORS * table["gain_error"])
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
     # As many candidates were compared, so much farther one must be ahead to be called better.
-    beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, compared.sum() - 1)) * table["gain_error"]
+    beyond_chance = (
+        norm.ppf(1.0 - _LEVEL_OF_CLEAR / max(1, compared.sum() - 1)) * table["gain_error"]
+    )
     table["clear"] = compared & (table["gain"] > beyond_chance)
-    settings = _settings(candidates[best], candidates[0])
+    settings = _changed_settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
     folds_words = (
         f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, with the unlabelled "
@@ -315,23 +351,26 @@ def _decided(candidates, trial, folds, weight, search):
         )
     else:
         reason = (
-            f"{KEPT} over {folds_words}, none of the {compared.sum() - 1} others is better "
-            f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
+            f"{SETTINGS_KEPT} over {folds_words}, none of the {compared.sum() - 1} others is "
+            f"better than their accuracy of {accuracy[0]:.3f} by more than "
+            f"{_MIN_LEAD_IN_ERRORS:g} standard errors."
         )
-    unlabeled = _helped(table, per_row, np.flatnonzero(compared), share, best)
+    unlabeled = _measure_gain(table, per_row, np.flatnonzero(compared), share, best)
     if unlabeled is not None:
         reason += f" {unlabeled}"
-    return Plan(settings, reason + search.ended_early, table, CURVE, unlabeled=unlabeled)
+    return Plan(settings, reason + search.early_end_note, table, CURVE, unlabeled=unlabeled)
 
 
-def _helped(table, per_row, compared, share, best):
-    """What unlabelled rows change: the choice against the same kernel, or the best of the kind."""
-    used, accuracy = table["machine"][best] != _ALONE, table["accuracy"][compared]
-    others = accuracy[(table["machine"][compared] == _ALONE) == used]
+def _measure_gain(
+    table: pd.DataFrame, per_row: FloatArray, compared: IntArray, share: FloatArray, best: int
+) -> UnlabeledRows | None:
+    """Return the gain from unlabelled rows: the choice against its kernel, or the best other."""
+    used, accuracy = table["machine"][best] != _LABELS_ONLY, table["accuracy"][compared]
+    others = accuracy[(table["machine"][compared] == _LABELS_ONLY) == used]
     if others.empty:
         return None
-    keys = [_key(table.loc[k]) for k in others.index]
-    same = _key(table.loc[best])
+    keys = [_kernel_key(table.loc[k]) for k in others.index]
+    same = _kernel_key(table.loc[best])
     other = others.index[keys.index(same)] if same in keys else others.idxmax()
     pair = (best, other) if used else (other, best)
     with_them, without = (per_row[int(np.flatnonzero(compared == k)[0])] for k in pair)
@@ -339,4 +378,9 @@ def _helped(table, per_row, compared, share, best):
     # As if one label more had been predicted differently: agreement of few is no proof.
     error = float(np.sqrt(apart**2 @ share**2 + np.mean(share) ** 2))
     gain = float(apart @ share)
-    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, bool(used))
+    return UnlabeledRows(
+        gain,
+        gain - _HALF_WIDTH_IN_ERRORS * error,
+        gain + _HALF_WIDTH_IN_ERRORS * error,
+        bool(used),
+    )

@@ -1,12 +1,18 @@
 """What a search has found: candidates, choice, reason, cost, picture."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from ..._util.extras import require
+from ...base.kernel_estimator import KernelMachine
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Up to this ratio of its ends an axis has numbers between the powers of ten too.
 _WIDE = 100.0
@@ -17,12 +23,12 @@ class SearchCurve(NamedTuple):
 
     x: str
     y: str
-    lines: list
+    lines: list[str]
     title: str
 
 
 class UnlabeledRows(NamedTuple):
-    """What unlabelled rows change in the accuracy on held-out labels.
+    """Effect of the unlabelled rows on the accuracy on held-out labels.
 
     Attributes
     ----------
@@ -38,7 +44,7 @@ class UnlabeledRows(NamedTuple):
     high: float
     used: bool
 
-    def __str__(self):
+    def __str__(self) -> str:
         helps = "may help or not"
         if self.low > 0.0:
             helps = "help"
@@ -54,7 +60,7 @@ class UnlabeledRows(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TuningResult:
-    """What ``tune`` tried, what it took, and why.
+    """Result of ``tune``: the candidates, the choice, its cost and the reason.
 
     Attributes
     ----------
@@ -80,7 +86,7 @@ class TuningResult:
     """
 
     candidates: pd.DataFrame
-    chosen: dict
+    chosen: dict[str, Any]
     reason: str
     stopped: str
     seconds: float
@@ -92,13 +98,13 @@ class TuningResult:
     unlabeled_rows: UnlabeledRows | None = None
 
     @property
-    def trim(self):
+    def trim(self) -> float:
         """Share of the rows that was left out of training, by distance to their neighbours."""
         if "factor" not in self.candidates:
             return 0.0
         return float(self.candidates.loc[self.candidates["chosen"], "trim"].iloc[0])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         settings = ", ".join(
             f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value!r}"
             for name, value in self.chosen.items()
@@ -109,8 +115,8 @@ class TuningResult:
             f"fit{'s' * (self.fits != 1)}, {self.seconds:.1f} s{ended}). {self.reason}"
         )
 
-    def __getstate__(self):
-        """Arrays, numbers and texts, which skops can store and other versions of pandas read."""
+    def __getstate__(self) -> dict[str, object]:
+        """Return arrays, numbers and texts, which skops and other versions of pandas read."""
         columns = {
             name: column.to_numpy() if is_numeric_dtype(column) else column.to_list()
             for name, column in self.candidates.items()
@@ -122,14 +128,14 @@ class TuningResult:
             "unlabeled_rows": self.unlabeled_rows and list(self.unlabeled_rows),
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.candidates = pd.DataFrame(state["candidates"])
         self.curve = SearchCurve(*state["curve"])
         change = state["unlabeled_rows"]
         self.unlabeled_rows = change and UnlabeledRows(*change)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the search with Matplotlib on ``ax`` (None: a new figure), which is returned."""
         require("drawing", "matplotlib")
         from matplotlib.ticker import LogLocator, NullFormatter
@@ -179,7 +185,7 @@ class TuningResult:
         return ax
 
 
-def trim_of(model):
-    """Share of the rows that ``tune`` left out of a model's training, if it did."""
+def trim_of(model: KernelMachine) -> float:
+    """Return the share of the rows that ``tune`` left out of a model's training, if it did."""
     found = getattr(model, "tuning_", None)
     return 0.0 if found is None else found.trim

@@ -1,13 +1,16 @@
 """A search as it runs: its clock, its progress bar, what it costs, what ends it."""
 
+from __future__ import annotations
+
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import partial
 from inspect import signature
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,37 +18,54 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ..._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RandomStateLike,
+    RowMatrix,
+    VectorLike,
+)
 from ..._util.extras import require
 from ..._util.threads import n_workers, run_in_order
 from ..._util.warn import kept, warn
+from ...base.kernel_estimator import KernelMachine
 from ...rows.grouped_folds import groups_of
-from .result import SearchCurve
+from .result import SearchCurve, UnlabeledRows
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SEEDS = np.iinfo(np.int32).max
-_ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
-KEPT = "The given settings are kept:"
+_END_IN_WORDS = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
+SETTINGS_KEPT = "The given settings are kept:"
+
+
+Result = TypeVar("Result")
+Estimator = TypeVar("Estimator", bound=KernelMachine)
 
 
 class Plan(NamedTuple):
-    """What a search decided; ``weight`` and ``fit`` where these are not as given.
+    """Decision of a search; ``weight`` and ``fit`` if these are not as given.
 
     ``unlabeled``: the ``UnlabeledRows`` of a few labels.
     """
 
-    settings: dict
+    settings: dict[str, Any]
     reason: str
     candidates: pd.DataFrame
     curve: SearchCurve
-    weight: Any = None
-    fit: Any = None
-    unlabeled: Any = None
+    weight: FloatArray | None = None
+    fit: Callable[[Any, MatrixLike, VectorLike, VectorLike | None], None] | None = None
+    unlabeled: UnlabeledRows | None = None
 
 
 class Search:
     """Clock, progress bar (on stderr) and cost of one search of ``time_budget`` seconds."""
 
-    def __init__(self, time_budget, progress, random_state):
-        if not (isinstance(time_budget, Real) and time_budget > 0):
+    def __init__(self, time_budget: float, progress: bool, random_state: RandomStateLike) -> None:
+        if not (isinstance(time_budget, float | Real) and time_budget > 0):
             raise ValueError(
                 f"time_budget={time_budget!r} is not allowed; pass a number of seconds > 0."
             )
@@ -58,34 +78,41 @@ class Search:
         self.longest = 0.0  # seconds of one thing that was done
         self.expected = 0.0  # seconds that a fit of all rows takes, where that is known
         # Seconds until all is done, where so many fits have to come after the search.
-        self.seconds_in_all, self.fits_to_come = None, 1
-        self.may_take_graph = True
-        self.groups = None  # of rows that are held out together, if given; else copies are found
+        self.seconds_in_all: float | None = None
+        self.fits_to_come = 1
+        self.is_graph_allowed = True
+        self.groups: VectorLike | None = (
+            None  # of rows that are held out together, if given; else copies are found
+        )
         self.stopped = ""
-        self.told = None  # what moves the progress bar
+        self.advance_bar: Callable[..., None] | None = None  # what moves the progress bar
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Seconds since the search began."""
         return time.perf_counter() - self.started
 
     @property
-    def ended_early(self):
-        """Words about an early end, for a reason; empty when there was none."""
-        return f" The search was ended early by {_ENDED[self.stopped]}." if self.stopped else ""
+    def early_end_note(self) -> str:
+        """Return a note about an early end, for a reason; empty if there was none."""
+        return (
+            f" The search was ended early by {_END_IN_WORDS[self.stopped]}."
+            if self.stopped
+            else ""
+        )
 
-    def is_over(self):
-        """Whether the time is spent, or another of the longest so far would end after it."""
+    def is_over(self) -> bool:
+        """Return whether the time is spent, or one more of the longest would end after it."""
         return self._is_spent(self.longest)
 
-    def _is_needed(self):
-        """Whether what is left of all the time is needed for the fits that have to come."""
+    def _is_needed(self) -> bool:
+        """Return whether all the time left is needed for the fits that have to come."""
         if self.seconds_in_all is None:
             return False
         return self.seconds + (1 + self.fits_to_come) * self.longest >= self.seconds_in_all
 
-    def is_time_for(self, fits, seconds):
-        """Whether so many more fits as long as the longest end when so many seconds are over.
+    def is_time_for(self, fits: int, seconds: float) -> bool:
+        """Return whether so many more fits as long as the longest end within some seconds.
 
         Time is left for the fits that have to come.
         """
@@ -94,7 +121,7 @@ class Search:
             seconds = min(seconds, self.seconds_in_all - to_come)
         return self.seconds + fits * self.longest <= seconds
 
-    def _is_spent(self, more=0.0):
+    def _is_spent(self, more: float = 0.0) -> bool:
         if self.stopped:
             return True
         if self.seconds + more >= self.time_budget or (more > 0.0 and self._is_needed()):
@@ -102,39 +129,43 @@ class Search:
         return bool(self.stopped)
 
     @contextmanager
-    def running(self, what, total):
-        """Context of ``total`` steps, each told by ``advance``; Ctrl-C ends it, and no more."""
-        with _bar() if self.progress else nullcontext() as bar:
+    def running(self, what: str, total: int) -> Iterator[None]:
+        """Return a context of ``total`` steps, reported by ``advance``; Ctrl-C ends only it."""
+        with _make_progress_bar() if self.progress else nullcontext() as bar:
             if bar is not None:
-                self.told = partial(bar.update, bar.add_task(what, total=total, best=""))
+                self.advance_bar = partial(bar.update, bar.add_task(what, total=total, best=""))
             try:
                 yield
             except KeyboardInterrupt:
                 self.stopped = "Ctrl-C"
             finally:
-                self.told = None
+                self.advance_bar = None
 
-    def groups_of(self, X, codes):
-        """The groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
+    def groups_of(self, X: RowMatrix, codes: IntArray | None) -> IntArray | None:
+        """Return the groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
         return groups_of(X, codes, self.groups)
 
-    def took(self, seconds):
+    def note_duration(self, seconds: float) -> None:
         """Note how long one thing took."""
         self.longest = max(self.longest, seconds)
 
-    def advance(self, text=""):
+    def advance(self, text: str = "") -> None:
         """Count a step."""
-        if self.told is not None:
-            self.told(advance=1, best=text)
+        if self.advance_bar is not None:
+            self.advance_bar(advance=1, best=text)
 
-    def each(self, calls, is_over=None):
-        """What calls give, which get the search, in order and as long as there is time.
+    def run_calls(
+        self,
+        calls: Iterable[Callable[[Search], Result]],
+        is_over: Callable[[], bool] | None = None,
+    ) -> Iterator[Result]:
+        """Yield the results of calls, which get the search, in order and while there is time.
 
         Where a backend of joblib was chosen, its workers make them.
         """
         calls = iter(calls)
 
-        def due():
+        def due() -> Iterator[Callable[[Search], Result]]:
             while not (is_over or self.is_over)():
                 if (call := next(calls, None)) is None:
                     return
@@ -144,54 +175,63 @@ class Search:
             for call in due():
                 yield call(self)
             return
-        for found, other, told in run_in_order(partial(_apart, self._sent(), c) for c in due()):
+        for found, other, told in run_in_order(
+            partial(_call_on_worker, self._copy_for_worker(), c) for c in due()
+        ):
             self.fits += other.fits
             self.kernel_values += other.kernel_values
-            self.took(other.longest)
+            self.note_duration(other.longest)
             self.stopped = self.stopped or other.stopped
             for what in told:
                 warn(*what)
             yield found
 
-    def _sent(self):
-        """The search as a worker gets it: it counts for itself."""
+    def _copy_for_worker(self) -> Self:
+        """Return the search as a worker gets it: it counts for itself."""
         sent = copy(self)
-        sent.progress, sent.told = False, None
+        sent.progress, sent.advance_bar = False, None
         sent.fits = sent.kernel_values = 0
         return sent
 
-    def __getstate__(self):
-        """Clocks of other computers show other times."""
-        return {**super().__getstate__(), "started": self.seconds}
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the seconds so far, as other computers have other clocks."""
+        return {**vars(self), "started": self.seconds}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.started = time.perf_counter() - self.started
 
-    def fitted(self, estimator, X, y=None, weight=None, **settings):
-        """A fitted clone that says nothing, or None when the time ran out first."""
-        machine = clone(estimator).set_params(verbose=False, **settings)
-        options = {} if weight is None else {"sample_weight": weight}
-        if "callback" in signature(machine.fit).parameters:
+    def fit_clone(
+        self,
+        estimator: Estimator,
+        X: RowMatrix,
+        y: AnyArray | None = None,
+        weight: FloatArray | None = None,
+        **settings: Any,
+    ) -> Estimator | None:
+        """Return a fitted clone that prints nothing, or None if the time ran out first."""
+        model = clone(estimator).set_params(verbose=False, **settings)
+        options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+        if "callback" in signature(model.fit).parameters:
             options["callback"] = lambda entry: self._is_spent()
         since = time.perf_counter()
         with quiet():
-            machine.fit(X, y, **options)
-        self.count(machine)
+            model.fit(X, y, **options)
+        self.count(model)
         if self.stopped:
             return None
-        self.took(time.perf_counter() - since)
-        return machine
+        self.note_duration(time.perf_counter() - since)
+        return model
 
-    def count(self, machine):
+    def count(self, model: KernelMachine) -> int:
         """Add the cost of a fitted model; its kernel values are returned."""
-        values = kernel_values(machine)
+        values = kernel_values(model)
         self.fits += 1
         self.kernel_values += values
         return values
 
 
-def _bar():
+def _make_progress_bar() -> Progress:
     require("progress=True", "rich")
     from rich import progress
     from rich.console import Console
@@ -208,8 +248,8 @@ def _bar():
 
 
 @contextmanager
-def quiet():
-    """Context without warnings about candidates: their table says which did not converge."""
+def quiet() -> Iterator[None]:
+    """Return a context without warnings about candidates, whose table has convergence."""
     with kept() as told:
         yield
     for message, category in told:
@@ -217,14 +257,16 @@ def quiet():
             warn(message, category)
 
 
-def _apart(search, call):
-    """What a call gives on a worker, what it has cost, and what it warns of."""
+def _call_on_worker(
+    search: Search, call: Callable[[Search], Result]
+) -> tuple[Result, Search, list[tuple[str, type[Warning]]]]:
+    """Return a call's result on a worker, the search with its cost, and warnings."""
     with kept() as told:
         found = call(search)
     return found, search, told
 
 
-def kernel_values(model):
-    """Kernel values that a fit evaluated, as far as its history tells."""
+def kernel_values(model: KernelMachine) -> int:
+    """Return the kernel values that a fit evaluated, as far as its history has them."""
     entries = [entry for entry in model.history_ if "kernel_values" in entry]
     return int(entries[-1]["kernel_values"]) if entries else 0
